@@ -1,0 +1,58 @@
+"""Every error this package raises on purpose.
+
+    ProfilerError
+    |-- UsageError            the caller asked for something that does not exist or makes no sense
+    |   `-- NotFoundError     ... an unknown run, worker, span or view
+    |-- StorageError          a file or folder cannot be listed or read
+    |   `-- MissingExtraError ... because an optional package is not installed
+    |-- TraceError            a file was read and nothing could be made of it
+    `-- WorkerDiedError       the process that was parsing a file was killed
+
+Errors carry data (`where`, `hint`) and neutral words; surfaces turn them into a status or an exit code.
+"""
+
+from __future__ import annotations
+
+
+class ProfilerError(Exception):
+    """Base of all errors: what happened, where, and what the user can do about it."""
+
+    code = "internal"
+
+    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.hint = hint
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Exceptions with keyword-only arguments do not survive the way back from a worker process.
+        return _rebuild, (type(self), self.message, self.where, self.hint)
+
+
+def _rebuild(kind: type[ProfilerError], message: str, where: str | None, hint: str | None) -> ProfilerError:
+    return kind(message, where=where, hint=hint)
+
+
+class UsageError(ProfilerError):
+    code = "usage"
+
+
+class NotFoundError(UsageError):
+    code = "not_found"
+
+
+class StorageError(ProfilerError):
+    code = "storage"
+
+
+class MissingExtraError(StorageError):
+    code = "missing_extra"
+
+
+class TraceError(ProfilerError):
+    code = "trace"
+
+
+class WorkerDiedError(ProfilerError):
+    code = "worker_died"

@@ -1,0 +1,26 @@
+"""How far a file is read: told by the reader, shown by the surfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+Stage = Literal["reading", "arranging", "analysing", "saving"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """`bytes_done` of `bytes_total` stored bytes (compressed size of a .gz; 0 if unknown)."""
+
+    stage: Stage
+    bytes_done: int = 0
+    bytes_total: int = 0
+    events: int = 0
+
+
+Report = Callable[[Progress], None]
+
+
+def ignore(progress: Progress) -> None:
+    """A Report for callers that do not care."""

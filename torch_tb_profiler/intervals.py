@@ -1,0 +1,109 @@
+"""The one interval engine: every total of time in every view comes from here.
+
+A set of intervals is a pair of int64 arrays `(starts, ends)`, ends exclusive. *Merged* means sorted,
+disjoint and without empty intervals; functions that need merged input say so. All arithmetic is on
+integers, so sums are exact to the nanosecond.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Int64 = npt.NDArray[np.int64]
+
+
+class Intervals(NamedTuple):
+    """Merged, sorted, disjoint, non-empty intervals; `starts[i] < ends[i] < starts[i + 1]`."""
+
+    starts: Int64
+    ends: Int64
+
+
+EMPTY = Intervals(np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def merge(starts: Int64, ends: Int64) -> Intervals:
+    """Union of arbitrary intervals; those with end <= start cover nothing and vanish."""
+    keep = ends > starts
+    if not keep.all():
+        starts, ends = starts[keep], ends[keep]
+    if len(starts) == 0:
+        return EMPTY
+    order = np.argsort(starts, kind="stable")
+    starts, ends = starts[order], ends[order]
+    reach = np.maximum.accumulate(ends)
+    # A new interval begins where the start lies beyond everything before it.
+    first = np.empty(len(starts), np.bool_)
+    first[0] = True
+    np.greater(starts[1:], reach[:-1], out=first[1:])
+    begin = np.flatnonzero(first)
+    last = np.append(begin[1:], len(starts)) - 1
+    return Intervals(starts[begin], reach[last])
+
+
+def union(*sets: Intervals) -> Intervals:
+    """Union of merged sets."""
+    return merge(
+        np.concatenate([s.starts for s in sets]) if sets else EMPTY.starts,
+        np.concatenate([s.ends for s in sets]) if sets else EMPTY.ends,
+    )
+
+
+def total(merged: Intervals) -> int:
+    """Covered length in ns."""
+    return int((merged.ends - merged.starts).sum())
+
+
+def intersect(a: Intervals, b: Intervals) -> Intervals:
+    """Time covered by both merged sets."""
+    if len(a.starts) == 0 or len(b.starts) == 0:
+        return EMPTY
+    # Interval i of `a` meets intervals lo[i]..hi[i]-1 of `b`.
+    lo = np.searchsorted(b.ends, a.starts, "right")
+    hi = np.searchsorted(b.starts, a.ends, "left")
+    counts = np.maximum(hi - lo, 0)
+    if not counts.any():
+        return EMPTY
+    of_a = np.repeat(np.arange(len(counts)), counts)
+    offset = np.cumsum(counts) - counts
+    of_b = np.arange(len(of_a)) - np.repeat(offset, counts) + np.repeat(lo, counts)
+    return Intervals(np.maximum(a.starts[of_a], b.starts[of_b]), np.minimum(a.ends[of_a], b.ends[of_b]))
+
+
+def subtract(a: Intervals, b: Intervals) -> Intervals:
+    """Time covered by merged `a` and not by merged `b`."""
+    if len(a.starts) == 0 or len(b.starts) == 0:
+        return a
+    return intersect(a, _complement(b, int(a.starts[0]), int(a.ends[-1])))
+
+
+def _complement(merged: Intervals, begin: int, end: int) -> Intervals:
+    starts = np.concatenate(([begin], merged.ends))
+    ends = np.concatenate((merged.starts, [end]))
+    keep = ends > starts
+    return Intervals(starts[keep], ends[keep])
+
+
+def covered(merged: Intervals, begins: Int64, ends: Int64) -> Int64:
+    """int64[k]: how much of each window [begins[i], ends[i]) the merged set covers, in ns.
+
+    Windows may overlap and come in any order; one with end <= begin covers 0.
+    """
+    ends = np.maximum(begins, ends)
+    return _covered_before(merged, ends) - _covered_before(merged, begins)
+
+
+def _covered_before(merged: Intervals, times: Int64) -> Int64:
+    """int64[k]: covered length in (-inf, time)."""
+    if len(merged.starts) == 0:
+        return np.zeros(len(times), np.int64)
+    lengths = merged.ends - merged.starts
+    prefix = np.concatenate(([0], np.cumsum(lengths)))
+    index = np.searchsorted(merged.starts, times, "right")
+    before = prefix[index]
+    # The last interval that began may reach beyond the time.
+    over = np.where(index > 0, merged.ends[index - 1] - times, 0)
+    return before - np.maximum(over, 0)

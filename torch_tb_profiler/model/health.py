@@ -1,0 +1,53 @@
+"""What was skipped, repaired or doubtful in a trace: kind, count, first offset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+Severity = Literal["info", "warning", "error"]
+
+
+@dataclass(frozen=True)
+class Note:
+    """One kind of finding.
+
+    `count` is how many times it was met; `first_offset` the byte offset of the first one in the
+    decompressed file (None where there is no place to name).
+    """
+
+    kind: str
+    severity: Severity
+    message: str
+    count: int = 1
+    first_offset: int | None = None
+
+
+@dataclass
+class HealthLog:
+    """Collects findings while a file is read; equal kinds are counted together."""
+
+    _notes: dict[str, Note] = field(default_factory=dict)
+
+    def add(
+        self,
+        kind: str,
+        severity: Severity,
+        message: str,
+        *,
+        count: int = 1,
+        offset: int | None = None,
+    ) -> None:
+        known = self._notes.get(kind)
+        if known is None:
+            self._notes[kind] = Note(kind, severity, message, count, offset)
+            return
+        first = known.first_offset if known.first_offset is not None else offset
+        self._notes[kind] = Note(kind, known.severity, known.message, known.count + count, first)
+
+    def __iter__(self) -> Iterator[Note]:
+        return iter(self._notes.values())
+
+    def notes(self) -> tuple[Note, ...]:
+        return tuple(self._notes.values())

@@ -1,0 +1,194 @@
+"""A trace as columns.
+
+One row per object of `traceEvents`, in file order; nothing of the file is dropped. Names, categories
+and texts are interned: a column holds codes, the table beside it the text. Times are int64
+nanoseconds since the trace's start, so that no number ever passes through float64.
+
+    phase  category  name           thread  start   duration
+    X      cpu_op    aten::empty    0         200        40
+    X      kernel    void gemm<..>  1        1200       900
+    i      -         [memory]       0         215    ABSENT
+
+The arguments of the events are sparse columns by key (`Trace.args`): most keys belong to one category.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from torch_tb_profiler.model.health import Note
+
+Int8 = npt.NDArray[np.int8]
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Float64 = npt.NDArray[np.float64]
+Bool = npt.NDArray[np.bool_]
+
+ABSENT = np.iinfo(np.int64).min
+"""An int64 cell without a value (times, ids, integer args)."""
+
+NO_CODE = -1
+"""An int32 code or row number that points nowhere."""
+
+ArgKind = Literal["int", "float", "text", "json"]
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Columns of equal length n, one row per event in file order.
+
+    phase      uint8   ASCII code of "ph" (0 if missing)
+    category   int32   code into Trace.strings, NO_CODE if the event has none
+    name       int32   code into Trace.strings, NO_CODE if the event has none
+    thread     int32   code into Trace.threads (a distinct pair of "pid" and "tid")
+    start      int64   ns since the trace's start, ABSENT if "ts" is missing or no number
+    duration   int64   ns; of "X" events and of matched "B" events (end - begin); may be negative in a
+                       damaged file; ABSENT if unknown
+    id         int32   code into Trace.flow_ids of flow and async events ("id"), NO_CODE if none
+    """
+
+    phase: npt.NDArray[np.uint8]
+    category: Int32
+    name: Int32
+    thread: Int32
+    start: Int64
+    duration: Int64
+    id: Int32
+
+    def __len__(self) -> int:
+        return len(self.phase)
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A distinct (pid, tid) pair of the file; both as the file spells them (int, str or None)."""
+
+    pid: int | str | None
+    tid: int | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ArgColumn:
+    """The values of one argument key.
+
+    rows    int32, ascending, the events that carry the key
+    values  int64 | float64 by `kind`; for "text" and "json" int32 codes into `dictionary`
+
+    "json" holds the raw JSON text of lists, objects, and of any value where kinds are mixed.
+    """
+
+    kind: ArgKind
+    rows: Int32
+    values: npt.NDArray[Any]
+    dictionary: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Everything one file (or one rank of a merged file) says.
+
+    trace_start_ns  what `Events.start` counts from, in the file's own clock (ts x 1000)
+    base_ns         `baseTimeNanoseconds`, 0 if absent; epoch ns = base_ns + trace_start_ns + start
+    metadata        the top-level keys beside `traceEvents`, decoded
+    """
+
+    events: Events
+    strings: Sequence[str]
+    threads: Sequence[Thread]
+    flow_ids: Sequence[int | str]
+    args: Mapping[str, ArgColumn]
+    metadata: Mapping[str, Any]
+    trace_start_ns: int
+    base_ns: int
+    health: tuple[Note, ...] = ()
+    _memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def arg_int(self, key: str) -> Int64:
+        """Dense int64[n]: the integer argument `key`, ABSENT where an event has none."""
+        dense = np.full(len(self), ABSENT, np.int64)
+        column = self.args.get(key)
+        if column is None:
+            return dense
+        if column.kind == "int":
+            dense[column.rows] = column.values
+        elif column.kind == "float":
+            finite = np.isfinite(column.values)
+            dense[column.rows[finite]] = column.values[finite].astype(np.int64)
+        else:
+            parsed = np.array([_int_or_absent(text) for text in column.dictionary], np.int64)
+            if len(parsed):
+                dense[column.rows] = parsed[column.values]
+        return dense
+
+    def arg_float(self, key: str) -> Float64:
+        """Dense float64[n]: the numeric argument `key`, NaN where an event has none."""
+        dense = np.full(len(self), np.nan)
+        column = self.args.get(key)
+        if column is None:
+            return dense
+        if column.kind in ("int", "float"):
+            dense[column.rows] = column.values
+        else:
+            parsed = np.array([_float_or_nan(text) for text in column.dictionary])
+            if len(parsed):
+                dense[column.rows] = parsed[column.values]
+        return dense
+
+    def arg_codes(self, key: str) -> tuple[Int32, Sequence[str]]:
+        """Dense int32[n] codes and their texts for a text or JSON argument; NO_CODE where none.
+
+        JSON texts are raw (`[32, 64]`); texts are the strings themselves, without quotes. A numeric
+        column is spelled as decimal text.
+        """
+        dense = np.full(len(self), NO_CODE, np.int32)
+        column = self.args.get(key)
+        if column is None:
+            return dense, ()
+        if column.kind in ("text", "json"):
+            dense[column.rows] = column.values
+            return dense, column.dictionary
+        distinct, codes = np.unique(column.values, return_inverse=True)
+        dense[column.rows] = codes
+        return dense, [str(value) for value in distinct.tolist()]
+
+
+def _int_or_absent(text: str) -> int:
+    """An integer spelled as text ("12", "-1", "0x1f"); wrapped to 64 bits as C++ would."""
+    try:
+        value = int(text.strip('"'), 0)
+    except ValueError:
+        return int(ABSENT)
+    return (value + 2**63) % 2**64 - 2**63
+
+
+def _float_or_nan(text: str) -> float:
+    try:
+        return float(text.strip('"'))
+    except ValueError:
+        return float("nan")
+
+
+T = TypeVar("T")
+
+
+def derived(function: Callable[[Trace], T]) -> Callable[[Trace], T]:
+    """Memoise a table derived from a trace next to the trace; the trace itself is immutable."""
+    key = f"{function.__module__}.{function.__qualname__}"
+
+    @wraps(function)
+    def memoised(trace: Trace) -> T:
+        memo = trace._memo
+        if key not in memo:
+            memo[key] = function(trace)
+        return memo[key]  # type: ignore[no-any-return]
+
+    return memoised

@@ -1,0 +1,98 @@
+"""The contract of a view: what a tab shows, over what, with which parameters.
+
+A view turns one Trace (scope `worker`) into a JSON-safe payload. It never touches a file or a request;
+the session hands it the trace and the surfaces encode the payload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from enum import Enum
+from typing import Any, Generic, TypeVar, get_type_hints
+
+from torch_tb_profiler.errors import UsageError
+from torch_tb_profiler.model.trace import Trace
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+class Scope(str, Enum):
+    """What one payload covers: one (run, worker, span), all workers of a (run, span), two triples."""
+
+    WORKER = "worker"
+    RUN = "run"
+    PAIR = "pair"
+
+
+@dataclass(frozen=True)
+class View(Generic[P, R]):
+    """One tab.
+
+    slug         the word in the route, the command line, the file names and the docs
+    params       a frozen dataclass; its fields are the query parameters, its defaults the defaults
+    payload      a frozen dataclass of JSON-safe values in base units (ns, bytes, ratios 0..1)
+    unavailable  the reason why a trace has nothing to show here and what to set in the profiler, or None
+    build        the payload
+    """
+
+    slug: str
+    title: str
+    order: int
+    scope: Scope
+    params: type[P]
+    payload: type[R]
+    unavailable: Callable[[Trace], str | None]
+    build: Callable[[Trace, P], R]
+
+
+@dataclass(frozen=True)
+class NoParams:
+    """A view without parameters."""
+
+
+def parse_params(params: type[P], given: Mapping[str, str]) -> P:
+    """Text parameters (query string, --param) to a Params value.
+
+    Fields may be str, int, float, bool or an optional of these. UsageError names an unknown parameter
+    or a value that cannot be read, and lists what is possible.
+    """
+    known = {row.name: row for row in fields(params)}  # type: ignore[arg-type]
+    hints = get_type_hints(params)
+    values: dict[str, Any] = {}
+    for name, text in given.items():
+        if name not in known:
+            options = ", ".join(sorted(known)) or "none"
+            raise UsageError(f"unknown parameter {name!r}", hint=f"known parameters: {options}")
+        values[name] = _parse_value(name, hints[name], text)
+    missing = [
+        name
+        for name, row in known.items()
+        if name not in values and row.default is MISSING and row.default_factory is MISSING
+    ]
+    if missing:
+        raise UsageError(f"missing parameter {missing[0]!r}")
+    try:
+        return params(**values)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+_BOOLS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+
+
+def _parse_value(name: str, hint: Any, text: str) -> Any:
+    kinds = [kind for kind in getattr(hint, "__args__", (hint,)) if kind is not type(None)]
+    for kind in kinds:
+        if kind is bool and text.lower() in _BOOLS:
+            return _BOOLS[text.lower()]
+        if kind in (int, float):
+            try:
+                return kind(text)
+            except ValueError:
+                continue
+        if kind is str:
+            return text
+    wanted = " or ".join(kind.__name__ for kind in kinds)
+    raise UsageError(f"parameter {name!r} cannot be {text!r}", hint=f"give a value of type {wanted}")
