@@ -46,6 +46,9 @@ class HealthLog:
         first = known.first_offset if known.first_offset is not None else offset
         self._notes[kind] = Note(kind, known.severity, known.message, known.count + count, first)
 
+    def __contains__(self, kind: object) -> bool:
+        return kind in self._notes
+
     def __iter__(self) -> Iterator[Note]:
         return iter(self._notes.values())
 

@@ -1,0 +1,83 @@
+"""From `ts` and `dur` (decimal microseconds) to exact int64 nanoseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from torch_tb_profiler.model.trace import ABSENT, Bool, Int64
+
+EXACT_LIMIT_US = 2.0**43
+"""Below this a float64 of microseconds still tells three decimals apart; above, the text must be read."""
+
+_LIMIT_US = 2.0**63 / 1000
+
+
+def ns_from_floats(microseconds: npt.NDArray[np.float64]) -> Int64:
+    """int64[n] from float64[n] below EXACT_LIMIT_US (or whole numbers); NaN and infinity are ABSENT.
+
+    Splitting first keeps the product exact: rint(ts * 1000) is off by nanoseconds for large ts.
+    """
+    known = np.abs(microseconds) < _LIMIT_US
+    if not known.all():
+        microseconds = np.where(known, microseconds, 0.0)
+    whole = np.floor(microseconds)
+    ns = whole.astype(np.int64) * 1000 + np.rint((microseconds - whole) * 1000).astype(np.int64)
+    if not known.all():
+        ns[~known] = ABSENT
+    return ns
+
+
+def needs_text(microseconds: npt.NDArray[np.float64]) -> bool:
+    """True if float64 has lost digits of these times."""
+    large = microseconds[np.abs(microseconds) >= EXACT_LIMIT_US]
+    return bool(len(large)) and bool((large % 1 != 0).any())
+
+
+def ns_from_value(value: Any) -> int:
+    """Exact ns of one decoded JSON value (int, float, Decimal, decimal text); ABSENT if it is no time."""
+    if isinstance(value, bool) or value is None:
+        return int(ABSENT)
+    if isinstance(value, float):
+        return int(ns_from_floats(np.array([value]))[0])
+    if isinstance(value, str):
+        try:
+            value = Decimal(value)
+        except InvalidOperation:
+            return int(ABSENT)
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            return int(ABSENT)
+        value = int((value * 1000).to_integral_value())
+    elif isinstance(value, int):
+        value *= 1000
+    else:
+        return int(ABSENT)
+    return value if -(2**63) < value < 2**63 else int(ABSENT)
+
+
+def ns_from_values(values: Sequence[Any]) -> Int64:
+    """int64[n] of decoded JSON values, each exact."""
+    return np.array([ns_from_value(value) for value in values], np.int64)
+
+
+WEEK_NS = 7 * 24 * 3600 * 10**9
+
+
+def absurd(starts: Int64, durations: Int64) -> Bool:
+    """bool[n]: times that cannot be true: over a week from the median start, or lasting over a week.
+
+    Drivers report 0 or wrapped counters for single events; one of them would stretch every axis.
+    """
+    if len(starts) == 0:
+        return np.zeros(0, np.bool_)
+    middle = np.partition(starts, len(starts) // 2)[len(starts) // 2]
+    # Halved, because the difference of two int64 may not fit int64.
+    far: Bool = np.abs(starts // 2 - middle // 2) > WEEK_NS // 2
+    known = durations != ABSENT
+    long: Bool = known & (np.abs(np.where(known, durations, 0)) > WEEK_NS)
+    return far | long

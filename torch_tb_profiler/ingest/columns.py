@@ -1,0 +1,203 @@
+"""Growing columns: blocks of events in, one Trace out.
+
+Texts are interned as they come, so memory holds codes and every distinct text once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from torch_tb_profiler.model.trace import (
+    NO_CODE,
+    ArgColumn,
+    ArgKind,
+    Events,
+    Int32,
+    Int64,
+    Thread,
+)
+
+
+class Codes(dict[Any, int]):
+    """Value -> code, counted from 0 in order of first sight; None and b"" are NO_CODE.
+
+    A dict that fills itself lets `map(codes.__getitem__, values)` intern a column without a Python frame
+    per value.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({None: NO_CODE, b"": NO_CODE})
+
+    def __missing__(self, value: Any) -> int:
+        code = self[value] = len(self) - 2
+        return code
+
+    def of(self, values: Iterable[Any]) -> Int32:
+        return np.array(list(map(self.__getitem__, values)), np.int32)
+
+    def table(self) -> list[Any]:
+        return [value for value, code in self.items() if code != NO_CODE]
+
+
+@dataclass
+class Block:
+    """Columns of some consecutive events; times absolute in the file's clock, ns."""
+
+    phase: npt.NDArray[np.uint8]
+    category: Int32
+    name: Int32
+    thread: Int32
+    start: Int64
+    duration: Int64
+    id: Int32
+
+
+@dataclass
+class _Piece:
+    kind: ArgKind
+    rows: Int32
+    values: npt.NDArray[Any]
+
+
+@dataclass
+class _ArgPieces:
+    texts: Codes = field(default_factory=Codes)
+    jsons: Codes = field(default_factory=Codes)
+    pieces: list[_Piece] = field(default_factory=list)
+
+
+class Columns:
+    """Collects blocks and sparse argument columns."""
+
+    def __init__(self) -> None:
+        self.strings = Codes()
+        self.threads = Codes()
+        self.flow_ids = Codes()
+        self.length = 0
+        self._blocks: list[Block] = []
+        self._args: dict[str, _ArgPieces] = {}
+
+    def add_block(self, block: Block) -> int:
+        """Append; returns the row number of the block's first event."""
+        first = self.length
+        self._blocks.append(block)
+        self.length += len(block.phase)
+        return first
+
+    def add_numbers(self, key: str, kind: ArgKind, rows: Int32, values: npt.NDArray[Any]) -> None:
+        if len(rows):
+            self._pieces(key).pieces.append(_Piece(kind, rows, values))
+
+    def add_texts(self, key: str, rows: Int32, values: Iterable[str | None]) -> None:
+        column = self._pieces(key)
+        self._add_codes(column, "text", rows, column.texts.of(values))
+
+    def add_jsons(self, key: str, rows: Int32, values: Iterable[bytes]) -> None:
+        """Raw JSON texts; b"" where an event lacks the key."""
+        column = self._pieces(key)
+        self._add_codes(column, "json", rows, column.jsons.of(values))
+
+    def _pieces(self, key: str) -> _ArgPieces:
+        return self._args.setdefault(key, _ArgPieces())
+
+    @staticmethod
+    def _add_codes(column: _ArgPieces, kind: ArgKind, rows: Int32, codes: Int32) -> None:
+        present = codes != NO_CODE
+        if not present.all():
+            rows, codes = rows[present], codes[present]
+        if len(rows):
+            column.pieces.append(_Piece(kind, rows, codes))
+
+    def finish_events(self) -> Events:
+        """The event columns; the blocks are given back as they are joined."""
+        joined = {}
+        for name in Block.__annotations__:
+            parts = [getattr(block, name) for block in self._blocks]
+            joined[name] = np.concatenate(parts) if parts else _EMPTY[name]
+            for block in self._blocks:
+                setattr(block, name, None)
+        self._blocks.clear()
+        return Events(**joined)
+
+    def finish_args(self) -> dict[str, ArgColumn]:
+        """One column per argument key, rows ascending."""
+        finished = {}
+        for key in list(self._args):
+            column = _finish_arg(self._args.pop(key))
+            if len(column.rows):
+                finished[key] = column
+        return finished
+
+    def finish_threads(self) -> list[Thread]:
+        return [Thread(pid, tid) for pid, tid in self.threads.table()]
+
+
+_EMPTY: dict[str, npt.NDArray[Any]] = {
+    "phase": np.empty(0, np.uint8),
+    "category": np.empty(0, np.int32),
+    "name": np.empty(0, np.int32),
+    "thread": np.empty(0, np.int32),
+    "start": np.empty(0, np.int64),
+    "duration": np.empty(0, np.int64),
+    "id": np.empty(0, np.int32),
+}
+
+
+def _finish_arg(column: _ArgPieces) -> ArgColumn:
+    kind = unify({piece.kind for piece in column.pieces})
+    texts: Sequence[str] = column.texts.table()
+    dictionary: Sequence[str] = ()
+    if kind == "text":
+        dictionary = texts
+    elif kind == "json":
+        dictionary, of_text, of_json = _merge_dictionaries(texts, column.jsons.table())
+        numbers = Codes()
+    parts = []
+    for piece in column.pieces:
+        values = piece.values
+        if kind == "float":
+            values = values.astype(np.float64)
+        elif kind == "json" and piece.kind == "text":
+            values = of_text[values]
+        elif kind == "json" and piece.kind == "json":
+            values = of_json[values]
+        elif kind == "json":
+            values = numbers.of(map(str, values.tolist())) + np.int32(len(dictionary))
+        parts.append(values)
+    if kind == "json":
+        dictionary = [*dictionary, *numbers.table()]
+    rows = np.concatenate([piece.rows for piece in column.pieces]) if parts else _EMPTY["name"]
+    values = np.concatenate(parts) if parts else _EMPTY["name"]
+    if len(rows) > 1 and not (rows[1:] > rows[:-1]).all():
+        order = np.argsort(rows, kind="stable")
+        rows, values = rows[order], values[order]
+    return ArgColumn(kind, rows, values, dictionary)
+
+
+def unify(kinds: Iterable[ArgKind]) -> ArgKind:
+    """The one kind that holds values of all these kinds."""
+    distinct = set(kinds)
+    if len(distinct) == 1:
+        return distinct.pop()
+    return "float" if distinct <= {"int", "float"} and distinct else "json"
+
+
+def _merge_dictionaries(texts: Sequence[str], jsons: Sequence[bytes]) -> tuple[list[str], Int32, Int32]:
+    """One dictionary of compact JSON texts, and where each text and each raw JSON went."""
+    merged = Codes()
+    of_text = merged.of(msgspec.json.encode(text).decode() for text in texts)
+    of_json = merged.of(map(compact_json, jsons))
+    return merged.table(), of_text, of_json
+
+
+def compact_json(raw: bytes) -> str:
+    """JSON without blanks between tokens, so that equal values are equal texts."""
+    if b" " in raw or b"\n" in raw or b"\t" in raw:
+        raw = msgspec.json.format(raw, indent=-1)
+    return raw.decode("utf-8", "replace")

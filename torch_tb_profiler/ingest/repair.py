@@ -1,0 +1,153 @@
+"""Reading events out of damaged text: one bad event costs one event.
+
+The standard library's lenient decoder takes raw control characters, NaN and Infinity; what is left to mend
+are escapes that JSON does not know, words such as `N/A`, and stretches that are garbled or cut off.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from torch_tb_profiler.model.health import HealthLog, Severity
+
+_EVENT_START = re.compile(r'\{\s*"(?:ph|name|cat|ts|dur|pid|tid|args|id|s|bp)"\s*:')
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[-+]?\b(?:N/A|nan|inf(?:inity)?)\b', re.IGNORECASE | re.DOTALL)
+_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}|)')
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_WIDEST = 8  # how many event starts a single event may contain in its texts
+
+
+class Salvage:
+    """Reads the events of a stretch of text, starting between two events.
+
+    offset  where the bytes lie in the unpacked file, for the notes
+    final   the file ends here: an unfinished last event is then a cut-off file
+
+    events  what could be read;  rest  what follows the array if its end was met, else None
+    """
+
+    def __init__(self, raw: bytes, offset: int, health: HealthLog, *, final: bool) -> None:
+        self.events: list[Any] = []
+        self.rest: str | None = None
+        self._offset = offset
+        self._health = health
+        self._final = final
+        self._strict = json.JSONDecoder(parse_constant=self._constant)
+        self._lenient = json.JSONDecoder(strict=False, parse_constant=self._constant)
+        self._text = self._decode(raw)
+        self._at = 0
+        self._read()
+
+    def _decode(self, raw: bytes) -> str:
+        try:
+            return raw.decode()
+        except UnicodeDecodeError as error:
+            text = raw.decode("utf-8", "replace")
+            self._health.add(
+                "invalid_utf8",
+                "warning",
+                "bytes that are no UTF-8 were replaced by \ufffd",
+                count=max(1, text.count("\ufffd")),
+                offset=self._offset + error.start,
+            )
+            return text
+
+    def _read(self) -> None:
+        text = self._text
+        while True:
+            while self._at < len(text) and text[self._at] in " \t\r\n,\0":
+                self._at += 1
+            if self._at >= len(text):
+                return
+            if text[self._at] == "]":
+                self.rest = text[self._at + 1 :]
+                return
+            if not self._read_one():
+                self._mend_one()
+
+    def _read_one(self) -> bool:
+        """Decode what stands here as it is; False if that cannot be done."""
+        try:
+            event, end = self._strict.raw_decode(self._text, self._at)
+        except ValueError:
+            try:
+                event, end = self._lenient.raw_decode(self._text, self._at)
+            except ValueError:
+                return False
+            self._note("control_character", "warning", "texts hold raw control characters; kept as they are")
+        self.events.append(_clean(event))
+        self._at = end
+        return True
+
+    def _mend_one(self) -> None:
+        """Mend or skip what stands here."""
+        ends = self._boundaries()
+        for end in ends:
+            mended = _TOKEN.sub(_mend_token, self._text[self._at : end])
+            try:
+                event, used = self._lenient.raw_decode(mended)
+            except ValueError:
+                continue
+            self._note(
+                "repaired_event",
+                "warning",
+                "events with invalid escapes or words that are no JSON (N/A, nan, inf) were repaired",
+            )
+            self.events.append(_clean(event))
+            rest = mended[used:].lstrip()
+            if rest.startswith("]"):
+                self.rest = rest[1:] + self._text[end:]
+                end = len(self._text)
+            self._at = end
+            return
+        if self._final and ends[0] == len(self._text):
+            self._note("truncated", "error", "the file ends inside an event; what came before is shown")
+        else:
+            self._note("skipped_event", "error", "events that cannot be read were skipped")
+        self._at = ends[0]
+
+    def _boundaries(self) -> list[int]:
+        """Where the stretch that begins here may end: before the next event starts, or with the text."""
+        text, ends = self._text, []
+        for match in _EVENT_START.finditer(text, self._at + 1):
+            before = match.start() - 1
+            while before > self._at and text[before] in " \t\r\n":
+                before -= 1
+            if text[before] == ",":
+                ends.append(match.start())
+                if len(ends) == _WIDEST:
+                    return ends
+        return [*ends, len(text)]
+
+    def _note(self, kind: str, severity: Severity, message: str) -> None:
+        offset = None
+        if kind not in self._health:  # counting bytes is only worth it for the first of a kind
+            offset = self._offset + len(self._text[: self._at].encode("utf-8", "replace"))
+        self._health.add(kind, severity, message, offset=offset)
+
+    def _constant(self, word: str) -> float:
+        self._note("not_a_number", "warning", "numbers that are NaN or infinite are unknown")
+        return float(word)
+
+
+def _mend_token(match: re.Match[str]) -> str:
+    token = match.group()
+    if token[0] == '"':
+        return _ESCAPE.sub(lambda escape: escape.group() if len(escape.group()) > 1 else "\\\\", token)
+    word = token.lstrip("+-").lower()
+    if word == "n/a":
+        return "null"
+    return "NaN" if word == "nan" else "-Infinity" if token[0] == "-" else "Infinity"
+
+
+def _clean(value: Any) -> Any:
+    """Lone surrogates, which no encoder takes, replaced throughout."""
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_clean(key): _clean(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    return value

@@ -1,0 +1,89 @@
+"""The bytes of a trace file, unpacked, in pieces, with progress; damage ends the file early, noted."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from isal import isal_zlib
+
+from torch_tb_profiler.errors import TraceError
+from torch_tb_profiler.ingest.progress import Progress, Report
+from torch_tb_profiler.model.health import HealthLog
+
+GZIP_MAGIC = b"\x1f\x8b"
+_PACKED_PIECE = 1 << 16
+_GZIP = 31  # window bits that tell zlib to expect a gzip header
+
+
+class Source:
+    """Reads `stream` (plain or gzip, told by its first bytes) forward.
+
+    `offset` counts unpacked bytes. A damaged or truncated gzip stream ends where it breaks; what came
+    before is kept and the damage is noted. Raises TraceError if the stream is empty.
+    """
+
+    def __init__(self, stream: BinaryIO, size: int, report: Report, health: HealthLog) -> None:
+        self._stream = stream
+        self._size = size
+        self._report = report
+        self._health = health
+        self._packed_done = 0
+        self.offset = 0
+        self.events = 0
+        self._packed = self._read_packed(2)
+        if not self._packed:
+            raise TraceError("the file is empty", hint="the job ended before the profiler wrote its trace")
+        self._gzip = self._packed == GZIP_MAGIC
+        self._inflate = isal_zlib.decompressobj(_GZIP)
+        self._ended = False
+
+    def read(self, size: int) -> bytes:
+        """Some unpacked bytes, at most `size`; b"" at the end."""
+        piece = self._read_gzip(size) if self._gzip else self._read_plain(size)
+        self.offset += len(piece)
+        done = min(self._packed_done, self._size) if self._size else self._packed_done
+        self._report(Progress("reading", done, self._size, self.events))
+        return piece
+
+    def _read_packed(self, size: int) -> bytes:
+        piece = self._stream.read(size)
+        self._packed_done += len(piece)
+        return piece
+
+    def _read_plain(self, size: int) -> bytes:
+        head, self._packed = self._packed, b""
+        return head + self._read_packed(size - len(head))
+
+    def _read_gzip(self, size: int) -> bytes:
+        while not self._ended:
+            packed = self._packed or self._read_packed(_PACKED_PIECE)
+            try:
+                piece: bytes = self._inflate.decompress(packed, size)
+            except isal_zlib.error as error:  # type: ignore[misc]
+                self._break_off(str(error))
+                break
+            self._packed = self._inflate.unconsumed_tail
+            if self._inflate.eof:
+                self._next_member()
+            elif not packed and not piece:
+                self._break_off("it is cut off")
+            if piece:
+                return piece
+        return b""
+
+    def _next_member(self) -> None:
+        rest = self._inflate.unused_data.lstrip(b"\0") or self._read_packed(_PACKED_PIECE).lstrip(b"\0")
+        self._packed = rest
+        if rest:
+            self._inflate = isal_zlib.decompressobj(_GZIP)
+        else:
+            self._ended = True
+
+    def _break_off(self, reason: str) -> None:
+        self._ended = True
+        self._health.add(
+            "gzip_damaged",
+            "error",
+            f"the gzip stream is damaged ({reason}); what came before is shown",
+            offset=self.offset,
+        )
