@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
+
+import msgspec
 
 from torch_tb_profiler.ingest.assemble import assemble
 from torch_tb_profiler.ingest.columns import Columns
@@ -34,10 +37,10 @@ def read_trace(stream: BinaryIO, *, size: int = 0, report: Report = ignore) -> T
     decoder = BlockDecoder(columns)
     source = Source(stream, size, report, health)
 
-    def add(block: bytes) -> bool:
+    def add(block: bytes | memoryview) -> bool:
         try:
             strays = decoder.add(block)
-        except (ValueError, UnicodeDecodeError):
+        except (msgspec.DecodeError, json.JSONDecodeError, UnicodeDecodeError):
             return False
         _note_strays(strays, health)
         source.events = columns.length

@@ -34,7 +34,7 @@ def assemble(columns: Columns, metadata: Mapping[str, Any], health: HealthLog) -
         events=events,
         strings=strings,
         threads=columns.finish_threads(),
-        flow_ids=columns.flow_ids.table(),
+        text_ids=columns.text_ids.table(),
         args=columns.finish_args(),
         metadata=dict(metadata),
         trace_start_ns=int(origin),

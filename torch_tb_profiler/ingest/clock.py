@@ -62,6 +62,10 @@ def ns_from_value(value: Any) -> int:
 
 def ns_from_values(values: Sequence[Any]) -> Int64:
     """int64[n] of decoded JSON values, each exact."""
+    if all(type(value) in (int, float) for value in values):
+        floats = np.array(values, np.float64)
+        if not needs_text(floats) and (np.abs(floats) < 2.0**53).all():
+            return ns_from_floats(floats)
     return np.array([ns_from_value(value) for value in values], np.int64)
 
 

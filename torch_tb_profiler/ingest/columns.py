@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.model.trace import (
+    ABSENT,
+    FIRST_TEXT_ID,
     NO_CODE,
     ArgColumn,
     ArgKind,
@@ -39,7 +41,23 @@ class Codes(dict[Any, int]):
         return code
 
     def of(self, values: Iterable[Any]) -> Int32:
+        """int32[n]: the codes of `values`."""
         return np.array(list(map(self.__getitem__, values)), np.int32)
+
+    def of_runs(self, *columns: Sequence[Any]) -> Int32:
+        """int32[n]: the codes of the tuples across `columns`, which change rarely from row to row."""
+        try:
+            numbers = [np.array(column, np.int64) for column in columns]
+        except (TypeError, ValueError, OverflowError):
+            return self.of(zip(*columns, strict=True))
+        change = np.zeros(len(columns[0]), np.bool_)
+        change[:1] = True
+        for number in numbers:
+            change[1:] |= number[1:] != number[:-1]
+        first = np.flatnonzero(change)
+        rows = first.tolist()
+        codes = self.of(tuple(column[row] for column in columns) for row in rows)
+        return np.repeat(codes, np.diff(first, append=len(change)))
 
     def table(self) -> list[Any]:
         return [value for value, code in self.items() if code != NO_CODE]
@@ -55,7 +73,7 @@ class Block:
     thread: Int32
     start: Int64
     duration: Int64
-    id: Int32
+    id: Int64
 
 
 @dataclass
@@ -78,7 +96,7 @@ class Columns:
     def __init__(self) -> None:
         self.strings = Codes()
         self.threads = Codes()
-        self.flow_ids = Codes()
+        self.text_ids = Codes()
         self.length = 0
         self._blocks: list[Block] = []
         self._args: dict[str, _ArgPieces] = {}
@@ -89,6 +107,20 @@ class Columns:
         self._blocks.append(block)
         self.length += len(block.phase)
         return first
+
+    def ids(self, values: Sequence[Any]) -> Int64:
+        """int64[n] of flow ids: integers, ABSENT, and texts by number (see Events.id)."""
+        try:
+            return np.array(values, np.int64)
+        except (TypeError, ValueError, OverflowError):
+            return np.array([self._id(value) for value in values], np.int64)
+
+    def _id(self, value: Any) -> int:
+        if value is None:
+            return int(ABSENT)
+        if isinstance(value, int) and -(2**61) < value < 2**63 or value == ABSENT:
+            return int(value)
+        return FIRST_TEXT_ID + self.text_ids[str(value)]
 
     def add_numbers(self, key: str, kind: ArgKind, rows: Int32, values: npt.NDArray[Any]) -> None:
         if len(rows):
@@ -145,7 +177,7 @@ _EMPTY: dict[str, npt.NDArray[Any]] = {
     "thread": np.empty(0, np.int32),
     "start": np.empty(0, np.int64),
     "duration": np.empty(0, np.int64),
-    "id": np.empty(0, np.int32),
+    "id": np.empty(0, np.int64),
 }
 
 

@@ -14,14 +14,15 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.ingest.clock import needs_text, ns_from_floats, ns_from_values
 from torch_tb_profiler.ingest.columns import Block, Columns
-from torch_tb_profiler.ingest.objects import Schema, add_objects
+from torch_tb_profiler.ingest.objects import add_objects
+from torch_tb_profiler.ingest.schema import Schema
 from torch_tb_profiler.model.trace import ABSENT, ArgKind, Int32, Int64
 
 MAX_KEYS = 1000
@@ -39,8 +40,7 @@ _ID = int | str | None
 class _Category:
     """The Struct of one category and how to read its columns."""
 
-    def __init__(self, name: str, keys: dict[str, ArgKind], time: tuple[Any, Any]) -> None:
-        self.name = name
+    def __init__(self, name: str, code: int, keys: dict[str, ArgKind], time: tuple[Any, Any]) -> None:
         self.own = [(key, kind) for key, kind in keys.items() if key.startswith("@")]
         self.inner = [(key, kind) for key, kind in keys.items() if not key.startswith("@")]
         args = msgspec.defstruct("Args", _fields(self.inner), forbid_unknown_fields=True, gc=False)
@@ -53,8 +53,10 @@ class _Category:
                 ("tid", _ID, None),
                 ("ts", *time),
                 ("dur", *time),
-                ("id", _ID, None),
+                ("id", _ID, int(ABSENT)),
                 ("args", args | None, None),
+                # Not read from the file: a constant that makes the category a column like the others.
+                ("category", Literal[code], msgspec.field(name="(category)", default=code)),
                 *_fields([(key[1:], kind) for key, kind in self.own]),
             ],
             tag_field="cat",
@@ -71,7 +73,7 @@ def _fields(keys: Iterable[tuple[str, ArgKind]]) -> list[tuple[str, Any, Any]]:
     ]
 
 
-_COMMON = 8  # ph, name, pid, tid, ts, dur, id, args: the first fields of every Event
+_COMMON = 9  # ph, name, pid, tid, ts, dur, id, args, category: the first fields of every Event
 
 _astuple = msgspec.structs.astuple
 
@@ -81,46 +83,54 @@ class BlockDecoder:
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
-        self._schema: Schema = {}
-        self._learned = 0
+        self._schema = Schema()
         self._exact = False
         self._categories: dict[type, _Category] = {}
         self._decoder: msgspec.json.Decoder[list[Any]] | None = None
 
-    def add(self, block: bytes) -> int:
+    def add(self, block: bytes | memoryview) -> int:
         """Append the events of a block; returns how many entries of the array were no objects.
 
         Raises msgspec.DecodeError or UnicodeDecodeError, columns untouched, if the block is damaged.
         """
-        if self._decoder is not None:
-            try:
-                self._add_structs(self._decoder.decode(block))
-                return 0
-            except (msgspec.ValidationError, _DoesNotFit):
-                pass  # something new: the plain way below learns it
+        if self._try_structs(block):
+            return 0
         objects = msgspec.json.decode(block)
-        times = [item.get("ts") for item in objects if isinstance(item, dict)]
-        if needs_text(np.array([time for time in times if isinstance(time, float)])):
-            self._exact = True
-            objects = json.loads(block, parse_float=Decimal)
-        return self.add_objects(objects)
+        if self._learn(objects) and self._try_structs(block):
+            return 0
+        if _inexact(objects):
+            objects = json.loads(bytes(block), parse_float=Decimal)
+        return add_objects(self._columns, objects)
 
     def add_objects(self, objects: Sequence[Any]) -> int:
         """Append events decoded elsewhere; returns how many entries were no objects."""
-        skipped = add_objects(self._columns, objects, self._schema)
-        self._learn()
-        return skipped
+        return add_objects(self._columns, objects)
 
-    def _learn(self) -> None:
-        state = hash(tuple((name, *keys.items()) for name, keys in self._schema.items()))
-        if not self._schema or state == self._learned or sum(map(len, self._schema.values())) > MAX_KEYS:
-            return
-        self._learned = state
+    def _try_structs(self, block: bytes | memoryview) -> bool:
+        if self._decoder is None:
+            return False
+        try:
+            self._add_structs(self._decoder.decode(block))
+        except (msgspec.ValidationError, _DoesNotFit):
+            return False
+        return True
+
+    def _learn(self, objects: Sequence[Any]) -> bool:
+        """Widen the schema by what these events carry; False if it knew them all."""
+        inexact = not self._exact and _inexact(objects)
+        self._exact |= inexact
+        grew = self._schema.learn(objects)
+        if not (grew or inexact) or self._schema.keys > MAX_KEYS or not self._schema.categories:
+            return False
         time: tuple[Any, Any] = (Decimal | None, None) if self._exact else (float, float("nan"))
-        categories = [_Category(name, keys, time) for name, keys in self._schema.items()]
+        code = self._columns.strings.__getitem__
+        categories = [
+            _Category(name, code(name), keys, time) for name, keys in self._schema.categories.items()
+        ]
         self._categories = {category.event: category for category in categories}
         any_event: Any = reduce(or_, self._categories)
         self._decoder = msgspec.json.Decoder(list[any_event])
+        return True
 
     def _add_structs(self, events: list[Any]) -> None:
         """Raises _DoesNotFit, columns untouched, if a value is outside its column's range."""
@@ -128,21 +138,20 @@ class BlockDecoder:
             return
         columns = self._columns
         common = tuple(zip(*map(_astuple, events), strict=False))[:_COMMON]
-        phase, name, pid, tid, ts, dur, flow, args = common
+        phase, name, pid, tid, ts, dur, flow, args, codes = common
         phases = "".join(phase).encode("latin-1", "replace")
         if len(phases) != len(events):
             raise _DoesNotFit
-        kinds = list(map(type, events))
-        category = columns.strings.of([self._categories[kind].name for kind in kinds])
+        category = np.array(codes, np.int32)
         numbers, texts, jsons = self._split(events, args, category)
         block = Block(
             np.frombuffer(phases, np.uint8),
             category,
             columns.strings.of(name),
-            columns.threads.of(zip(pid, tid, strict=True)),
+            columns.threads.of_runs(pid, tid),
             self._times(ts),
             self._times(dur),
-            columns.flow_ids.of(flow),
+            columns.ids(flow),
         )
         columns.add_block(block)
         for key, kind, rows, values in numbers:
@@ -177,6 +186,8 @@ class BlockDecoder:
                 absolute = (where + self._columns.length).astype(np.int32)
                 cells = list(zip(*map(_astuple, structs), strict=True))[skip:]
                 for (key, kind), values in zip(keys, cells, strict=True):
+                    if values.count(_TYPES[kind][1]) == len(values):
+                        continue  # a key of other events of this category
                     if kind == "text":
                         texts.append((key, absolute, values))
                     elif kind == "json":
@@ -192,6 +203,12 @@ class BlockDecoder:
         if needs_text(floats):
             raise _DoesNotFit
         return ns_from_floats(floats)
+
+
+def _inexact(objects: Sequence[Any]) -> bool:
+    """True if float64 has lost digits of the start times of these events."""
+    starts = (item.get("ts") for item in objects if isinstance(item, dict))
+    return needs_text(np.array([start for start in starts if isinstance(start, float)]))
 
 
 class _DoesNotFit(Exception):

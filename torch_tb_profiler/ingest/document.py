@@ -24,9 +24,10 @@ _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _CUT = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|ts|dur|pid|tid|args|id|s|bp)"\s*:)')
 _CUT_WINDOW = 1 << 14
 _TAIL_CANDIDATES = 8
+_BLANK = b"\xef\xbb\xbf \t\r\n"
 
-AddBlock = Callable[[bytes], bool]
-"""Takes `[{...},{...}]`; False if it is not well-formed."""
+AddBlock = Callable[["bytes | memoryview"], bool]
+"""Takes `[{...},{...}]`, to be used up before it returns; False if it is not well-formed."""
 
 AddDamaged = Callable[[bytes, int, bool], "str | None"]
 """Takes damaged text, its offset and whether the file ends there; returns what follows the array, if met."""
@@ -37,32 +38,97 @@ def read_document(source: Source, health: HealthLog, add: AddBlock, damaged: Add
 
     Raises TraceError if there is no array of events.
     """
-    head, rest = _read_head(source)
-    tail = _read_events(source, rest, add, damaged)
+    window = _Window(source)
+    head = _read_head(window)
+    tail = _read_events(window, add, damaged)
     metadata = _parse_head(head, health)
     metadata.update(_parse_tail(tail, bare=not head, health=health, end=source.offset))
     return metadata
 
 
-def _read_head(source: Source) -> tuple[bytes, bytes]:
-    """What stands before the first event, and what was read beyond; the head of a bare list is empty."""
-    text = b""
-    while len(text) < _HEAD_LIMIT:
-        piece = source.read(BLOCK)
-        text += piece
-        start = text.lstrip(b"\xef\xbb\xbf \t\r\n")
+class _Window:
+    """A stretch of the file in one buffer that is filled at its end and emptied at its front.
+
+    The byte before the stretch belongs to the buffer too, so that a block of events can be wrapped in
+    brackets where it lies, without copying it.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._buffer = bytearray(2 * BLOCK)
+        self._end = 1
+
+    @property
+    def begin(self) -> int:
+        """Offset in the file of the stretch's first byte."""
+        return self._source.offset - len(self)
+
+    def __len__(self) -> int:
+        return self._end - 1
+
+    def fill(self) -> int:
+        """Read on by up to BLOCK bytes; returns how many, 0 at the end of the file."""
+        wanted = self._end + BLOCK + 1
+        if wanted > len(self._buffer):
+            self._buffer.extend(bytes(max(wanted, 2 * len(self._buffer)) - len(self._buffer)))
+        with memoryview(self._buffer) as view, view[self._end : self._end + BLOCK] as target:
+            done = self._source.read_into(target)
+        self._end += done
+        return done
+
+    def text(self) -> bytes:
+        return bytes(self._buffer[1 : self._end])
+
+    def drop(self, count: int) -> None:
+        """Forget the first `count` bytes."""
+        rest = self._buffer[1 + count : self._end]
+        self._buffer[1 : 1 + len(rest)] = rest
+        self._end = 1 + len(rest)
+
+    def block(self, length: int, add: AddBlock) -> bool:
+        """Hand the first `length` bytes to `add` as a JSON array."""
+        buffer = self._buffer
+        behind = buffer[1 + length]
+        buffer[0], buffer[1 + length] = ord("["), ord("]")
+        try:
+            with memoryview(buffer) as view, view[: length + 2] as array:
+                return add(array)
+        finally:
+            buffer[1 + length] = behind
+
+    def last_cut(self) -> tuple[int, int]:
+        """(end of the last event that surely ends in the stretch, start of the next); (0, 0) if none."""
+        reach = _CUT_WINDOW
+        while True:
+            start = max(1, self._end - reach)
+            cuts = [match.span() for match in _CUT.finditer(self._buffer, start, self._end)]
+            if cuts:
+                return cuts[-1][0], cuts[-1][1] - 1
+            if start == 1:
+                return 0, 0
+            reach *= 8
+
+
+def _read_head(window: _Window) -> bytes:
+    """What stands before the first event, b"" for a bare list; the window then begins at the events."""
+    while len(window) < _HEAD_LIMIT:
+        done = window.fill()
+        text = window.text()
+        start = text.lstrip(_BLANK)
         if start.startswith(b"["):
-            return b"", start[1:]
-        found = _EVENTS_KEY.search(text, max(0, len(text) - len(piece) - 64))
+            window.drop(len(text) - len(start) + 1)
+            return b""
+        found = _EVENTS_KEY.search(text, max(0, len(text) - done - 64))
         if found and start.startswith(b"{"):
-            return text[: found.start()], text[found.end() :]
-        if not piece:
+            window.drop(found.end())
+            return text[: found.start()]
+        if not done:
             break
-    raise _no_events(text)
+    raise _no_events(window.text())
 
 
 def _no_events(text: bytes) -> TraceError:
-    text = text.strip(b"\xef\xbb\xbf \t\r\n\0")
+    text = text.strip(_BLANK + b"\0")
     if not text:
         return TraceError("the file is empty", hint="the job ended before the profiler wrote its trace")
     if not text.startswith(b"{"):
@@ -81,61 +147,43 @@ def _no_events(text: bytes) -> TraceError:
     )
 
 
-def _read_events(source: Source, text: bytes, add: AddBlock, damaged: AddDamaged) -> bytes | None:
+def _read_events(window: _Window, add: AddBlock, damaged: AddDamaged) -> bytes | None:
     """Hand over all events; returns what follows the array, None if its end is missing."""
-    # `begin` is the offset in the file of the first byte of `text`.
     while True:
-        begin = source.offset - len(text)
-        cut = _last_cut(text) if len(text) >= BLOCK else 0
+        cut, begin = window.last_cut() if len(window) >= BLOCK else (0, 0)
         if cut:
-            if not add(b"[" + text[:cut] + b"]"):
-                rest = damaged(text[:cut], begin, False)
+            if not window.block(cut, add):
+                rest = damaged(window.text()[:cut], window.begin, False)
                 if rest is not None:
-                    return rest.encode("utf-8", "replace") + text[cut - 1 :] + _read_all(source)
-            text = text[cut:].lstrip(b" \t\r\n,")
-        piece = source.read(BLOCK)
-        if not piece:
-            return _read_last(source.offset - len(text), text, add, damaged)
-        text += piece
+                    # The array ended here: what looked like events are later lists.
+                    window.drop(cut)
+                    while window.fill():
+                        pass
+                    return rest.encode("utf-8", "replace") + window.text()
+            window.drop(begin)
+        if not window.fill():
+            return _read_last(window, add, damaged)
 
 
-def _last_cut(text: bytes) -> int:
-    """Just behind the last event that surely ended in `text`, 0 if none is found."""
-    window = _CUT_WINDOW
-    while True:
-        start = max(0, len(text) - window)
-        cuts = [match.start() + 1 for match in _CUT.finditer(text, start)]
-        if cuts:
-            return cuts[-1]
-        if start == 0:
-            return 0
-        window *= 8
-
-
-def _read_last(begin: int, text: bytes, add: AddBlock, damaged: AddDamaged) -> bytes | None:
+def _read_last(window: _Window, add: AddBlock, damaged: AddDamaged) -> bytes | None:
     """The last stretch: events, the end of the array, the rest of the document."""
+    text = window.text()
+    front = len(text) - len(text.lstrip(_BLANK + b","))
     end = len(text)
     for _ in range(_TAIL_CANDIDATES):
         end = text.rfind(b"]", 0, end)
         if end < 0:
             break
         tail = text[end + 1 :]
-        if _closes(tail) and add(b"[" + text[:end].rstrip(b" \t\r\n,") + b"]"):
+        if _closes(tail) and add(b"[" + text[front:end].rstrip(_BLANK + b",") + b"]"):
             return tail
-    rest = damaged(text, begin, True)
+    rest = damaged(text, window.begin, True)
     return None if rest is None else rest.encode("utf-8", "replace")
 
 
 def _closes(tail: bytes) -> bool:
-    tail = tail.strip(b" \t\r\n\0")
+    tail = tail.strip(_BLANK + b"\0")
     return not tail or (tail.endswith(b"}") and (tail == b"}" or tail.startswith(b",")))
-
-
-def _read_all(source: Source) -> bytes:
-    pieces = []
-    while piece := source.read(BLOCK):
-        pieces.append(piece)
-    return b"".join(pieces)
 
 
 def _parse_head(head: bytes, health: HealthLog) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import BinaryIO
 
 from isal import isal_zlib
@@ -37,22 +38,36 @@ class Source:
         self._inflate = isal_zlib.decompressobj(_GZIP)
         self._ended = False
 
-    def read(self, size: int) -> bytes:
-        """Some unpacked bytes, at most `size`; b"" at the end."""
-        piece = self._read_gzip(size) if self._gzip else self._read_plain(size)
-        self.offset += len(piece)
-        done = min(self._packed_done, self._size) if self._size else self._packed_done
-        self._report(Progress("reading", done, self._size, self.events))
-        return piece
+    def read_into(self, target: memoryview) -> int:
+        """Fill the front of `target` with unpacked bytes; returns how many, 0 at the end."""
+        if self._gzip:
+            piece = self._read_gzip(len(target))
+        else:
+            piece, self._packed = self._packed, b""
+        done = len(piece)
+        target[:done] = piece
+        if not self._gzip and done < len(target):
+            done += self._read_plain(target[done:])
+        self.offset += done
+        stored = min(self._packed_done, self._size) if self._size else self._packed_done
+        self._report(Progress("reading", stored, self._size, self.events))
+        return done
+
+    def _read_plain(self, target: memoryview) -> int:
+        # Not every file object of a remote storage has readinto().
+        if isinstance(self._stream, io.BufferedIOBase):
+            done = self._stream.readinto(target)
+        else:
+            piece = self._stream.read(len(target))
+            done = len(piece)
+            target[:done] = piece
+        self._packed_done += done
+        return done
 
     def _read_packed(self, size: int) -> bytes:
         piece = self._stream.read(size)
         self._packed_done += len(piece)
         return piece
-
-    def _read_plain(self, size: int) -> bytes:
-        head, self._packed = self._packed, b""
-        return head + self._read_packed(size - len(head))
 
     def _read_gzip(self, size: int) -> bytes:
         while not self._ended:

@@ -36,6 +36,9 @@ ABSENT = np.iinfo(np.int64).min
 NO_CODE = -1
 """An int32 code or row number that points nowhere."""
 
+FIRST_TEXT_ID = -(2**62)
+"""Ids that are no integers are numbered from here upwards."""
+
 ArgKind = Literal["int", "float", "text", "json"]
 
 
@@ -50,7 +53,8 @@ class Events:
     start      int64   ns since the trace's start, ABSENT if "ts" is missing or no number
     duration   int64   ns; of "X" events and of matched "B" events (end - begin); may be negative in a
                        damaged file; ABSENT if unknown
-    id         int32   code into Trace.flow_ids of flow and async events ("id"), NO_CODE if none
+    id         int64   "id" of flow and async events, ABSENT if none; an id that is text has a number of its
+                       own: FIRST_TEXT_ID + index into Trace.text_ids
     """
 
     phase: npt.NDArray[np.uint8]
@@ -59,7 +63,7 @@ class Events:
     thread: Int32
     start: Int64
     duration: Int64
-    id: Int32
+    id: Int64
 
     def __len__(self) -> int:
         return len(self.phase)
@@ -101,7 +105,7 @@ class Trace:
     events: Events
     strings: Sequence[str]
     threads: Sequence[Thread]
-    flow_ids: Sequence[int | str]
+    text_ids: Sequence[str]
     args: Mapping[str, ArgColumn]
     metadata: Mapping[str, Any]
     trace_start_ns: int
