@@ -66,9 +66,7 @@ def _pair_begin_end(events: Events, health: HealthLog) -> None:
             unmatched += 1
     unmatched += len(open_rows)
     if unmatched:
-        health.add(
-            "unmatched_begin_end", "warning", "begin or end events without their partner", count=unmatched
-        )
+        health.add("unmatched_begin_end", "warning", "begin or end events without their partner", count=unmatched)
 
 
 def _origin(events: Events, strings: list[str], health: HealthLog) -> int:

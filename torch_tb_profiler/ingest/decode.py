@@ -124,9 +124,7 @@ class BlockDecoder:
             return False
         time: tuple[Any, Any] = (Decimal | None, None) if self._exact else (float, float("nan"))
         code = self._columns.strings.__getitem__
-        categories = [
-            _Category(name, code(name), keys, time) for name, keys in self._schema.categories.items()
-        ]
+        categories = [_Category(name, code(name), keys, time) for name, keys in self._schema.categories.items()]
         self._categories = {category.event: category for category in categories}
         any_event: Any = reduce(or_, self._categories)
         self._decoder = msgspec.json.Decoder(list[any_event])

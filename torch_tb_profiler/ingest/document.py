@@ -208,8 +208,6 @@ def _parse_object(text: bytes, offset: int, health: HealthLog) -> dict[str, Any]
     try:
         value = json.loads(text.decode("utf-8", "replace"), strict=False)
     except ValueError as error:
-        health.add(
-            "metadata_damaged", "warning", f"the trace's metadata cannot be read: {error}", offset=offset
-        )
+        health.add("metadata_damaged", "warning", f"the trace's metadata cannot be read: {error}", offset=offset)
         return {}
     return value if isinstance(value, dict) else {}

@@ -1,0 +1,13 @@
+"""The views, one module each; a new one is a module and a line here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch_tb_profiler.view import View
+from torch_tb_profiler.views import overview
+
+
+def all_views() -> tuple[View[Any, Any], ...]:
+    """Every view, in the order of the navigation."""
+    return tuple(sorted((overview.VIEW,), key=lambda view: (view.order, view.slug)))

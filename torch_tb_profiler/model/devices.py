@@ -1,0 +1,128 @@
+"""The accelerators of a trace: which did work, what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from torch_tb_profiler.model.kinds import DEVICE, Kind, of_kind
+from torch_tb_profiler.model.trace import ABSENT, Int64, Trace, derived
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """One device that did work; None where the file does not say."""
+
+    id: int
+    kind: str
+    name: str | None
+    memory_bytes: int | None
+    compute_capability: str | None
+    multiprocessors: int | None
+
+
+@derived
+def device_of(trace: Trace) -> Int64:
+    """int64[n]: device id of every event: arg `device`, else the pid of device work; ABSENT elsewhere."""
+    device = trace.arg_int("device")
+    rows = of_kind(trace, *DEVICE)
+    missing = rows[device[rows] == ABSENT]
+    if len(missing):
+        pids = np.array([_number(thread.pid) for thread in trace.threads] + [int(ABSENT)], np.int64)
+        device[missing] = pids[trace.events.thread[missing]]
+    return device
+
+
+@derived
+def stream_of(trace: Trace) -> Int64:
+    """int64[n]: stream of device work: arg `stream`, else the tid; ABSENT elsewhere. Stream 0 is valid."""
+    stream = trace.arg_int("stream")
+    rows = of_kind(trace, *DEVICE)
+    missing = rows[stream[rows] == ABSENT]
+    if len(missing):
+        tids = np.array([_number(thread.tid) for thread in trace.threads] + [int(ABSENT)], np.int64)
+        stream[missing] = tids[trace.events.thread[missing]]
+    return stream
+
+
+def _number(value: int | str | None) -> int:
+    if isinstance(value, int):
+        return value
+    digits = "".join(c for c in value or "" if c.isdigit())
+    return int(digits) if digits and len(digits) < 19 else int(ABSENT)
+
+
+@derived
+def devices(trace: Trace) -> tuple[DeviceInfo, ...]:
+    """Devices with work in this trace, by id; properties are found by `id`, not by position."""
+    rows = of_kind(trace, *DEVICE)
+    used = device_of(trace)[rows]
+    kind = device_kind(trace)
+    properties = _properties(trace.metadata)
+    return tuple(_describe(int(id), kind, properties.get(int(id))) for id in np.unique(used[used != ABSENT]))
+
+
+def _properties(metadata: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
+    listed = metadata.get("deviceProperties") or metadata.get("computeProperties") or []
+    if isinstance(listed, Mapping):
+        listed = [listed]
+    found: dict[int, Mapping[str, Any]] = {}
+    if isinstance(listed, list):
+        for position, entry in enumerate(listed):
+            if isinstance(entry, Mapping):
+                id = entry.get("id", position)
+                if isinstance(id, int):
+                    found.setdefault(id, entry)
+    return found
+
+
+def _describe(id: int, kind: str, entry: Mapping[str, Any] | None) -> DeviceInfo:
+    entry = entry or {}
+    name = entry.get("name")
+    major, minor = (
+        entry.get("computeMajor", entry.get("major")),
+        entry.get("computeMinor", entry.get("minor")),
+    )
+    return DeviceInfo(
+        id=id,
+        kind=kind,
+        name=name if isinstance(name, str) and name and name != "N/A" else None,
+        memory_bytes=_positive(entry.get("totalGlobalMem")),
+        compute_capability=f"{major}.{minor}" if isinstance(major, int) and isinstance(minor, int) else None,
+        multiprocessors=_positive(
+            entry.get("numSms", entry.get("multiProcessorCount", entry.get("maxComputeUnits")))
+        ),
+    )
+
+
+def _positive(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+@derived
+def device_kind(trace: Trace) -> str:
+    """CUDA, ROCm, XPU, HPU, MTIA or other; from categories, metadata and the names of runtime calls."""
+    categories = {text.lower() for text in trace.strings}
+    for prefix, kind in (("xpu_", "XPU"), ("mtia_", "MTIA"), ("hpu_", "HPU"), ("glow_", "MTIA")):
+        if any(text.startswith(prefix) for text in categories & _VENDOR_CATEGORIES):
+            return kind
+    keys = trace.metadata.keys()
+    if any(key.startswith(("hip_", "roctracer", "rocprofiler")) for key in keys) or "hsa_queue" in trace.args:
+        return "ROCm"
+    calls = of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    names = {trace.strings[code] for code in np.unique(trace.events.name[calls]).tolist() if code >= 0}
+    if any(name.startswith("hip") for name in names):
+        return "ROCm"
+    cuda_args = {"blocks per SM", "registers per thread", "context"} & trace.args.keys()
+    if any(name.startswith(("cuda", "cu")) for name in names) or cuda_args or any("cuda" in key for key in keys):
+        return "CUDA"
+    return "other"
+
+
+_VENDOR_CATEGORIES = {
+    "xpu_runtime", "xpu_driver", "xpu_sync", "mtia_runtime", "mtia_ccp_events", "mtia_insight",
+    "mtia_counters", "hpu_op", "glow_runtime",
+}  # fmt: skip

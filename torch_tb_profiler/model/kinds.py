@@ -1,0 +1,110 @@
+"""What an event is: categories of every generation and vendor, as data."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from torch_tb_profiler.model.trace import ABSENT, Bool, Trace, derived
+
+
+class Kind(IntEnum):
+    """The role of an event, told from its category."""
+
+    UNKNOWN = 0
+    CPU_OP = 1
+    ANNOTATION = 2
+    PYTHON = 3
+    RUNTIME = 4
+    DRIVER = 5
+    KERNEL = 6
+    MEMCPY = 7
+    MEMSET = 8
+    DEVICE_ANNOTATION = 9
+    SYNC = 10
+    OVERHEAD = 11
+    SPAN = 12
+
+
+# Lower-cased category -> kind. Old Kineto capitalised them; vendors add their own prefix.
+CATEGORIES: dict[str, Kind] = {
+    "cpu_op": Kind.CPU_OP,
+    "operator": Kind.CPU_OP,
+    "hpu_op": Kind.CPU_OP,
+    "user_annotation": Kind.ANNOTATION,
+    "python_function": Kind.PYTHON,
+    "python": Kind.PYTHON,
+    "runtime": Kind.RUNTIME,
+    "cuda_runtime": Kind.RUNTIME,
+    "hip_runtime": Kind.RUNTIME,
+    "xpu_runtime": Kind.RUNTIME,
+    "mtia_runtime": Kind.RUNTIME,
+    "glow_runtime": Kind.RUNTIME,
+    "privateuse1_runtime": Kind.RUNTIME,
+    "cuda_driver": Kind.DRIVER,
+    "hip_driver": Kind.DRIVER,
+    "xpu_driver": Kind.DRIVER,
+    "privateuse1_driver": Kind.DRIVER,
+    "kernel": Kind.KERNEL,
+    "mtia_ccp_events": Kind.KERNEL,
+    "collective_comm": Kind.KERNEL,
+    "memcpy": Kind.MEMCPY,
+    "gpu_memcpy": Kind.MEMCPY,
+    "memset": Kind.MEMSET,
+    "gpu_memset": Kind.MEMSET,
+    "gpu_user_annotation": Kind.DEVICE_ANNOTATION,
+    "cuda_sync": Kind.SYNC,
+    "xpu_sync": Kind.SYNC,
+    "overhead": Kind.OVERHEAD,
+    "trace": Kind.SPAN,
+}
+
+HOST = (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON, Kind.RUNTIME, Kind.DRIVER)
+"""Kinds that take their place in the host's call tree."""
+
+DEVICE = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
+"""Kinds that are work of a device."""
+
+# The plain autograd exporter writes no categories but names its two processes.
+_AUTOGRAD_PROCESSES = {"CPU functions": Kind.CPU_OP, "CUDA functions": Kind.KERNEL}
+
+
+@derived
+def kinds(trace: Trace) -> npt.NDArray[np.int8]:
+    """int8[n]: the Kind of every event, whatever its phase."""
+    table = np.array([CATEGORIES.get(text.lower(), Kind.UNKNOWN) for text in trace.strings] + [0], np.int8)
+    found = table[trace.events.category]
+    by_process = np.array(
+        [_AUTOGRAD_PROCESSES.get(str(thread.pid), Kind.UNKNOWN) for thread in trace.threads] + [0], np.int8
+    )
+    if by_process.any():
+        bare = trace.events.category < 0
+        found = np.where(bare, by_process[trace.events.thread], found)
+    return found
+
+
+@derived
+def is_slice(trace: Trace) -> Bool:
+    """bool[n]: events with a start and an extent: "X", and "B" with its "E"."""
+    events = trace.events
+    begins: Bool = (events.phase == ord("X")) | ((events.phase == ord("B")) & (events.duration != ABSENT))
+    placed: Bool = begins & (events.start != ABSENT)
+    return placed
+
+
+def of_kind(trace: Trace, *wanted: Kind) -> npt.NDArray[np.int32]:
+    """int32[k]: rows of the slices of these kinds, in file order."""
+    found = kinds(trace)
+    match = np.zeros(len(Kind), np.bool_)
+    match[list(wanted)] = True
+    return np.flatnonzero(match[found] & is_slice(trace)).astype(np.int32)
+
+
+@derived
+def ends(trace: Trace) -> npt.NDArray[np.int64]:
+    """int64[n]: start + duration; a missing or negative duration counts as 0; ABSENT without a start."""
+    events = trace.events
+    lasting = np.where(events.duration == ABSENT, 0, np.maximum(events.duration, 0))
+    return np.where(events.start == ABSENT, ABSENT, events.start + lasting)

@@ -1,0 +1,68 @@
+"""Which rank a trace belongs to, and the traces of a file that holds several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from torch_tb_profiler.model.kinds import DEVICE, HOST, of_kind
+from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Bool, Events, Trace, derived
+
+
+@derived
+def rank(trace: Trace) -> int | None:
+    """The rank that the file itself names (`distributedInfo.rank`), None if it does not."""
+    info = trace.metadata.get("distributedInfo")
+    value = info.get("rank") if isinstance(info, Mapping) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+@derived
+def split_ranks(trace: Trace) -> dict[int, Trace]:
+    """One trace per rank of a merged file; empty if the file holds one process.
+
+    A merge of several ranks (Composer's) has no `traceEvents` wrapper of its own kind: it is told by host
+    *and* device work under one and the same pid, for two or more small integer pids.
+    """
+    events = trace.events
+    host = {trace.threads[code].pid for code in np.unique(events.thread[of_kind(trace, *HOST)]).tolist()}
+    device = {trace.threads[code].pid for code in np.unique(events.thread[of_kind(trace, *DEVICE)]).tolist()}
+    named = _global_ranks(trace)
+    ranks = sorted(pid for pid in host & (device | named) if isinstance(pid, int))
+    if len(ranks) < 2:
+        return {}
+    pids = [thread.pid for thread in trace.threads]
+    return {pid: select(trace, np.array([p == pid for p in pids])[events.thread]) for pid in ranks}
+
+
+def _global_ranks(trace: Trace) -> set[int | str | None]:
+    code = {text: i for i, text in enumerate(trace.strings)}.get("global_rank")
+    if code is None:
+        return set()
+    rows = np.flatnonzero(trace.events.name == code)
+    return {trace.threads[thread].pid for thread in trace.events.thread[rows].tolist()}
+
+
+def select(trace: Trace, which: Bool) -> Trace:
+    """The trace of a subset of the events; times count from the first of them."""
+    events = Events(*(getattr(trace.events, name)[which] for name in Events.__slots__))
+    position = np.cumsum(which) - 1
+    args = {}
+    for key, column in trace.args.items():
+        kept = which[column.rows]
+        if kept.any():
+            rows = position[column.rows[kept]].astype(np.int32)
+            args[key] = ArgColumn(column.kind, rows, column.values[kept], column.dictionary)
+    timed = events.start != ABSENT
+    counted = timed & (events.phase != ord("M"))
+    origin = int(events.start[counted].min()) if counted.any() else 0
+    start = np.where(timed, events.start - origin, ABSENT)
+    return replace(
+        trace,
+        events=replace(events, start=start),
+        args=args,
+        trace_start_ns=trace.trace_start_ns + origin,
+        _memo={},
+    )

@@ -1,0 +1,144 @@
+"""Steps: `ProfilerStep#N` on the host, each reaching to the end of the device work launched in it.
+
+host    |- step 5 -----------|- step 6 -----------|
+device       [ work of 5 ........][ work of 6 ........]
+result  |- step 5 ---------------|- step 6 ------------|
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from torch_tb_profiler.model.kinds import HOST, Kind, ends, kinds, of_kind
+from torch_tb_profiler.model.links import device_links
+from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, Trace, derived
+
+PREFIX = "ProfilerStep#"
+
+INCOMPLETE_SHARE = 0.8
+"""A last step with less than this share of its predecessor's device events was cut off by the profiler."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Steps in order of time.
+
+    names     of "ProfilerStep#5" the "5"; one step named "all" where none was recorded
+    starts    int64[k] ns; pushed to the end of the previous step's device work
+    ends      int64[k] ns; pushed to the end of the device work launched in the step
+    complete  bool[k]; False for trailing steps whose device work is missing
+    recorded  False if the file has no ProfilerStep and the one step is the whole trace
+    """
+
+    names: tuple[str, ...]
+    starts: Int64
+    ends: Int64
+    complete: Bool
+    recorded: bool
+
+
+@derived
+def steps(trace: Trace) -> Steps:
+    """The steps of this trace; a single one from its first to its last event if it recorded none."""
+    rows = _step_rows(trace)
+    if len(rows) == 0:
+        return _whole(trace)
+    host_start = trace.events.start[rows]
+    host_end = ends(trace)[rows]
+    names = tuple(trace.strings[code][len(PREFIX) :] for code in trace.events.name[rows])
+    work = _device_work(trace, host_start, host_end)
+    starts, finish = _extend(host_start, host_end, work)
+    return Steps(names, starts, finish, _complete(work.counts), recorded=True)
+
+
+def is_step_name(trace: Trace) -> Bool:
+    """bool[strings + 1]: names of steps; the last answers for NO_CODE."""
+    return np.array([text.startswith(PREFIX) for text in trace.strings] + [False])
+
+
+def _step_rows(trace: Trace) -> Int32:
+    rows = of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
+    rows = rows[is_step_name(trace)[trace.events.name[rows]]]
+    if len(rows) == 0:
+        return rows
+    # A second profiler, or the copy of a step on another thread, must not count twice.
+    threads, counts = np.unique(trace.events.thread[rows], return_counts=True)
+    rows = rows[trace.events.thread[rows] == threads[np.argmax(counts)]]
+    order = np.argsort(trace.events.start[rows], kind="stable")
+    ordered: Int32 = rows[order]
+    return ordered
+
+
+def _whole(trace: Trace) -> Steps:
+    events = trace.events
+    counted = (events.start != ABSENT) & (events.phase != ord("M")) & (kinds(trace) != Kind.SPAN)
+    counted &= np.isin(events.phase, np.frombuffer(b"XBE", np.uint8))
+    reach = ends(trace)
+    week = 7 * 24 * 3600 * 10**9
+    counted &= (events.start >= 0) & (events.start < week) & (reach < 2 * week)
+    if not counted.any():
+        return Steps((), _int64(), _int64(), np.empty(0, np.bool_), recorded=False)
+    start, end = events.start[counted].min(), reach[counted].max()
+    return Steps(("all",), _int64(start), _int64(end), np.ones(1, np.bool_), recorded=False)
+
+
+def _int64(*values: int) -> Int64:
+    return np.array(values, np.int64)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Device events launched in each step: first start and last end (ABSENT if none), how many."""
+
+    first: Int64
+    last: Int64
+    counts: Int64
+    loose_ends: Int64
+
+
+def _device_work(trace: Trace, start: Int64, end: Int64) -> _Work:
+    links = device_links(trace)
+    finish = ends(trace)
+    known = links.launch >= 0
+    launch = np.where(known, links.launch, 0)
+    step = np.searchsorted(start, trace.events.start[launch], "right") - 1
+    inside = known & (step >= 0)
+    inside[inside] &= finish[launch[inside]] <= end[step[inside]]
+    step, rows = step[inside], links.rows[inside]
+    count = len(start)
+    first = np.full(count, np.iinfo(np.int64).max)
+    last = np.full(count, ABSENT)
+    np.minimum.at(first, step, trace.events.start[rows])
+    np.maximum.at(last, step, finish[rows])
+    first[last == ABSENT] = ABSENT
+    return _Work(first, last, np.bincount(step, minlength=count), finish[links.rows[~inside]])
+
+
+def _extend(host_start: Int64, host_end: Int64, work: _Work) -> tuple[Int64, Int64]:
+    starts, finish = host_start.copy(), host_end.copy()
+    before = work.loose_ends[work.loose_ends < work.first[0]] if work.first[0] != ABSENT else work.loose_ends[:0]
+    previous = max([int(host_start[0]), *([int(before.max())] if len(before) else [])])
+    for i in range(len(starts)):
+        starts[i] = max(previous, int(host_start[i]))
+        finish[i] = max(int(host_end[i]), int(work.last[i]), int(starts[i]))
+        previous = int(finish[i])
+    return starts, finish
+
+
+def _complete(counts: Int64) -> Bool:
+    complete = np.ones(len(counts), np.bool_)
+    if len(counts) < 2 or not counts.any():
+        return complete
+    last = int(np.flatnonzero(counts)[-1])
+    complete[last + 1 :] = False
+    if last > 0 and counts[last] < INCOMPLETE_SHARE * counts[last - 1]:
+        complete[last] = False
+    return complete
+
+
+@derived
+def has_host_events(trace: Trace) -> bool:
+    """True if the host was recorded at all."""
+    return len(of_kind(trace, *HOST)) > 0
