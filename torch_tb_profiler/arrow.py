@@ -1,0 +1,114 @@
+"""A Trace as one Arrow IPC file, and back without copying a column."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from torch_tb_profiler.model.health import Note
+from torch_tb_profiler.model.trace import ArgColumn, Events, Thread, Trace
+
+_STRINGS = "strings"
+_TEXT_IDS = "text_ids"
+
+
+class Texts(Sequence[str]):
+    """An Arrow array of strings as a lazy sequence: texts become Python objects when they are asked for."""
+
+    def __init__(self, array: pa.Array) -> None:
+        self._array = array
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice):
+            return Texts(self._array[index])
+        return str(self._array[int(index)].as_py())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._array.to_pylist())
+
+
+def write_trace(trace: Trace, path: str) -> None:
+    """Write all columns; OSError if that fails."""
+    names, arrays = [], []
+    for name, values in _columns(trace):
+        names.append(name)
+        arrays.append(_cell(values))
+    facts = {
+        "metadata": dict(trace.metadata),
+        "threads": [[thread.pid, thread.tid] for thread in trace.threads],
+        "trace_start_ns": trace.trace_start_ns,
+        "base_ns": trace.base_ns,
+        "health": [[n.kind, n.severity, n.message, n.count, n.first_offset] for n in trace.health],
+        "args": {key: column.kind for key, column in trace.args.items()},
+    }
+    batch = pa.RecordBatch.from_arrays(arrays, names=names)
+    schema = batch.schema.with_metadata({"trace": json.dumps(facts)})
+    with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+        writer.write_batch(batch.replace_schema_metadata(schema.metadata))
+
+
+def read_trace_file(path: str) -> Trace:
+    """Map a written trace into memory; raises whatever Arrow raises if the file is damaged."""
+    with pa.memory_map(path) as source:
+        reader = pa.ipc.open_file(source)
+        batch = reader.get_batch(0)
+        facts = json.loads(reader.schema.metadata[b"trace"])
+    column = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
+
+    def numbers(name: str) -> npt.NDArray[Any]:
+        values: npt.NDArray[Any] = column[name].flatten().to_numpy(zero_copy_only=True)
+        return values
+
+    args = {}
+    for key, kind in facts["args"].items():
+        texts = f"arg:{key}:texts"
+        dictionary = Texts(column[texts].flatten()) if texts in column else ()
+        args[key] = ArgColumn(kind, numbers(f"arg:{key}:rows"), numbers(f"arg:{key}:values"), dictionary)
+    return Trace(
+        events=Events(*(numbers(f"event:{name}") for name in Events.__slots__)),
+        strings=column[_STRINGS].flatten().to_pylist(),
+        threads=[Thread(pid, tid) for pid, tid in facts["threads"]],
+        text_ids=column[_TEXT_IDS].flatten().to_pylist(),
+        args=args,
+        metadata=facts["metadata"],
+        trace_start_ns=facts["trace_start_ns"],
+        base_ns=facts["base_ns"],
+        health=tuple(Note(*note) for note in facts["health"]),
+    )
+
+
+def _columns(trace: Trace) -> Iterator[tuple[str, Any]]:
+    for name in Events.__slots__:
+        yield f"event:{name}", getattr(trace.events, name)
+    yield _STRINGS, trace.strings
+    yield _TEXT_IDS, trace.text_ids
+    for key, column in trace.args.items():
+        yield f"arg:{key}:rows", column.rows
+        yield f"arg:{key}:values", column.values
+        if column.kind in ("text", "json"):
+            yield f"arg:{key}:texts", column.dictionary
+
+
+def _cell(values: Any) -> pa.Array:
+    """One row whose list holds all values."""
+    if isinstance(values, np.ndarray):
+        flat = pa.array(values)
+    else:
+        flat = pa.array([_encodable(value) for value in values], pa.large_string())
+    return pa.LargeListArray.from_arrays(pa.array([0, len(flat)], pa.int64()), flat)
+
+
+def _encodable(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -1,0 +1,318 @@
+"""The command line: the same numbers without a browser.
+
+Payloads go to stdout, messages to stderr. Exit codes: 0 done, 1 trouble with a trace, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from torch_tb_profiler.errors import ProfilerError, UsageError
+from torch_tb_profiler.settings import Settings
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.session import Session
+
+OK, TROUBLE, USAGE = 0, 1, 2
+FORMATS = ("json", "table", "csv")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit code."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command is None:
+        parser.print_help(sys.stderr)
+        return USAGE
+    logging.basicConfig(stream=sys.stderr, format="%(levelname)s: %(message)s")
+    try:
+        settings = Settings.from_environment()
+        logging.getLogger("torch_tb_profiler").setLevel(settings.log_level.upper())
+        code: int = options.run(options, settings)
+        sys.stdout.flush()
+        return code
+    except UsageError as error:
+        _complain(error)
+        return USAGE
+    except ProfilerError as error:
+        _complain(error)
+        return TROUBLE
+    except BrokenPipeError:
+        # The reader (head, less) has gone: nobody is left to be told.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="torch-tb-profiler",
+        description="Where the time and the memory of a PyTorch model go, from torch.profiler traces.",
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+
+    def command(name: str, run: Any, text: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=text, description=text)
+        sub.set_defaults(run=run)
+        return sub
+
+    listing = command("list", _list, "list runs, workers and spans")
+    listing.add_argument("path", metavar="PATH", help="a log folder, a URL, or one trace file")
+    listing.add_argument("--format", choices=FORMATS, default="table")
+
+    view = command("view", _view, "print a view of one trace")
+    view.add_argument("slug", metavar="SLUG", help="the view, e.g. overview")
+    view.add_argument("path", metavar="PATH", help="a log folder, a URL, or one trace file")
+    for name in ("run", "worker", "span"):
+        view.add_argument(f"--{name}", dest=f"select_{name}", metavar=name.upper(), help="default: the first")
+    view.add_argument("--param", action="append", default=[], metavar="KEY=VALUE", help="a parameter of the view")
+    view.add_argument("--format", choices=FORMATS, default="json")
+
+    check = command("check", _check, "say for every file what can be read and what is wrong with it")
+    check.add_argument("path", metavar="PATH", help="a log folder, a URL, or one trace file")
+    check.add_argument("--format", choices=("table", "json"), default="table")
+
+    serve = command("serve", _serve, "open TensorBoard on a log folder or one trace file")
+    serve.add_argument("path", metavar="PATH", help="a log folder, a URL, or one trace file")
+    serve.add_argument("--host", default="localhost")
+    serve.add_argument("--port", default="6006", help="0 chooses a free one")
+    return parser
+
+
+def _complain(error: ProfilerError) -> None:
+    where = f"{error.where}: " if error.where else ""
+    sys.stderr.write(f"error: {where}{error.message}\n")
+    if error.hint:
+        sys.stderr.write(f"hint: {error.hint}\n")
+
+
+def _session(path: str, settings: Settings) -> Session:
+    from torch_tb_profiler.session import Root, Session
+
+    session = Session([Root(path)], settings)
+    session.scan()
+    if session.error is not None:
+        raise ProfilerError(session.error.message, where=session.error.where, hint=session.error.hint)
+    return session
+
+
+# ---- commands ---------------------------------------------------------------------------------------
+
+
+def _list(options: argparse.Namespace, settings: Settings) -> int:
+    session = _session(options.path, settings)
+    rows = [
+        {
+            "run": run.name,
+            "worker": worker.name,
+            "rank": worker.rank,
+            "span": span.name,
+            "label": span.label,
+            "file": span.file.path,
+            "bytes": span.file.size,
+        }
+        for run in session.catalog.runs
+        for worker in run.workers
+        for span in worker.spans
+    ]
+    for problem in session.catalog.problems:
+        sys.stderr.write(f"warning: {problem}\n")
+    if not rows:
+        sys.stderr.write(f"no trace found in {options.path}\n")
+    _print({"rows": rows}, options.format)
+    session.close()
+    return OK
+
+
+def _view(options: argparse.Namespace, settings: Settings) -> int:
+    params = dict(_param(text) for text in options.param)
+    session = _session(options.path, settings)
+    try:
+        answer = None
+        began, told = time.monotonic(), False
+        while answer is None or answer.state.state in ("waiting", "loading"):
+            answer = session.view(
+                options.slug,
+                options.select_run,
+                options.select_worker,
+                options.select_span,
+                params,
+                wait=True,
+                timeout=0.5,
+            )
+            if time.monotonic() - began > 1 and sys.stderr.isatty():
+                told = _tell(answer.state) or told
+        if told:
+            sys.stderr.write("\r\033[K")
+    finally:
+        session.close()
+    error = answer.state.error
+    if answer.payload is None:
+        assert error is not None
+        raise ProfilerError(error.message, where=error.where, hint=error.hint)
+    if options.format == "json":
+        sys.stdout.write(answer.payload.decode() + "\n")
+    else:
+        _print(json.loads(answer.payload), options.format)
+    return OK
+
+
+def _tell(state: Any) -> bool:
+    progress = state.progress
+    if progress is None:
+        return False
+    share = f" {progress.bytes_done / progress.bytes_total:.0%}" if progress.bytes_total else ""
+    sys.stderr.write(f"\r\033[K{progress.stage}{share}, {progress.events:,} events")
+    sys.stderr.flush()
+    return True
+
+
+def _param(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(f"--param {text!r} is not KEY=VALUE")
+    return key, value
+
+
+def _check(options: argparse.Namespace, settings: Settings) -> int:
+    session = _session(options.path, settings)
+    files: list[dict[str, Any]] = []
+    try:
+        for run in session.catalog.runs:
+            for worker in run.workers:
+                for span in worker.spans:
+                    session.wait(session.load(run, span))
+                    state = session.state(run, span)
+                    files.append(
+                        {
+                            "file": span.file.path,
+                            "state": state.state,
+                            "events": state.events,
+                            "error": None if state.error is None else _sentence(state.error),
+                            "notes": [
+                                {"kind": n.kind, "severity": n.severity, "message": n.message, "count": n.count}
+                                | {"first_offset": n.first_offset}
+                                for n in session.health(run, span)
+                            ],
+                        }
+                    )
+    finally:
+        session.close()
+    if options.format == "json":
+        sys.stdout.write(json.dumps({"files": files}, indent=1) + "\n")
+    else:
+        for file in files:
+            events = f"{file['events']:,} events" if file["events"] is not None else file["error"]
+            sys.stdout.write(f"{file['state']:7} {file['file']}: {events}\n")
+            for note in file["notes"]:
+                offset = "" if note["first_offset"] is None else f", first at byte {note['first_offset']:,}"
+                sys.stdout.write(f"        {note['severity']}: {note['message']} ({note['count']:,}x{offset})\n")
+    if not files:
+        sys.stderr.write(f"no trace found in {options.path}\n")
+    return OK if files and all(file["state"] == "ready" for file in files) else TROUBLE
+
+
+def _sentence(error: Any) -> str:
+    parts = [error.message, error.where and f"at {error.where}", error.hint]
+    return "; ".join(part for part in parts if part)
+
+
+def _serve(options: argparse.Namespace, settings: Settings) -> int:
+    if not options.path.count("://") and not os.path.exists(options.path):
+        raise UsageError("there is no such folder or file", where=options.path)
+    from tensorboard import main as tensorboard_main
+
+    sys.argv = ["tensorboard", "--logdir", options.path, "--host", options.host, "--port", options.port]
+    tensorboard_main.run_main()
+    return OK
+
+
+# ---- output -----------------------------------------------------------------------------------------
+
+
+def _print(payload: dict[str, Any], form: str) -> None:
+    if form == "json":
+        sys.stdout.write(json.dumps(payload, indent=1) + "\n")
+        return
+    tables = _tables(payload)
+    if form == "csv":
+        _, rows = tables[0] if tables else ("", [])
+        writer = io.StringIO()
+        columns = list(dict.fromkeys(key for row in rows for key in row))
+        output = csv.DictWriter(writer, columns, lineterminator="\n")
+        output.writeheader()
+        output.writerows(rows)
+        sys.stdout.write(writer.getvalue())
+        return
+    for key, value in payload.items():
+        if not isinstance(value, (list, dict)):
+            sys.stdout.write(f"{key}: {_cell(key, value)}\n")
+    for title, rows in tables:
+        sys.stdout.write(f"\n{title}\n" if len(tables) > 1 else "")
+        sys.stdout.write(_table(rows))
+
+
+def _tables(payload: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Every list of objects (and every object) of a payload as a table; `rows` goes first."""
+    found = []
+    for key, value in payload.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            found.append((key, [_flat(row) for row in value]))
+        elif isinstance(value, dict) and value:
+            found.append((key, [_flat(value)]))
+    return sorted(found, key=lambda table: table[0] != "rows")
+
+
+def _flat(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in row.items():
+        if isinstance(value, dict):
+            flat.update(_flat(value, f"{prefix}{key}."))
+        else:
+            flat[prefix + key] = json.dumps(value) if isinstance(value, list) else value
+    return flat
+
+
+def _cell(key: str, value: Any) -> str:
+    from torch_tb_profiler.units import format_bytes, format_duration
+
+    name = key.rsplit(".", 1)[-1]
+    if value is None:
+        return "-"
+    if isinstance(value, bool) or isinstance(value, str):
+        return str(value)
+    if name.endswith("_bytes") or name == "bytes":
+        return format_bytes(value)
+    if (name.endswith("_ns") and name not in ("trace_start_ns", "base_ns")) or "categories." in key:
+        return format_duration(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+def _table(rows: list[dict[str, Any]]) -> str:
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    cells = [[_cell(column, row.get(column)) for column in columns] for row in rows]
+    widths = [max(len(c), *(len(line[i]) for line in cells)) for i, c in enumerate(columns)]
+    numeric = [all(not isinstance(row.get(c), str) for row in rows) for c in columns]
+
+    def line(values: list[str]) -> str:
+        padded = (
+            value.rjust(width) if right else value.ljust(width)
+            for value, width, right in zip(values, widths, numeric, strict=True)
+        )
+        return "  ".join(padded).rstrip() + "\n"
+
+    return line(columns) + line(["-" * width for width in widths]) + "".join(map(line, cells))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

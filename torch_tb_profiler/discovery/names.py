@@ -1,0 +1,83 @@
+"""What a file's name says: worker, rank, span. Pure functions of strings.
+
+<worker>.<ms or ns>.pt.trace.json[.gz]       torch.profiler's TensorBoard handler
+rank<r>.<batch>.pt.trace.json, ep<e>-ba<b>-rank<r>.json      Composer
+iteration_<n>/rank<r>_trace.json             torchtitan
+rank<r>/<worker>.<ms>.pt.trace.json          one folder per rank
+<stamp>-TP-0-DP-0-PP-0-EP-0.trace.json.gz    sglang
+trace.json, trace_step<n>.json, rank-<r>.json.gz             exported by hand
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+_SUFFIX = re.compile(r"(?P<trace>\.pt\.trace|\.trace)?\.json(?:\.gz)?$", re.IGNORECASE)
+_STAMPED = re.compile(r"^(?P<worker>.*?)\.(?P<stamp>\d+)$", re.DOTALL)
+_PARALLEL = re.compile(r"^(?:(?P<stamp>.*?)[-_.])?(?P<worker>(?:(?:TP|DP|PP|EP|CP)-?\d+[-_]?)+)$", re.IGNORECASE)
+_COMPOSER = re.compile(r"^ep(?P<epoch>\d+)-ba(?P<batch>\d+)-(?P<worker>rank\d+)$")
+_NUMBERED = re.compile(r"^(?P<worker>.*?trace)[-_.]?(?:step|iter|iteration)[-_]?(?P<stamp>\d+)$", re.IGNORECASE)
+_RANK = re.compile(r"(?:^|[^a-z])rank[-_]?(\d+)(?:[^0-9]|$)", re.IGNORECASE)
+_NODE = re.compile(r"^(?:node|merged_trace)\d*$", re.IGNORECASE)
+RANK_FOLDER = re.compile(r"^rank[-_]?\d+$", re.IGNORECASE)
+SPAN_FOLDER = re.compile(r"^(?:iteration|iter|step)[-_]?(\d+)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class FileName:
+    """`certain`: the name alone says that this is a trace. `stamp`: digits that order the spans, or None."""
+
+    worker: str
+    rank: int | None
+    stamp: str | None
+    certain: bool
+
+
+def parse_file_name(name: str) -> FileName | None:
+    """What a file name (without folders) says; None if it is no JSON file by its suffix."""
+    suffix = _SUFFIX.search(name)
+    if suffix is None:
+        return None
+    stem = name[: suffix.start()]
+    certain = suffix.group("trace") is not None
+    stamp = None
+    if match := _COMPOSER.match(stem):
+        worker, certain = match["worker"], True
+        stamp = f"{match['epoch']}{int(match['batch']):012d}"
+    elif certain and (match := _PARALLEL.match(stem)):
+        worker, stamp = match["worker"], match["stamp"]
+    elif match := _STAMPED.match(stem):
+        worker, stamp = match["worker"], match["stamp"]
+    elif match := _NUMBERED.match(stem):
+        worker, stamp = match["worker"], match["stamp"]
+    else:
+        worker = re.sub(r"[-_.]trace$", "", stem, flags=re.IGNORECASE) or stem
+        certain = certain or worker != stem or stem.lower() == "trace" or bool(_NODE.match(stem))
+    return FileName(worker or "worker", rank_in(stem), stamp, certain)
+
+
+def rank_in(text: str) -> int | None:
+    """The rank that a name spells out (`rank3`, `rank_3`, `x-rank-3-y`), else None."""
+    match = _RANK.search(text)
+    return int(match.group(1)) if match and len(match.group(1)) < 10 else None
+
+
+def stamp_order(stamp: str | None) -> tuple[int, int, str]:
+    """Sort key of a span's stamp: numbers as numbers, ms and ns stamps on one axis, none first."""
+    if stamp is None:
+        return (0, 0, "")
+    digits = "".join(re.findall(r"\d+", stamp))[:40]
+    number = int(digits) if digits else 0
+    return (1, number * 10**6 if 10**11 <= number < 10**15 else number, stamp)
+
+
+def stamp_label(stamp: str | None) -> str:
+    """A stamp for people: a UTC time if it is one (ms or ns since the epoch), else itself."""
+    if stamp is None:
+        return ""
+    if stamp.isdigit() and len(stamp) in (13, 16, 19):
+        seconds = int(stamp) / 10 ** (len(stamp) - 10)
+        return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return stamp

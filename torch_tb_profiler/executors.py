@@ -1,0 +1,178 @@
+"""Where jobs run: `serial`, or `processes:N`, as `concurrent.futures.Executor`s.
+
+N processes are N pools of one worker each: when a worker is killed, exactly its own job fails and the others
+go on. Workers are spawned (safe with threads, the same on every system), start with the first job and leave
+when they have been idle for a while.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from typing import Any
+
+from torch_tb_profiler.errors import UsageError, WorkerDiedError
+
+IDLE_SECONDS = 30.0
+
+_STAGES = ("reading", "arranging", "analysing", "saving")
+
+ProgressTuple = tuple[str, int, int, int]
+"""(stage, bytes done, bytes total, events)"""
+
+
+def make_executor(spec: str) -> Executor:
+    """The executor that a setting names; UsageError says what is possible."""
+    name, _, count = spec.partition(":")
+    if name == "serial" and not count:
+        return SerialExecutor()
+    if name == "processes" and count.isdigit() and int(count) > 0:
+        return ProcessExecutor(int(count))
+    raise UsageError(f"there is no executor {spec!r}", hint="give `serial` or `processes:N`")
+
+
+class SerialExecutor(Executor):
+    """Runs a job where it is submitted."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # handed to whoever asks the future
+            future.set_exception(error)
+        return future
+
+
+_shared: Any = None
+
+
+def _start_worker(shared: Any) -> None:
+    global _shared
+    _shared = shared
+
+
+def report_progress(progress: ProgressTuple) -> None:
+    """Called by a job inside a worker process: tell the parent how far it is."""
+    if _shared is not None:
+        stage, done, total, events = progress
+        _shared[:] = (_STAGES.index(stage), done, total, events)
+
+
+class _Slot:
+    """One worker process and what it is doing."""
+
+    def __init__(self) -> None:
+        self._context = multiprocessing.get_context("spawn")
+        self.shared = self._context.Array("q", 4, lock=False)
+        self.pool: ProcessPoolExecutor | None = None
+        self.job: Future[Any] | None = None
+        self.idle_timer: threading.Timer | None = None
+
+    def start(self) -> ProcessPoolExecutor:
+        if self.idle_timer is not None:
+            self.idle_timer.cancel()
+            self.idle_timer = None
+        if self.pool is None:
+            self.pool = ProcessPoolExecutor(
+                1, mp_context=self._context, initializer=_start_worker, initargs=(self.shared,)
+            )
+        self.shared[:] = (0, 0, 0, 0)
+        return self.pool
+
+    def stop(self) -> None:
+        if self.idle_timer is not None:
+            self.idle_timer.cancel()
+        pool, self.pool = self.pool, None
+        if pool is not None:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+class ProcessExecutor(Executor):
+    """At most `count` worker processes, one job each; further jobs wait in order."""
+
+    def __init__(self, count: int) -> None:
+        self._slots = [_Slot() for _ in range(count)]
+        self._waiting: deque[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]] = deque()
+        self._lock = threading.RLock()
+        self._closed = False
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Run `fn(*args)` in a worker; a killed worker gives WorkerDiedError."""
+        future: Future[Any] = Future()
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the executor is shut down")
+            self._waiting.append((future, fn, args))
+            self._dispatch()
+        return future
+
+    def progress(self, future: Future[Any]) -> ProgressTuple | None:
+        """How far the job of a future is, None while it waits for a worker."""
+        with self._lock:
+            for slot in self._slots:
+                if slot.job is future:
+                    stage, done, total, events = slot.shared[:]
+                    return _STAGES[stage], done, total, events
+        return None
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Stop the workers; running jobs are killed, waiting ones cancelled."""
+        with self._lock:
+            self._closed = True
+            for future, _, _ in self._waiting:
+                future.cancel()
+            self._waiting.clear()
+            for slot in self._slots:
+                processes = list(slot.pool._processes.values()) if slot.pool is not None else []
+                slot.stop()
+                for process in processes:
+                    process.kill()
+
+    def _dispatch(self) -> None:
+        for slot in self._slots:
+            if slot.job is not None or not self._waiting:
+                continue
+            future, fn, args = self._waiting.popleft()
+            if not future.set_running_or_notify_cancel():
+                continue
+            slot.job = future
+            try:
+                inner = slot.start().submit(fn, *args)
+            except BrokenProcessPool:
+                slot.stop()
+                inner = slot.start().submit(fn, *args)
+            inner.add_done_callback(partial(self._finish, slot, future))
+
+    def _finish(self, slot: _Slot, future: Future[Any], done: Future[Any]) -> None:
+        with self._lock:
+            slot.job = None
+            error = None if done.cancelled() else done.exception()
+            if isinstance(error, BrokenProcessPool):
+                slot.stop()
+                error = WorkerDiedError(
+                    "the process that read this file was killed",
+                    hint="most likely it ran out of memory; try again, or cut the trace into smaller parts",
+                )
+            if not self._closed:
+                self._dispatch()
+                if slot.job is None and slot.pool is not None:
+                    slot.idle_timer = threading.Timer(IDLE_SECONDS, self._retire, (slot,))
+                    slot.idle_timer.daemon = True
+                    slot.idle_timer.start()
+        if done.cancelled():
+            future.set_exception(WorkerDiedError("the server is shutting down"))
+        elif error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(done.result())
+
+    def _retire(self, slot: _Slot) -> None:
+        with self._lock:
+            if slot.job is None:
+                slot.stop()

@@ -1,0 +1,77 @@
+"""The OpenAPI document of the routes, from the route table and the types of the bodies.
+
+`python -m torch_tb_profiler.http.openapi` prints it; the page's TypeScript types are made from it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import msgspec
+
+from torch_tb_profiler.http import answers
+from torch_tb_profiler.http.app import ROUTES
+from torch_tb_profiler.views import all_views
+
+_REF = "#/components/schemas/{name}"
+
+
+def document() -> dict[str, Any]:
+    """OpenAPI 3.1 of every route, relative to the plugin's prefix."""
+    views = all_views()
+    bodies = [route.body for route in ROUTES if route.body is not dict]
+    types = [*bodies, answers.ErrorBody, answers.Pending, *(view.payload for view in views)]
+    schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
+    refs = dict(zip(types, schemas, strict=True))
+    names = {view.slug: refs[view.payload] for view in views}
+    paths: dict[str, Any] = {}
+    for route in ROUTES:
+        if route.path.startswith("/view/"):
+            continue
+        operation = _operation(route.summary, route.takes, {"200": _json(refs[route.body])}, refs)
+        paths[route.path] = {route.method.lower(): operation}
+    for view in views:
+        ready = {
+            "type": "object",
+            "required": ["state", "view", "run", "worker", "span", "payload"],
+            "properties": {
+                "state": {"const": "ready"},
+                **{name: {"type": "string"} for name in ("view", "run", "worker", "span")},
+                "payload": names[view.slug],
+            },
+        }
+        responses = {"200": _json(ready), "202": _json(refs[answers.Pending])}
+        takes = ("run", "worker", "span", *view.params.__dataclass_fields__)
+        paths[f"/view/{view.slug}"] = {"get": _operation(f"The {view.title} view", takes, responses, refs)}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "torch-tb-profiler", "version": "1"},
+        "servers": [{"url": "/data/plugin/pytorch_profiler"}],
+        "paths": paths,
+        "components": {"schemas": components},
+    }
+
+
+def _operation(
+    summary: str, takes: tuple[str, ...], responses: dict[str, Any], refs: dict[type, Any]
+) -> dict[str, Any]:
+    return {
+        "summary": summary,
+        "parameters": [{"name": name, "in": "query", "schema": {"type": "string"}} for name in takes],
+        "responses": {**responses, "default": _json(refs[answers.ErrorBody])},
+    }
+
+
+def _json(schema: Any) -> dict[str, Any]:
+    return {"description": "", "content": {"application/json": {"schema": schema}}}
+
+
+def render() -> str:
+    """The document as committed."""
+    return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render())

@@ -1,0 +1,63 @@
+"""The built page: only names that the folder's own listing holds are ever served."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+from functools import cached_property
+from pathlib import Path
+
+from werkzeug.wrappers import Request, Response
+
+from torch_tb_profiler.errors import NotFoundError
+
+FOLDER = Path(__file__).resolve().parent.parent / "static"
+
+# Fixed, because a platform's own table may say text/plain for .js, and browsers then refuse modules.
+_TYPES = {
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".woff2": "font/woff2",
+    ".json": "application/json; charset=utf-8",
+}
+_IMMUTABLE = "public, max-age=31536000, immutable"
+
+
+class StaticFiles:
+    """Serves the page; packed copies are made at the first request and kept."""
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        self._folder = folder
+        self._packed: dict[str, bytes] = {}
+
+    @cached_property
+    def _names(self) -> dict[str, Path]:
+        return {
+            path.relative_to(self._folder).as_posix(): path
+            for path in self._folder.rglob("*")
+            if path.is_file() and path.suffix in _TYPES
+        }
+
+    def response(self, request: Request) -> Response:
+        """A file of the page; NotFoundError for anything else."""
+        path = request.path
+        name = f"assets/{path.rsplit('/assets/', 1)[1]}" if "/assets/" in path else os.path.basename(path)
+        file = self._names.get(name)
+        if file is None:
+            hint = None if self._names else "the page is not built: run `python setup.py build_fe`"
+            raise NotFoundError(f"there is no page file {name!r}", hint=hint)
+        content = file.read_bytes()
+        response = Response(content, content_type=_TYPES[file.suffix])
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Vary"] = "Accept-Encoding"
+        response.headers["Cache-Control"] = _IMMUTABLE if name.startswith("assets/") else "no-cache"
+        response.set_etag(hashlib.sha256(content).hexdigest()[:32], weak=True)
+        if request.accept_encodings.quality("gzip") and file.suffix in (".js", ".css", ".svg"):
+            if name not in self._packed:
+                self._packed[name] = gzip.compress(content, 9, mtime=0)
+            response.set_data(self._packed[name])
+            response.headers["Content-Encoding"] = "gzip"
+        return response.make_conditional(request)

@@ -1,0 +1,99 @@
+"""The TensorBoard plugin: a thin adapter from TensorBoard's context to a session and its HTTP routes.
+
+TensorBoard imports this module at every start, for all its users: nothing heavy is imported before the
+plugin's routes are mounted, and nothing in a constructor can fail.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from tensorboard.plugins import base_plugin
+
+from torch_tb_profiler.settings import Settings
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.session import Root, Session
+
+PLUGIN_NAME = "pytorch_profiler"
+
+
+class PluginLoader(base_plugin.TBLoader):  # type: ignore[misc]
+    """Adds the flags and makes the plugin."""
+
+    def define_flags(self, parser: argparse.ArgumentParser) -> None:
+        group = parser.add_argument_group("PyTorch profiler plugin")
+        for row in fields(Settings):
+            kind = type(row.default)
+            group.add_argument(
+                f"--{PLUGIN_NAME}_{row.name}",
+                type=kind,
+                default=None,
+                metavar=kind.__name__.upper(),
+                help=f"{row.metadata['meaning']} (default: {row.default!r}; also {row.metadata['variable']})",
+            )
+
+    def load(self, context: base_plugin.TBContext) -> ProfilerPlugin:
+        return ProfilerPlugin(context)
+
+
+class ProfilerPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
+    """The PYTORCH_PROFILER tab."""
+
+    plugin_name = PLUGIN_NAME
+
+    def __init__(self, context: base_plugin.TBContext) -> None:
+        self._flags = context.flags
+        self._logdir = context.logdir
+        self._session: Session | None = None
+
+    def get_plugin_apps(self) -> Mapping[str, Callable[..., Any]]:
+        """The routes; the first listing of the log folder starts in the background here."""
+        from torch_tb_profiler.http import App
+        from torch_tb_profiler.session import Session
+
+        self._session = Session(_roots(self._logdir, self._flags), _settings(self._flags))
+        self._session.start()
+        return App(self._session).mount()
+
+    def is_active(self) -> bool:
+        """True if there is a run, something to say, or the first listing is not done; never looks at a disk."""
+        session = self._session
+        if session is None:
+            return False
+        return not session.scanned or bool(session.catalog.runs) or session.error is not None
+
+    def frontend_metadata(self) -> base_plugin.FrontendMetadata:
+        return base_plugin.FrontendMetadata(es_module_path="/index.js", disable_reload=False)
+
+
+def _settings(flags: Any) -> Settings:
+    given = {
+        row.name: value
+        for row in fields(Settings)
+        if (value := getattr(flags, f"{PLUGIN_NAME}_{row.name}", None)) is not None
+    }
+    return replace(Settings.from_environment(), **given)
+
+
+def _roots(logdir: str | None, flags: Any) -> list[Root]:
+    """The log folders: --logdir, or the parts `name:path` of --logdir_spec."""
+    from torch_tb_profiler.session import Root
+
+    spec = getattr(flags, "logdir_spec", "") or ""
+    if spec:
+        return [_named_root(part) for part in spec.split(",") if part]
+    return [Root(logdir)] if logdir else []
+
+
+def _named_root(part: str) -> Root:
+    from torch_tb_profiler.session import Root
+
+    name, colon, path = part.partition(":")
+    # "s3://bucket" and "C:\logs" are paths with a colon, not names.
+    if not colon or path.startswith("//") or len(name) == 1 or "/" in name or "\\" in name:
+        return Root(part)
+    return Root(path, name)

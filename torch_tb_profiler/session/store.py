@@ -1,0 +1,220 @@
+"""Loading of files: who is asked for, in what state it is, what is kept of it in memory."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from torch_tb_profiler.cache import Cache, cache_key
+from torch_tb_profiler.errors import ProfilerError
+from torch_tb_profiler.executors import ProcessExecutor, ProgressTuple
+from torch_tb_profiler.model.ranks import split_ranks
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.session.jobs import (
+    Facts,
+    Loaded,
+    eager_name,
+    facts_from_cache,
+    load_file,
+    load_in_worker,
+)
+from torch_tb_profiler.session.state import ErrorInfo, FileState, HealthCounts, ProgressInfo
+from torch_tb_profiler.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+OPEN_TRACES = 4
+"""Traces kept open at once; those from the cache are mapped, so the system can take their pages back."""
+
+GZIP_RATIO = 12
+"""How much larger than its gzip a trace typically is; for the choice of where to parse."""
+
+
+@dataclass
+class _File:
+    location: str
+    path: str
+    size: int
+    uri: str
+    key: str
+    future: Future[Loaded] | None = None
+    facts: Facts | None = None
+    error: ErrorInfo | None = None
+    progress: ProgressTuple | None = None
+    overviews: dict[int | None, bytes] = field(default_factory=dict)
+    done: threading.Event = field(default_factory=threading.Event)
+
+
+class TraceStore:
+    """Loads files on request, in the background, each at most once at a time."""
+
+    def __init__(self, settings: Settings, make_executor: Callable[[], Executor]) -> None:
+        self._settings = settings
+        self._cache = Cache.from_settings(settings)
+        self._make_executor = make_executor
+        self._executor: Executor | None = None
+        self._threads: ThreadPoolExecutor | None = None
+        self._files: dict[str, _File] = {}
+        self._open: OrderedDict[str, Trace] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def request(self, location: str, path: str, size: int, uri: str, identity: str) -> str:
+        """Ask for a file; returns its key at once. Loaded or cached files are ready immediately."""
+        key = cache_key(uri, identity)
+        with self._lock:
+            file = self._files.get(key)
+            if file is None:
+                file = self._files[key] = _File(location, path, size, uri, key)
+            if file.facts is None and file.error is None and file.future is None:
+                file.facts = facts_from_cache(self._cache, key)
+                if file.facts is not None:
+                    file.done.set()
+                else:
+                    self._submit(file)
+        return key
+
+    def key_of(self, uri: str, identity: str) -> str:
+        """The key that `request` would return."""
+        return cache_key(uri, identity)
+
+    def retry(self, key: str) -> None:
+        """Forget a failure, so that the next request loads again."""
+        with self._lock:
+            file = self._files.get(key)
+            if file is not None and file.error is not None:
+                del self._files[key]
+
+    def state(self, key: str) -> FileState:
+        """The state of a file; one that nobody asked for is waiting."""
+        with self._lock:
+            file = self._files.get(key)
+            if file is None:
+                return FileState("waiting")
+            if file.error is not None:
+                return FileState("failed", error=file.error)
+            if file.facts is not None:
+                counts = file.facts.severities()
+                health = HealthCounts(counts["error"], counts["warning"], counts["info"])
+                return FileState("ready", health=health, events=file.facts.events)
+            progress = self._progress(file)
+            if progress is None:
+                return FileState("waiting")
+            return FileState("loading", progress=ProgressInfo(*progress))
+
+    def wait(self, key: str, timeout: float | None = None) -> bool:
+        """Wait until a requested file is ready or failed; False if it is not yet."""
+        with self._lock:
+            file = self._files.get(key)
+        return file is not None and file.done.wait(timeout)
+
+    def facts(self, key: str) -> Facts | None:
+        """Facts of a file that is ready, else None."""
+        with self._lock:
+            file = self._files.get(key)
+            return file.facts if file is not None else None
+
+    def overview(self, key: str, which: int | None) -> bytes | None:
+        """The kept overview payload of a file that is ready, None if it must be built."""
+        with self._lock:
+            file = self._files.get(key)
+            if file is None or file.facts is None:
+                return None
+            kept = file.overviews.get(which)
+        return kept if kept is not None else self._cache.load_json(key, eager_name(which))
+
+    def trace(self, key: str, which: int | None) -> Trace | None:
+        """The trace of a file that is ready (of one rank of a merged file); None if it must be loaded again."""
+        with self._lock:
+            name = f"{key}/{which}"
+            trace = self._open.get(name)
+            if trace is None:
+                trace = self._open.get(f"{key}/None") or self._cache.load_trace(key)
+                if trace is None:
+                    return None
+                if which is not None:
+                    trace = split_ranks(trace).get(which)
+                    if trace is None:
+                        return None
+                self._keep(name, trace)
+            self._open.move_to_end(name)
+            return trace
+
+    def reload(self, key: str) -> None:
+        """Load a file again whose cache entry has gone."""
+        with self._lock:
+            file = self._files[key]
+            file.facts = None
+            file.done.clear()
+            self._submit(file)
+
+    def close(self) -> None:
+        """Stop all work and forget everything."""
+        with self._lock:
+            executor, threads = self._executor, self._threads
+            self._executor = self._threads = None
+            self._open.clear()
+        if executor is not None:
+            executor.shutdown(wait=False, cancel_futures=True)
+        if threads is not None:
+            threads.shutdown(wait=True, cancel_futures=True)
+
+    def _submit(self, file: _File) -> None:
+        plain = file.size * (GZIP_RATIO if file.path.endswith(".gz") else 1)
+        if plain < self._settings.small_file_bytes:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(2, thread_name_prefix="profiler-load")
+            # A small file is quicker parsed again than kept.
+            cache = self._cache if plain > self._settings.small_file_bytes // 16 else Cache("", 0)
+
+            def report(progress: ProgressTuple) -> None:
+                file.progress = progress
+
+            file.future = self._threads.submit(
+                load_file, file.location, file.path, file.size, file.key, cache, report
+            )
+        else:
+            if self._executor is None:
+                self._executor = self._make_executor()
+            settings = self._settings
+            file.future = self._executor.submit(
+                load_in_worker,
+                file.location,
+                file.path,
+                file.size,
+                file.key,
+                settings.cache_dir,
+                settings.cache_bytes,
+            )
+        file.future.add_done_callback(lambda future: self._finish(file, future))
+
+    def _finish(self, file: _File, future: Future[Loaded]) -> None:
+        stage = (self._progress(file) or ("reading",))[0]
+        with self._lock:
+            file.future = None
+            if future.cancelled():
+                file.error = ErrorInfo("worker_died", "loading was stopped", file.uri, "try again", stage)
+            elif (error := future.exception()) is not None:
+                if not isinstance(error, ProfilerError):
+                    logger.error("loading %s failed", file.path, exc_info=error)
+                file.error = ErrorInfo.of(error, where=file.path, stage=stage)
+            else:
+                loaded = future.result()
+                file.facts = loaded.facts
+                file.overviews = loaded.overviews
+                if loaded.trace is not None:
+                    self._keep(f"{file.key}/None", loaded.trace)
+        file.done.set()
+
+    def _keep(self, name: str, trace: Trace) -> None:
+        self._open[name] = trace
+        while len(self._open) > OPEN_TRACES:
+            self._open.popitem(last=False)
+
+    def _progress(self, file: _File) -> ProgressTuple | None:
+        if file.future is not None and isinstance(self._executor, ProcessExecutor):
+            return self._executor.progress(file.future) or file.progress
+        return file.progress
