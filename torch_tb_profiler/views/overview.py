@@ -89,7 +89,9 @@ class Configuration:
 
 
 @dataclass(frozen=True)
-class Payload:
+class Overview:
+    """The payload. `reasons` says of a category (or of `steps`, `average`) why it is null."""
+
     trace_start_ns: int
     base_ns: int
     steps: list[Step]
@@ -102,10 +104,10 @@ class Payload:
     health: list[Note]
 
 
-def build(trace: Trace, params: NoParams) -> Payload:
+def build(trace: Trace, params: NoParams) -> Overview:
     """The overview of one trace."""
     found = breakdown(trace)
-    return Payload(
+    return Overview(
         trace_start_ns=trace.trace_start_ns,
         base_ns=trace.base_ns,
         steps=_steps(found),
@@ -229,7 +231,7 @@ VIEW = View(
     order=10,
     scope=Scope.WORKER,
     params=NoParams,
-    payload=Payload,
+    payload=Overview,
     unavailable=_unavailable,
     build=build,
 )

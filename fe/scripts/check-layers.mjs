@@ -1,0 +1,55 @@
+// The import rule of src/ as data: a folder imports itself and what is listed; a view never another view.
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+
+const ALLOWED = {
+  base: [],
+  api: ['base'],
+  state: ['api', 'base'],
+  widgets: ['base'],
+  views: ['widgets', 'state', 'api', 'base'],
+  shell: ['views', 'widgets', 'state', 'api', 'base'],
+};
+const NO_REACT = ['base', 'api'];
+const root = resolve('src');
+
+function* files(folder) {
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name);
+    if (statSync(path).isDirectory()) {
+      yield* files(path);
+    } else if (/\.tsx?$/.test(name)) {
+      yield path;
+    }
+  }
+}
+
+const problems = [];
+for (const file of files(root)) {
+  const [layer, view] = relative(root, file).split(sep);
+  const allowed = ALLOWED[layer];
+  if (!allowed) {
+    continue;
+  } // index.tsx joins all
+  for (const [, name] of readFileSync(file, 'utf8').matchAll(/from '([^']+)'|import '([^']+)'/g)) {
+    if (!name) {
+      continue;
+    }
+    if (!name.startsWith('.')) {
+      if (NO_REACT.includes(layer) && /^(react|@mantine|@tanstack)/.test(name)) {
+        problems.push(`${file}: ${name}`);
+      }
+      continue;
+    }
+    const [target, targetView] = relative(root, resolve(dirname(file), name)).split(sep);
+    const sameView = layer !== 'views' || view === targetView || target !== 'views';
+    if ((target === layer && sameView) || allowed.includes(target)) {
+      continue;
+    }
+    problems.push(`${relative('.', file)} may not import ${target}/${targetView ?? ''}`);
+  }
+}
+if (problems.length > 0) {
+  console.error(problems.join('\n'));
+  process.exit(1);
+}

@@ -1,0 +1,60 @@
+import type { ErrorInfo, Health, Runs, Selectors, ViewAnswer, Views, Workers } from './types';
+
+/** A request that the server refused, with its reason; `status` is 0 if it could not be reached. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly info: ErrorInfo,
+  ) {
+    super(info.message);
+  }
+}
+
+export interface Client {
+  runs(): Promise<Runs>;
+  workers(run: string): Promise<Workers>;
+  health(run: string): Promise<Health>;
+  views(selectors: Selectors): Promise<Views>;
+  view<P>(slug: string, selectors: Selectors, params: Record<string, string>): Promise<ViewAnswer<P>>;
+  retry(selectors: Selectors): Promise<void>;
+}
+
+/** Talks to the plugin's routes, found relative to this module, so that any path prefix works. */
+export function httpClient(base: URL): Client {
+  async function request<T>(path: string, query: object, method = 'GET'): Promise<T> {
+    const url = new URL(path, base);
+    for (const [key, value] of Object.entries(query)) {
+      if (value !== undefined) {
+        url.searchParams.set(key, String(value));
+      }
+    }
+    let response: Response;
+    try {
+      response = await fetch(url, { method });
+    } catch {
+      throw unreachable(0, 'TensorBoard does not answer');
+    }
+    const body: unknown = await response.json().catch(() => null);
+    if (body === null) {
+      throw unreachable(response.status, `TensorBoard answered ${response.status} without a reason`);
+    }
+    if (!response.ok) {
+      throw new ApiError(response.status, (body as { error: ErrorInfo }).error);
+    }
+    return body as T;
+  }
+
+  return {
+    runs: () => request('runs', {}),
+    workers: run => request('workers', { run }),
+    health: run => request('health', { run }),
+    views: selectors => request('views', selectors),
+    view: (slug, selectors, params) => request(`view/${slug}`, { ...selectors, ...params }),
+    retry: selectors => request('retry', selectors, 'POST'),
+  };
+}
+
+function unreachable(status: number, message: string): ApiError {
+  const hint = 'Is it still running? The page goes on by itself when it is back.';
+  return new ApiError(status, { code: 'unreachable', message, hint, where: null, stage: null });
+}

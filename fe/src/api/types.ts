@@ -1,0 +1,40 @@
+// Short names for the types that are made from the server's OpenAPI document.
+import type { components } from './types.gen';
+
+type Schemas = components['schemas'];
+
+export type Runs = Schemas['Runs'];
+export type RunInfo = Schemas['RunInfo'];
+export type Workers = Schemas['Workers'];
+export type WorkerInfo = Schemas['WorkerInfo'];
+export type SpanInfo = Schemas['SpanInfo'];
+export type FileState = Schemas['FileState'];
+export type ErrorInfo = Schemas['ErrorInfo'];
+export type ProgressInfo = Schemas['ProgressInfo'];
+export type Health = Schemas['Health'];
+export type FileHealth = Schemas['FileHealth'];
+export type Note = Schemas['Note'];
+export type Views = Schemas['Views'];
+export type ViewInfo = Schemas['ViewInfo'];
+export type Pending = Schemas['Pending'];
+export type Overview = Schemas['Overview'];
+export type Device = Schemas['Device'];
+export type Recommendation = Schemas['Recommendation'];
+
+export interface Ready<P> {
+  state: 'ready';
+  view: string;
+  run: string;
+  worker: string;
+  span: string;
+  payload: P;
+}
+
+export type ViewAnswer<P> = Ready<P> | Pending;
+
+/** What of the runs is looked at; a missing name means the first. */
+export interface Selectors {
+  run?: string;
+  worker?: string;
+  span?: string;
+}

@@ -1,0 +1,31 @@
+// One colour, one meaning: the eight categories of time, in order of priority.
+
+export const CATEGORIES = [
+  'kernel',
+  'memcpy',
+  'memset',
+  'communication',
+  'runtime',
+  'dataloader',
+  'cpu_exec',
+  'other',
+] as const;
+
+export type Category = (typeof CATEGORIES)[number];
+
+export const CATEGORY_TITLE: Record<Category, string> = {
+  kernel: 'Kernel',
+  memcpy: 'Memcpy',
+  memset: 'Memset',
+  communication: 'Communication',
+  runtime: 'Runtime',
+  dataloader: 'DataLoader',
+  cpu_exec: 'CPU Exec',
+  other: 'Other',
+};
+
+/** Categories during which a device works. */
+export const BUSY: readonly Category[] = ['kernel', 'memcpy', 'memset', 'communication'];
+
+export const categoryColor = (category: Category): string => `var(--c-${category})`;
+export const categoryInk = (category: Category): string => `var(--ink-${category})`;

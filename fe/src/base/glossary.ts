@@ -1,0 +1,70 @@
+// What each term on the page means: definition, how it is computed, what to beware of.
+
+export interface Entry {
+  title: string;
+  text: string;
+  formula?: string;
+  caveat?: string;
+}
+
+export const GLOSSARY = {
+  step: {
+    title: 'Step',
+    text: 'One iteration of the training loop, from one prof.step() to the next.',
+    formula: 'its end is pushed to the end of the device work launched in it; the next step begins there',
+    caveat: 'A step whose device work was cut off is drawn hatched and is in no average.',
+  },
+  breakdown: {
+    title: 'Breakdown',
+    text: 'How a step is spent. An instant counts for the first category, in this order, that covers it.',
+    formula: 'Kernel > Memcpy > Memset > Communication > Runtime > DataLoader > CPU Exec > Other',
+    caveat: 'The eight sum to the step exactly.',
+  },
+  kernel: { title: 'Kernel', text: 'At least one device computes (communication kernels excepted).' },
+  memcpy: { title: 'Memcpy', text: 'Copies from, to or between devices while no kernel runs.' },
+  memset: { title: 'Memset', text: 'Filling device memory while nothing above runs.' },
+  communication: {
+    title: 'Communication',
+    text: 'Collectives between ranks that no computation hides: kernels of NCCL, RCCL and others, and the host time of operations without device work (gloo, mpi).',
+  },
+  runtime: {
+    title: 'Runtime',
+    text: 'The host is inside a driver or runtime call (launch, synchronise, allocate) and the device waits.',
+  },
+  dataloader: {
+    title: 'DataLoader',
+    text: 'The training loop waits for the next batch and nothing above runs.',
+  },
+  cpu_exec: { title: 'CPU Exec', text: 'The host runs operators or annotated code and the device waits.' },
+  other: { title: 'Other', text: 'Time that nothing in the trace covers.' },
+  utilization: {
+    title: 'GPU utilization',
+    text: 'Share of the time in which at least one kernel runs.',
+    formula: 'union of the kernels / time from the first to the last complete step',
+    caveat: 'One small kernel on a large GPU counts as much as a full one.',
+  },
+  sm_efficiency: {
+    title: 'SM efficiency, estimated',
+    text: 'How many of the multiprocessors have work, on average.',
+    formula: 'mean of min(1, sum of blocks per SM of the running kernels)',
+    caveat: 'An estimate from launch sizes, not a hardware counter. CUDA only.',
+  },
+  achieved_occupancy: {
+    title: 'Achieved occupancy, estimated',
+    text: 'Active warps per multiprocessor against the most it can hold.',
+    formula: 'estimate per kernel, weighted by its time',
+    caveat: 'High occupancy is not a goal in itself; low occupancy with low SM efficiency is a hint.',
+  },
+  tensor_core_ratio: {
+    title: 'Kernel time on Tensor Cores',
+    text: 'Share of the time of kernels launched by operators that runs on Tensor (or matrix) cores.',
+    formula: 'told from the name of each kernel',
+    caveat: 'Compiled kernels (Triton) do not say; then the share is a lower bound or unknown.',
+  },
+  health: {
+    title: 'Trace health',
+    text: 'What was skipped, repaired or doubtful while the file was read. Everything else is complete.',
+  },
+} satisfies Record<string, Entry>;
+
+export type TermId = keyof typeof GLOSSARY;

@@ -1,0 +1,146 @@
+import { Suspense, useEffect, useState } from 'react';
+import { ApiError } from '../api/client';
+import type { Selectors, ViewAnswer } from '../api/types';
+import { useRuns, useView, useViews, useWorkers } from '../state/queries';
+import { SelectionContext, useSelectionState, type SelectionControl } from '../state/selection';
+import type { ThemeChoice } from '../state/theme';
+import { VIEWS, type ViewProps } from '../views';
+import GenericView from '../views/generic';
+import { ErrorBoundary } from './ErrorBoundary';
+import { Failed } from './Failed';
+import { HealthDrawer } from './HealthDrawer';
+import { Loading } from './Loading';
+import { Nav } from './Nav';
+import { NoRuns, Unreachable } from './NoRuns';
+import { Shortcuts } from './Shortcuts';
+import { TopBar } from './TopBar';
+
+interface Props {
+  theme: ThemeChoice;
+  onTheme: () => void;
+}
+
+export function App({ theme, onTheme }: Props) {
+  const control = useSelectionState();
+  return (
+    <SelectionContext value={control}>
+      <Shell control={control} theme={theme} onTheme={onTheme} />
+    </SelectionContext>
+  );
+}
+
+function Shell({ control, theme, onTheme }: Props & { control: SelectionControl }) {
+  const { selection } = control;
+  const [healthOpen, setHealthOpen] = useState(false);
+  const [helpOpen, setHelpOpen] = useState(false);
+  const runs = useRuns();
+  const known = runs.data?.runs ?? [];
+  const run = selection.run ?? known[0]?.name;
+  const workers = useWorkers(known.length > 0 ? run : undefined);
+  const selectors: Selectors = { run, worker: selection.worker, span: selection.span };
+  const answer = useView<never>(selection.view, selectors, serverParams(selection), known.length > 0);
+  const views = useViews(known.length > 0 ? selectors : {});
+
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement;
+      if (typing || event.ctrlKey || event.metaKey || event.altKey) {
+        return;
+      }
+      if (event.key === '?') {
+        setHelpOpen(open => !open);
+      } else if (event.key === 'h') {
+        setHealthOpen(open => !open);
+      } else if (event.key === 't') {
+        onTheme();
+      } else if (event.key === 'r' || event.key === 'w') {
+        event.preventDefault();
+        document.querySelector<HTMLButtonElement>(`[data-picker=${event.key}] button`)?.click();
+      }
+    };
+    document.addEventListener('keydown', onKey);
+    return () => document.removeEventListener('keydown', onKey);
+  }, [onTheme]);
+
+  return (
+    <div className="app">
+      <Nav
+        views={views.data?.views ?? []}
+        theme={theme}
+        onTheme={onTheme}
+        onHealth={() => setHealthOpen(true)}
+        onHelp={() => setHelpOpen(true)}
+      />
+      <div className="main">
+        <TopBar
+          runs={known}
+          run={run}
+          workers={workers.data?.workers ?? []}
+          answer={answer.data}
+          failed={answer.error instanceof ApiError && answer.error.status === 422}
+          onHealth={() => setHealthOpen(true)}
+        />
+        <main className="page" id="page" tabIndex={-1}>
+          <ErrorBoundary key={`${selection.view}/${run}`}>
+            <Page
+              runs={runs}
+              answer={answer}
+              run={run}
+              title={views.data?.views.find(v => v.slug === selection.view)?.title}
+            />
+          </ErrorBoundary>
+        </main>
+      </div>
+      <HealthDrawer run={run} open={healthOpen} onClose={() => setHealthOpen(false)} />
+      <Shortcuts open={helpOpen} onClose={() => setHelpOpen(false)} />
+    </div>
+  );
+}
+
+/** Parameters that only the page needs stay out of the request. */
+function serverParams({
+  view,
+  params,
+}: {
+  view: string;
+  params: Record<string, string>;
+}): Record<string, string> {
+  return view === 'overview' ? {} : params;
+}
+
+interface PageProps {
+  runs: ReturnType<typeof useRuns>;
+  answer: ReturnType<typeof useView<never>>;
+  run: string | undefined;
+  title: string | undefined;
+}
+
+function Page({ runs, answer, run, title }: PageProps) {
+  if (runs.error && !runs.data) {
+    return <Unreachable error={runs.error} />;
+  }
+  if (!runs.data || (runs.data.scanning && runs.data.runs.length === 0)) {
+    return <Loading run="" progress={null} reading="Looking for traces" />;
+  }
+  if (runs.data.runs.length === 0) {
+    return <NoRuns root={runs.data.root} error={runs.data.error ?? null} />;
+  }
+  const data: ViewAnswer<never> | undefined = answer.data;
+  if (answer.error && data?.state !== 'ready') {
+    return <Failed error={answer.error} run={run} />;
+  }
+  if (data?.state !== 'ready') {
+    return <Loading run={run ?? ''} progress={data?.progress ?? null} waiting={data?.state === 'waiting'} />;
+  }
+  const entry = VIEWS[data.view];
+  const crumb = [data.run, data.worker, `span ${data.span}`].join(' · ');
+  if (!entry) {
+    return <GenericView payload={data.payload} crumb={crumb} title={title ?? data.view} />;
+  }
+  const Component = entry.Component as React.ComponentType<ViewProps>;
+  return (
+    <Suspense fallback={<Loading run={data.run} progress={null} />}>
+      <Component payload={data.payload} crumb={crumb} />
+    </Suspense>
+  );
+}

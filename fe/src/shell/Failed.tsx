@@ -1,0 +1,167 @@
+import { ApiError } from '../api/client';
+import { formatBytes, formatCount } from '../base/format';
+import { useHealth, useRetry } from '../state/queries';
+import { useSelection } from '../state/selection';
+import { Answer, Mark } from '../widgets/Answer';
+import { CopyButton } from '../widgets/CopyButton';
+import { Icon } from '../widgets/Icon';
+import { Panel } from '../widgets/Panel';
+import type { ErrorInfo, FileHealth } from '../api/types';
+
+/** What went wrong, where, why, and what still works. */
+export function Failed({ error, run }: { error: Error; run: string | undefined }) {
+  const { selection, select } = useSelection();
+  const health = useHealth(run, true);
+  const retry = useRetry();
+  const info: ErrorInfo =
+    error instanceof ApiError
+      ? error.info
+      : { code: 'page', message: error.message, where: null, hint: null, stage: null };
+  const missing = info.code === 'not_found' || info.code === 'usage';
+  const files = health.data?.files ?? [];
+  const others = files.filter(file => file.state.state !== 'failed').length;
+  return (
+    <>
+      <Answer
+        crumb={run ?? ''}
+        why={
+          missing
+            ? info.hint
+            : others > 0
+              ? `The other ${formatCount(others)} of ${files.length} files of this run are not affected.`
+              : undefined
+        }
+      >
+        {missing ? (
+          capital(info.message) + '.'
+        ) : (
+          <>
+            <Mark color="var(--st-bad)">This file cannot be read</Mark>: {info.message}.
+          </>
+        )}
+      </Answer>
+      {!missing && (
+        <Panel
+          title="What happened"
+          actions={
+            <>
+              <CopyButton text={() => report(info)} label="Copy report" showLabel />
+              <button
+                type="button"
+                className="button primary"
+                disabled={retry.isPending}
+                onClick={() => retry.mutate({ run, worker: selection.worker, span: selection.span })}
+              >
+                Try again
+              </button>
+            </>
+          }
+        >
+          <dl className="reason">
+            <dt>Reason</dt>
+            <dd>{info.message}</dd>
+            {info.where && (
+              <>
+                <dt>Where</dt>
+                <dd className="mono">{info.where}</dd>
+              </>
+            )}
+            {info.stage && (
+              <>
+                <dt>While</dt>
+                <dd>{info.stage}</dd>
+              </>
+            )}
+            {info.hint && (
+              <>
+                <dt>What to do</dt>
+                <dd>{capital(info.hint)}</dd>
+              </>
+            )}
+          </dl>
+        </Panel>
+      )}
+      {missing && (
+        <p>
+          <button
+            type="button"
+            className="button primary"
+            onClick={() => select({ view: 'overview', run: undefined, worker: undefined, span: undefined })}
+          >
+            Go to the first run
+          </button>
+        </p>
+      )}
+      {files.length > 1 && (
+        <Panel title="Files of this run">
+          <Files files={files} onOpen={file => select({ run, worker: file.worker, span: file.span })} />
+        </Panel>
+      )}
+    </>
+  );
+}
+
+const STATE = {
+  ready: ['ok', 'check'],
+  failed: ['error', 'error'],
+  loading: ['info', 'clock'],
+  waiting: ['dim', 'clock'],
+} as const;
+
+export function Files({ files, onOpen }: { files: FileHealth[]; onOpen: (file: FileHealth) => void }) {
+  return (
+    <div className="scroll">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Worker</th>
+            <th scope="col">What happened</th>
+            <th scope="col" className="num">
+              Size
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {files.map(file => {
+            const [status, icon] = STATE[file.state.state];
+            return (
+              <tr key={`${file.worker}/${file.span}`}>
+                <th scope="row">
+                  <span className={`status ${status}`}>
+                    <Icon name={icon} size={14} />
+                  </span>
+                  <button type="button" className="link" onClick={() => onOpen(file)} title={file.file}>
+                    {file.worker}
+                    {Number(file.span) > 1 && `, span ${file.span}`}
+                  </button>
+                </th>
+                <td>{happened(file)}</td>
+                <td className="num">{formatBytes(file.bytes)}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function happened(file: FileHealth): string {
+  const { state, error, events } = file.state;
+  if (state === 'failed') {
+    return error?.message ?? 'failed';
+  }
+  if (state === 'ready') {
+    const damaged = file.notes.some(note => note.severity === 'error');
+    return `${damaged ? 'damaged' : 'complete'}, ${formatCount(events ?? 0)} events`;
+  }
+  return state === 'loading' ? 'being read' : 'not opened yet';
+}
+
+const report = (info: ErrorInfo): string =>
+  Object.entries(info)
+    .filter(([, value]) => value !== null)
+    .map(([key, value]) => `${key}: ${String(value)}`)
+    .join('\n');
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,0 +1,74 @@
+import { Drawer } from '@mantine/core';
+import { formatCount } from '../base/format';
+import { useHealth } from '../state/queries';
+import { useSelection } from '../state/selection';
+import { Icon } from '../widgets/Icon';
+import { Term } from '../widgets/Term';
+import { Files } from './Failed';
+
+interface Props {
+  run: string | undefined;
+  open: boolean;
+  onClose: () => void;
+}
+
+/** Every file of the run with what was skipped, repaired or doubtful in it. */
+export function HealthDrawer({ run, open, onClose }: Props) {
+  const { select } = useSelection();
+  const health = useHealth(run, open);
+  const files = health.data?.files ?? [];
+  const noted = files.filter(file => file.notes.length > 0);
+  return (
+    <Drawer
+      opened={open}
+      onClose={onClose}
+      position="right"
+      size={520}
+      title={
+        <span className="drawer-title">
+          Trace health <Term id="health" />
+        </span>
+      }
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <p className="dim">{run}</p>
+      <Files
+        files={files}
+        onOpen={file => {
+          select({ run, worker: file.worker, span: file.span });
+          onClose();
+        }}
+      />
+      {noted.map(file => (
+        <section key={`${file.worker}/${file.span}`} className="notes">
+          <h3>
+            {file.worker}
+            {Number(file.span) > 1 && `, span ${file.span}`}
+          </h3>
+          <ul>
+            {file.notes.map(note => (
+              <li key={note.kind}>
+                <span className={`status ${note.severity}`} title={note.severity}>
+                  <Icon name={note.severity === 'info' ? 'info' : 'warning'} size={14} />
+                </span>
+                <span>
+                  {note.message}
+                  <span className="dim">
+                    {' '}
+                    · {formatCount(note.count ?? 1)}×
+                    {note.first_offset !== null &&
+                      note.first_offset !== undefined &&
+                      `, first at byte ${formatCount(note.first_offset)}`}
+                  </span>
+                </span>
+              </li>
+            ))}
+          </ul>
+        </section>
+      ))}
+      {files.length > 0 && noted.length === 0 && (
+        <p className="dim">Nothing was skipped or repaired in the files read so far.</p>
+      )}
+    </Drawer>
+  );
+}

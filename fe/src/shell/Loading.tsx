@@ -1,0 +1,59 @@
+import type { ProgressInfo } from '../api/types';
+import { formatBytes, formatCount } from '../base/format';
+import { Icon } from '../widgets/Icon';
+
+const STAGES = [
+  ['reading', 'Read the file'],
+  ['arranging', 'Arrange events'],
+  ['analysing', 'Threads, links, steps'],
+  ['saving', 'Keep for next time'],
+] as const;
+
+interface Props {
+  run: string;
+  progress: ProgressInfo | null;
+  waiting?: boolean;
+  reading?: string;
+}
+
+/** Final sizes while something is read, and what is being done; calm for the first moment. */
+export function Loading({ run, progress, waiting = false, reading = 'Reading the trace' }: Props) {
+  const at = STAGES.findIndex(([stage]) => stage === progress?.stage);
+  const share = progress?.bytes_total ? progress.bytes_done / progress.bytes_total : null;
+  return (
+    <div className="late" aria-busy="true">
+      <div className="answer">
+        <p className="crumb">{run || '\u00a0'}</p>
+        <div className="skeleton" style={{ width: '56%', height: 22, marginTop: 6 }} />
+        <div className="skeleton" style={{ width: '38%', height: 12, marginTop: 10 }} />
+      </div>
+      <section className="panel loading" role="status">
+        <div className="line">
+          <strong>{waiting ? 'Waiting for its turn' : reading}</strong>
+          <span className="dim">{STAGES[at]?.[1].toLowerCase()}</span>
+          <span className="grow" />
+          {progress && progress.bytes_total > 0 && (
+            <span className="dim">
+              {formatBytes(progress.bytes_done)} of {formatBytes(progress.bytes_total)}
+              {progress.events > 0 && ` · ${formatCount(progress.events)} events`}
+            </span>
+          )}
+        </div>
+        <progress max={1} value={share ?? undefined} aria-label="Progress" />
+        <ol>
+          {STAGES.map(([stage, title], i) => (
+            <li key={stage} className={i < at ? 'done' : i === at ? 'now' : ''}>
+              {i < at ? <Icon name="check" size={14} /> : <i />}
+              {title}
+            </li>
+          ))}
+        </ol>
+      </section>
+      <div className="skeleton panel" style={{ height: 152 }} />
+      <div className="overview-grid">
+        <div className="skeleton panel" style={{ height: 290 }} />
+        <div className="skeleton panel" style={{ height: 290 }} />
+      </div>
+    </div>
+  );
+}

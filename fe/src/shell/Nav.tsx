@@ -1,0 +1,64 @@
+import { useSelection } from '../state/selection';
+import type { ThemeChoice } from '../state/theme';
+import { VIEWS } from '../views';
+import { Icon, type IconName } from '../widgets/Icon';
+import type { ViewInfo } from '../api/types';
+
+const THEME: Record<ThemeChoice, string> = { host: 'as host', light: 'light', dark: 'dark' };
+
+interface Props {
+  views: ViewInfo[];
+  theme: ThemeChoice;
+  onTheme: () => void;
+  onHealth: () => void;
+  onHelp: () => void;
+}
+
+export function Nav({ views, theme, onTheme, onHealth, onHelp }: Props) {
+  const { selection, select } = useSelection();
+  return (
+    <nav className="nav" aria-label="Views">
+      <div className="brand">
+        <Icon name="logo" />
+        <span>Profiler</span>
+      </div>
+      {views.map(view => (
+        <button
+          key={view.slug}
+          type="button"
+          className="nav-item"
+          aria-current={selection.view === view.slug ? 'page' : undefined}
+          title={view.reason ?? view.title}
+          onClick={() => select({ view: view.slug })}
+        >
+          <Icon name={VIEWS[view.slug]?.icon ?? 'table'} />
+          <span>{view.title}</span>
+          {view.available === false && <span className="count">no data</span>}
+        </button>
+      ))}
+      <div className="foot">
+        <NavAction icon="health" title="Trace health" hint="h" onClick={onHealth} />
+        <NavAction icon="keyboard" title="Shortcuts" hint="?" onClick={onHelp} />
+        <NavAction icon="theme" title="Theme" hint={THEME[theme]} onClick={onTheme} plain />
+      </div>
+    </nav>
+  );
+}
+
+interface ActionProps {
+  icon: IconName;
+  title: string;
+  hint: string;
+  plain?: boolean;
+  onClick: () => void;
+}
+
+function NavAction({ icon, title, hint, plain = false, onClick }: ActionProps) {
+  return (
+    <button type="button" className="nav-item" title={`${title} (${hint})`} onClick={onClick}>
+      <Icon name={icon} />
+      <span>{title}</span>
+      {plain ? <span className="count">{hint}</span> : <kbd>{hint}</kbd>}
+    </button>
+  );
+}

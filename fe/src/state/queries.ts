@@ -1,0 +1,95 @@
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { createContext, useContext } from 'react';
+import { ApiError, type Client } from '../api/client';
+import type { Selectors } from '../api/types';
+
+export const ClientContext = createContext<Client | null>(null);
+
+function useClient(): Client {
+  const client = useContext(ClientContext);
+  if (!client) {
+    throw new Error('queries need a ClientContext');
+  }
+  return client;
+}
+
+const RUNS_MS = 5000;
+const LOADING_MS = 400;
+
+const retryUnreachable = (count: number, error: Error) =>
+  error instanceof ApiError && error.info.code === 'unreachable' && count < 2;
+
+export function useRuns() {
+  const client = useClient();
+  return useQuery({
+    queryKey: ['runs'],
+    queryFn: () => client.runs(),
+    refetchInterval: query => (query.state.data?.scanning ? LOADING_MS : RUNS_MS),
+    retry: false,
+  });
+}
+
+export function useWorkers(run: string | undefined) {
+  const client = useClient();
+  return useQuery({
+    queryKey: ['workers', run],
+    queryFn: () => client.workers(run!),
+    enabled: run !== undefined,
+    refetchInterval: RUNS_MS,
+    retry: retryUnreachable,
+  });
+}
+
+export function useHealth(run: string | undefined, enabled: boolean) {
+  const client = useClient();
+  return useQuery({
+    queryKey: ['health', run],
+    queryFn: () => client.health(run!),
+    enabled: enabled && run !== undefined,
+    refetchInterval: enabled ? RUNS_MS : false,
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function useViews(selectors: Selectors) {
+  const client = useClient();
+  return useQuery({
+    queryKey: ['views', selectors],
+    queryFn: () => client.views(selectors),
+    placeholderData: keepPreviousData,
+    retry: false,
+  });
+}
+
+/** A view's payload; asks again while its file is read, and stops when it is there or has failed. */
+export function useView<P>(
+  slug: string,
+  selectors: Selectors,
+  params: Record<string, string>,
+  enabled = true,
+) {
+  const client = useClient();
+  return useQuery({
+    queryKey: ['view', slug, selectors, params],
+    queryFn: () => client.view<P>(slug, selectors, params),
+    enabled,
+    refetchInterval: query => {
+      const error = query.state.error;
+      if (error) {
+        return error instanceof ApiError && error.info.code === 'unreachable' ? RUNS_MS : false;
+      }
+      return query.state.data?.state === 'ready' ? false : LOADING_MS;
+    },
+    staleTime: query => (query.state.data?.state === 'ready' ? 30_000 : 0),
+    retry: false,
+  });
+}
+
+export function useRetry() {
+  const client = useClient();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (selectors: Selectors) => client.retry(selectors),
+    onSettled: () => queries.invalidateQueries(),
+  });
+}

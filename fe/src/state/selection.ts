@@ -1,0 +1,72 @@
+import { createContext, useCallback, useContext, useEffect, useMemo, useState } from 'react';
+import type { Selectors } from '../api/types';
+import { onStateChange, readState, writeState } from '../base/host';
+
+/** What the page shows; all of it is in the address. `params` belong to the view. */
+export interface Selection extends Selectors {
+  view: string;
+  params: Record<string, string>;
+}
+
+const FIXED = ['view', 'run', 'worker', 'span'] as const;
+
+export function toSelection(state: Record<string, string>): Selection {
+  const { view, run, worker, span, ...params } = state;
+  return { view: view ?? 'overview', run, worker, span, params };
+}
+
+export function fromSelection(selection: Selection): Record<string, string> {
+  const state: Record<string, string> = {};
+  for (const key of FIXED) {
+    const value = selection[key];
+    if (value !== undefined) {
+      state[key] = value;
+    }
+  }
+  return { ...state, ...selection.params };
+}
+
+export interface SelectionControl {
+  selection: Selection;
+  /** Change something: a new run forgets worker and span, a new view its parameters. */
+  select: (change: Partial<Selection>) => void;
+}
+
+export function nextSelection(now: Selection, change: Partial<Selection>): Selection {
+  const next = { ...now, ...change };
+  if (change.run !== undefined && change.run !== now.run) {
+    next.worker = change.worker;
+    next.span = change.span;
+  } else if (change.worker !== undefined && change.worker !== now.worker) {
+    next.span = change.span;
+  }
+  if (change.view !== undefined && change.view !== now.view) {
+    next.params = change.params ?? {};
+  }
+  return next;
+}
+
+export function useSelectionState(): SelectionControl {
+  const [selection, setSelection] = useState(() => toSelection(readState()));
+  useEffect(() => onStateChange(() => setSelection(toSelection(readState()))), []);
+  const select = useCallback((change: Partial<Selection>) => {
+    setSelection(now => {
+      const next = nextSelection(now, change);
+      if (JSON.stringify(fromSelection(next)) !== JSON.stringify(readState())) {
+        writeState(fromSelection(next), true);
+      }
+      return next;
+    });
+  }, []);
+  return useMemo(() => ({ selection, select }), [selection, select]);
+}
+
+export const SelectionContext = createContext<SelectionControl | null>(null);
+
+export function useSelection(): SelectionControl {
+  const control = useContext(SelectionContext);
+  if (!control) {
+    throw new Error('useSelection needs a SelectionContext');
+  }
+  return control;
+}

@@ -1,0 +1,26 @@
+import { useCallback, useEffect, useState } from 'react';
+import { hostIsDark, onHostTheme, recall, remember } from '../base/host';
+
+export type ThemeChoice = 'host' | 'light' | 'dark';
+
+const NEXT: Record<ThemeChoice, ThemeChoice> = { host: 'light', light: 'dark', dark: 'host' };
+
+function stored(): ThemeChoice {
+  const kept = recall('theme');
+  return kept === 'light' || kept === 'dark' ? kept : 'host';
+}
+
+/** Light or dark: as TensorBoard is, unless chosen otherwise. */
+export function useTheme() {
+  const [choice, setChoice] = useState(stored);
+  const [hostDark, setHostDark] = useState(hostIsDark);
+  useEffect(() => onHostTheme(() => setHostDark(hostIsDark())), []);
+  const cycle = useCallback(() => {
+    setChoice(now => {
+      remember('theme', NEXT[now]);
+      return NEXT[now];
+    });
+  }, []);
+  const scheme: 'light' | 'dark' = (choice === 'host' ? hostDark : choice === 'dark') ? 'dark' : 'light';
+  return { choice, scheme, cycle };
+}

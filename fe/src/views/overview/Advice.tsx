@@ -1,0 +1,37 @@
+import type { Recommendation } from '../../api/types';
+import { Icon } from '../../widgets/Icon';
+import { Panel } from '../../widgets/Panel';
+import { Tip } from '../../widgets/Term';
+import { gainText } from './select';
+
+const SEVERITY = { warning: 'Worth doing', info: 'Consider', error: 'Problem' } as const;
+
+export function Advice({ items }: { items: Recommendation[] }) {
+  return (
+    <Panel title="What to do" note={<span className="badge neutral">{items.length}</span>}>
+      {items.length === 0 && (
+        <p className="dim">
+          None of the rules found anything: no slow data loading, no communication in the way, no idle device.
+        </p>
+      )}
+      {items.map(item => {
+        const severity = item.severity === 'warning' || item.severity === 'error' ? item.severity : 'info';
+        return (
+          <article key={item.id} className="advice">
+            <span className={`status ${severity}`} title={SEVERITY[severity]}>
+              <Icon name={severity === 'info' ? 'info' : 'warning'} />
+            </span>
+            <h3>
+              {item.title}
+              <Tip label="Why is this shown?" entry={{ title: 'Shown because', text: `${item.rule}.` }} />
+            </h3>
+            {item.gain_ns !== null && item.gain_ns !== undefined && (
+              <span className="gain">{gainText(item.gain_ns)}</span>
+            )}
+            <p>{item.text}</p>
+          </article>
+        );
+      })}
+    </Panel>
+  );
+}

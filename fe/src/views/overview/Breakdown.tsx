@@ -1,0 +1,112 @@
+import { CATEGORY_TITLE, categoryColor } from '../../base/category';
+import { toCsv } from '../../base/csv';
+import { durationParts, exactDuration, formatRatio } from '../../base/format';
+import { saveFile } from '../../base/save';
+import { CopyButton } from '../../widgets/CopyButton';
+import { Icon } from '../../widgets/Icon';
+import { Meter } from '../../widgets/Meter';
+import { Panel } from '../../widgets/Panel';
+import { Term, Tip } from '../../widgets/Term';
+import { range, rows, type Shown } from './select';
+import type { Overview } from '../../api/types';
+
+export function Breakdown({ overview, now }: { overview: Overview; now: Shown }) {
+  const found = rows(overview, now);
+  const durations = overview.steps.filter(step => step.complete).map(step => step.duration_ns);
+  const csv = () =>
+    toCsv(
+      ['category', 'ns', 'share', 'least_ns', 'most_ns'],
+      found.map(row => [row.title, row.average, row.share, row.least, row.most]),
+    );
+  return (
+    <Panel
+      title="Breakdown"
+      note={<Term id="breakdown" />}
+      actions={
+        <>
+          <CopyButton text={csv} label="Copy as CSV" />
+          <button
+            type="button"
+            className="button quiet"
+            title="Save as CSV"
+            aria-label="Save as CSV"
+            onClick={() => saveFile('breakdown.csv', csv(), 'text/csv')}
+          >
+            <Icon name="download" size={14} />
+          </button>
+        </>
+      }
+    >
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Category</th>
+            <th scope="col" className="num">
+              Time
+            </th>
+            <th scope="col">Share of step</th>
+            <th scope="col" className="num">
+              Least – most
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {found.map(row => (
+            <tr key={row.category}>
+              <th scope="row">
+                <i className="dot" style={{ background: categoryColor(row.category) }} />
+                {CATEGORY_TITLE[row.category]}
+                <Term id={row.category} />
+              </th>
+              <td className="num">
+                {row.average === null ? <Unknown reason={row.reason} /> : <Duration ns={row.average} />}
+              </td>
+              <td>
+                {row.share !== null && (
+                  <span className="share">
+                    <Meter ratio={row.share} color={categoryColor(row.category)} />
+                    <span className="num">{formatRatio(row.share)}</span>
+                  </span>
+                )}
+              </td>
+              <td className="num dim">{row.average === null ? '' : range(row.least, row.most)}</td>
+            </tr>
+          ))}
+        </tbody>
+        <tfoot>
+          <tr>
+            <th scope="row">Step</th>
+            <td className="num">
+              <Duration ns={now.duration} />
+            </td>
+            <td className="num">100 %</td>
+            <td className="num dim">
+              {durations.length > 0 && range(Math.min(...durations), Math.max(...durations))}
+            </td>
+          </tr>
+        </tfoot>
+      </table>
+    </Panel>
+  );
+}
+
+export function Duration({ ns }: { ns: number }) {
+  const { value, unit } = durationParts(ns);
+  return (
+    <span title={exactDuration(ns)}>
+      {value} <span className="unit">{unit}</span>
+    </span>
+  );
+}
+
+export function Unknown({ reason }: { reason: string | undefined }) {
+  return (
+    <span className="dim">
+      not known
+      <Tip
+        label="Why is it not known?"
+        entry={{ title: 'Not known', text: reason ?? 'The trace does not say.' }}
+      />
+    </span>
+  );
+}

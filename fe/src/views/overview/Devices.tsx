@@ -1,0 +1,107 @@
+import type { Device, Overview } from '../../api/types';
+import type { TermId } from '../../base/glossary';
+import { formatBytes, formatRatio } from '../../base/format';
+import { Meter } from '../../widgets/Meter';
+import { Panel } from '../../widgets/Panel';
+import { Term, Tip } from '../../widgets/Term';
+
+const METERS = [
+  ['utilization', 'GPU utilization'],
+  ['sm_efficiency', 'SM efficiency, est.'],
+  ['achieved_occupancy', 'Achieved occupancy, est.'],
+  ['tensor_core_ratio', 'Tensor Core share'],
+] as const satisfies readonly (readonly [TermId, string])[];
+
+export function DeviceCard({ device }: { device: Device }) {
+  return (
+    <Panel
+      title={`${device.kind === 'other' ? 'Device' : 'GPU'} ${device.id}`}
+      note={device.name ?? device.kind}
+    >
+      <dl className="meters">
+        {METERS.map(([key, title]) => {
+          const ratio = device[key];
+          const reason = device.reasons[key];
+          return (
+            <div key={key}>
+              <dt>
+                {title}
+                <Term id={key} />
+              </dt>
+              <dd>
+                {ratio === null || ratio === undefined ? (
+                  <span className="dim unknown">
+                    not recorded
+                    {reason && <Tip label="Why?" entry={{ title, text: `${reason}.` }} />}
+                  </span>
+                ) : (
+                  <>
+                    <Meter ratio={ratio} color="var(--c-kernel)" />
+                    <span className="num">
+                      {reason && <Tip label="About this number" entry={{ title, text: `${reason}.` }} />}
+                      {formatRatio(ratio)}
+                    </span>
+                  </>
+                )}
+              </dd>
+            </div>
+          );
+        })}
+      </dl>
+      <dl className="facts">
+        <Fact name="Memory" value={device.memory_bytes && formatBytes(device.memory_bytes)} />
+        <Fact name="Multiprocessors" value={device.multiprocessors} />
+        <Fact name="Compute capability" value={device.compute_capability} />
+        <Fact name="Streams" value={device.streams} />
+      </dl>
+    </Panel>
+  );
+}
+
+const RECORDED: Record<string, string> = {
+  host: 'host operators',
+  device: 'device work',
+  python: 'Python stacks',
+  shapes: 'input shapes',
+  memory: 'memory',
+};
+
+export function Configuration({ overview }: { overview: Overview }) {
+  const { configuration } = overview;
+  const recorded = Object.entries(configuration.recorded);
+  const list = (wanted: boolean) =>
+    recorded
+      .filter(([, on]) => on === wanted)
+      .map(([key]) => RECORDED[key] ?? key)
+      .join(', ');
+  const rank =
+    configuration.rank === null
+      ? null
+      : `${configuration.rank}${configuration.world_size ? ` of ${configuration.world_size}` : ''}`;
+  return (
+    <Panel title="Configuration">
+      <dl className="facts one">
+        <Fact name="Device type" value={configuration.device_type} />
+        {rank !== null && <Fact name="Rank" value={rank} />}
+        {configuration.backend && <Fact name="Backend" value={configuration.backend} />}
+        <Fact name="Recorded" value={list(true) || 'nothing'} />
+        {list(false) && <Fact name="Not recorded" value={list(false)} />}
+      </dl>
+    </Panel>
+  );
+}
+
+function Fact({ name, value }: { name: string; value: string | number | null | undefined }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        {value === null || value === undefined || value === '' ? (
+          <span className="dim">not recorded</span>
+        ) : (
+          value
+        )}
+      </dd>
+    </div>
+  );
+}

@@ -1,0 +1,162 @@
+import { useRef } from 'react';
+import { categoryColor, categoryInk } from '../../base/category';
+import { exactDuration, formatDuration, formatRatio } from '../../base/format';
+import { useWidth } from '../../widgets/useWidth';
+import { busy, parts, type Part, type Shown } from './select';
+
+const TOP = 34;
+const BAR = 38;
+const ROOM = 112; // a part wider than this carries its own label
+const LINE = 15;
+
+interface Placed extends Part {
+  x: number;
+  width: number;
+}
+
+interface Leader {
+  part: Placed;
+  row: number;
+  right: boolean;
+}
+
+/** Parts too narrow for a label get one below, on rows so that labels do not meet. */
+export function placeLeaders(narrow: Placed[], width: number): Leader[] {
+  const leaders: Leader[] = [];
+  const taken: number[][] = [];
+  for (const part of narrow) {
+    const right = part.x + part.width / 2 < width / 2;
+    const length = 12 + 6.4 * `${part.title} ${formatDuration(part.ns)}`.length;
+    const at = part.x + part.width / 2;
+    const [from, to] = right ? [at, at + length] : [at - length, at];
+    let row = 0;
+    while ((taken[row] ?? []).some((edge, i, edges) => i % 2 === 0 && from < edges[i + 1]! && to > edge)) {
+      row += 1;
+    }
+    (taken[row] ??= []).push(from, to);
+    leaders.push({ part, row, right });
+  }
+  return leaders;
+}
+
+export function StepBar({
+  now,
+  device,
+  register,
+}: {
+  now: Shown;
+  device: string | null;
+  register: (svg: SVGSVGElement | null) => void;
+}) {
+  const { ref, width } = useWidth();
+  const svg = useRef<SVGSVGElement>(null);
+  const found = parts(now.times, now.duration);
+  const toX = (ns: number) => (now.duration > 0 ? (ns / now.duration) * width : 0);
+  const placed: Placed[] = found.map(part => ({ ...part, x: toX(part.from), width: toX(part.ns) }));
+  const leaders = placeLeaders(
+    placed.filter(part => part.width < ROOM),
+    width,
+  );
+  const rowsBelow = leaders.reduce((most, leader) => Math.max(most, leader.row + 1), 0);
+  const height = TOP + BAR + 8 + rowsBelow * LINE + 6;
+  const busyShare = now.duration > 0 ? busy(now.times) / now.duration : 0;
+  return (
+    <div ref={ref} className="step-bar" style={{ minHeight: TOP + BAR + 40 }}>
+      {width > 0 && (
+        <svg
+          ref={node => {
+            svg.current = node;
+            register(node);
+          }}
+          width={width}
+          height={height}
+          role="img"
+          aria-label={found.map(part => `${part.title} ${formatDuration(part.ns)}`).join(', ')}
+        >
+          {device && busyShare > 0 && (
+            <Bracket
+              x={0}
+              width={busyShare * width}
+              label={`${device} busy`}
+              ns={busy(now.times)}
+              share={busyShare}
+              limit={width}
+            />
+          )}
+          {device && busyShare < 1 && (
+            <Bracket
+              x={busyShare * width}
+              width={(1 - busyShare) * width}
+              label={`${device} waits`}
+              ns={now.duration - busy(now.times)}
+              share={1 - busyShare}
+              limit={width}
+            />
+          )}
+          {placed.map(part => (
+            <g key={part.category}>
+              <rect
+                x={part.x}
+                y={TOP}
+                width={Math.max(part.width - 1, 0.75)}
+                height={BAR}
+                fill={categoryColor(part.category)}
+              >
+                <title>{`${part.title}: ${exactDuration(part.ns)}, ${formatRatio(part.share)}`}</title>
+              </rect>
+              {part.width >= ROOM && (
+                <g style={{ fill: categoryInk(part.category) }} pointerEvents="none">
+                  <text x={part.x + 10} y={TOP + 16} className="strong">
+                    {part.title}
+                  </text>
+                  <text x={part.x + 10} y={TOP + 30}>
+                    {formatDuration(part.ns)} · {formatRatio(part.share)}
+                  </text>
+                </g>
+              )}
+            </g>
+          ))}
+          {leaders.map(({ part, row, right }) => {
+            const at = part.x + part.width / 2;
+            const y = TOP + BAR + 14 + row * LINE;
+            return (
+              <g key={part.category}>
+                <path d={`M${at} ${TOP + BAR + 2}V${y - 4}h${right ? 6 : -6}`} className="leader" />
+                <text x={at + (right ? 10 : -10)} y={y} textAnchor={right ? 'start' : 'end'} className="soft">
+                  {part.title} <tspan className="strong">{formatDuration(part.ns)}</tspan>
+                </text>
+              </g>
+            );
+          })}
+        </svg>
+      )}
+    </div>
+  );
+}
+
+interface BracketProps {
+  x: number;
+  width: number;
+  label: string;
+  ns: number;
+  share: number;
+  limit: number;
+}
+
+function Bracket({ x, width, label, ns, share, limit }: BracketProps) {
+  const text = `${label} ${formatDuration(ns)} · ${formatRatio(share)}`;
+  const half = 3.2 * text.length;
+  // Over a narrow part the label would leave the picture or meet its neighbour.
+  const fits = width > 2 * half;
+  const middle = Math.min(Math.max(x + width / 2, half), limit - half);
+  return (
+    <g>
+      <path d={`M${x + 0.5} 30v-6h${Math.max(width - 1.5, 0)}v6`} className="leader" />
+      {fits && (
+        <text x={middle} y={16} textAnchor="middle" className="soft">
+          {label} <tspan className="strong">{formatDuration(ns)}</tspan> · {formatRatio(share)}
+        </text>
+      )}
+    </g>
+  );
+}

@@ -1,0 +1,214 @@
+import { useState } from 'react';
+import { categoryColor } from '../../base/category';
+import { exactDuration, formatDuration, formatNumber, timeUnit } from '../../base/format';
+import { useWidth } from '../../widgets/useWidth';
+import { parts, stepTitle, type Step } from './select';
+import type { Overview } from '../../api/types';
+
+const HEIGHT = 230;
+const LEFT = 40;
+const TOP = 22;
+const BOTTOM = 24;
+
+/** Round numbers for an axis from 0 to at least `most`. */
+export function ticks(most: number): number[] {
+  if (most <= 0) {
+    return [0];
+  }
+  const rough = most / 4;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const size = [1, 2, 2.5, 5, 10].map(factor => factor * power).find(one => one >= rough)!;
+  return Array.from({ length: Math.ceil(most / size) + 1 }, (_, i) => i * size);
+}
+
+interface Props {
+  overview: Overview;
+  chosen: string | undefined;
+  onChoose: (step: string | undefined) => void;
+  register: (svg: SVGSVGElement | null) => void;
+}
+
+/** One column per step; a click shows that step alone, another click the average again. */
+export function StepColumns({ overview, chosen, onChoose, register }: Props) {
+  const { ref, width } = useWidth();
+  const [focused, setFocused] = useState<string | null>(null);
+  const { steps, average } = overview;
+  const longest = Math.max(...steps.map(step => step.duration_ns), 1);
+  const { scale, unit } = timeUnit(longest);
+  const marks = ticks(longest / scale);
+  const limit = marks[marks.length - 1]! * scale || 1;
+  const plot = HEIGHT - TOP - BOTTOM;
+  const y = (ns: number) => TOP + plot * (1 - ns / limit);
+  const slot = (width - LEFT) / Math.max(steps.length, 1);
+  const column = Math.max(Math.min(slot * 0.68, 72), 1);
+  const every = Math.max(1, Math.ceil(44 / slot));
+  const move = (index: number) => {
+    const step = steps[Math.min(Math.max(index, 0), steps.length - 1)];
+    if (step) {
+      document.getElementById(`step-${step.name}`)?.focus();
+    }
+  };
+  return (
+    <div ref={ref} style={{ height: HEIGHT }}>
+      {width > 0 && (
+        <svg ref={register} width={width} height={HEIGHT} className="columns">
+          <defs>
+            <pattern
+              id="hatch"
+              width="6"
+              height="6"
+              patternTransform="rotate(45)"
+              patternUnits="userSpaceOnUse"
+            >
+              <rect width="2.5" height="6" className="hatch" />
+            </pattern>
+          </defs>
+          <text x={LEFT - 8} y={10} textAnchor="end" className="dim">
+            {unit}
+          </text>
+          {marks.map(mark => (
+            <g key={mark}>
+              <line
+                x1={LEFT}
+                x2={width}
+                y1={y(mark * scale)}
+                y2={y(mark * scale)}
+                className={mark === 0 ? 'axis' : 'grid'}
+              />
+              <text x={LEFT - 8} y={y(mark * scale) + 4} textAnchor="end" className="dim">
+                {formatNumber(mark, mark >= 100 ? 3 : 2)}
+              </text>
+            </g>
+          ))}
+          {steps.map((step, i) => (
+            <Column
+              key={step.name}
+              step={step}
+              title={stepTitle(overview, step)}
+              x={LEFT + slot * i + (slot - column) / 2}
+              width={column}
+              y={y}
+              scale={scale}
+              label={i % every === 0}
+              value={slot > 34}
+              active={chosen === step.name || focused === step.name}
+              faded={chosen !== undefined && chosen !== step.name}
+              onClick={() => onChoose(chosen === step.name ? undefined : step.name)}
+              onFocus={focus => setFocused(focus ? step.name : null)}
+              onMove={by => move(i + by)}
+            />
+          ))}
+          {average && steps.length > 1 && (
+            <g pointerEvents="none">
+              <line
+                x1={LEFT}
+                x2={width}
+                y1={y(average.duration_ns)}
+                y2={y(average.duration_ns)}
+                className="average"
+              />
+              <text x={width} y={y(average.duration_ns) - 4} textAnchor="end" className="halo soft">
+                average {formatDuration(average.duration_ns)}
+              </text>
+            </g>
+          )}
+        </svg>
+      )}
+    </div>
+  );
+}
+
+interface ColumnProps {
+  step: Step;
+  title: string;
+  x: number;
+  width: number;
+  y: (ns: number) => number;
+  scale: number;
+  label: boolean;
+  value: boolean;
+  active: boolean;
+  faded: boolean;
+  onClick: () => void;
+  onFocus: (focus: boolean) => void;
+  onMove: (by: number) => void;
+}
+
+function Column({
+  step,
+  title,
+  x,
+  width,
+  y,
+  scale,
+  label,
+  value,
+  active,
+  faded,
+  onClick,
+  onFocus,
+  onMove,
+}: ColumnProps) {
+  const description = parts(step.categories, step.duration_ns)
+    .map(part => `${part.title} ${formatDuration(part.ns)}`)
+    .join(', ');
+  const state = step.complete ? '' : ', incomplete: left out of the average';
+  return (
+    <g
+      id={`step-${step.name}`}
+      role="button"
+      tabIndex={0}
+      aria-pressed={active}
+      aria-label={`${title}, ${formatDuration(step.duration_ns)}${state}: ${description}`}
+      className={`column${active ? ' active' : ''}${faded ? ' faded' : ''}`}
+      onClick={onClick}
+      onFocus={() => onFocus(true)}
+      onBlur={() => onFocus(false)}
+      onKeyDown={event => {
+        if (event.key === 'Enter' || event.key === ' ') {
+          event.preventDefault();
+          onClick();
+        } else if (event.key === 'ArrowRight' || event.key === 'ArrowLeft') {
+          event.preventDefault();
+          onMove(event.key === 'ArrowRight' ? 1 : -1);
+        }
+      }}
+    >
+      <title>{`${title}: ${exactDuration(step.duration_ns)}${state}\n${description.replaceAll(', ', '\n')}`}</title>
+      <rect x={x - 2} y={TOP - 14} width={width + 4} height={HEIGHT - TOP - BOTTOM + 14} className="hit" />
+      {parts(step.categories, step.duration_ns).map(({ category, from, ns }) => {
+        const [bottom, top] = [y(from), y(from + ns)];
+        const gap = bottom - top > 3 ? 1 : 0;
+        return (
+          <rect
+            key={category}
+            x={x}
+            y={top}
+            width={width}
+            height={bottom - top - gap}
+            fill={categoryColor(category)}
+          />
+        );
+      })}
+      {!step.complete && (
+        <rect
+          x={x}
+          y={y(step.duration_ns)}
+          width={width}
+          height={y(0) - y(step.duration_ns)}
+          fill="url(#hatch)"
+        />
+      )}
+      {value && (
+        <text x={x + width / 2} y={y(step.duration_ns) - 5} textAnchor="middle" className="strong">
+          {formatNumber(step.duration_ns / scale)}
+        </text>
+      )}
+      {label && (
+        <text x={x + width / 2} y={HEIGHT - 8} textAnchor="middle" className="dim">
+          {step.name}
+        </text>
+      )}
+    </g>
+  );
+}

@@ -1,0 +1,122 @@
+import { useRef, type RefObject } from 'react';
+import type { Overview } from '../../api/types';
+import { categoryColor } from '../../base/category';
+import { formatDuration } from '../../base/format';
+import { saveFile, savePng, svgText } from '../../base/save';
+import { useSelection } from '../../state/selection';
+import { Answer, Mark } from '../../widgets/Answer';
+import { Icon } from '../../widgets/Icon';
+import { Panel } from '../../widgets/Panel';
+import { Term } from '../../widgets/Term';
+import { Advice } from './Advice';
+import { Breakdown } from './Breakdown';
+import { Configuration, DeviceCard } from './Devices';
+import { sentence, shown, why } from './select';
+import { StepBar } from './StepBar';
+import { StepColumns } from './StepColumns';
+import './overview.css';
+
+export default function OverviewView({ payload, crumb }: { payload: Overview; crumb: string }) {
+  const { selection, select } = useSelection();
+  const bar = useRef<SVGSVGElement | null>(null);
+  const columns = useRef<SVGSVGElement | null>(null);
+  const chosen = payload.steps.some(step => step.name === selection.params.step)
+    ? selection.params.step
+    : undefined;
+  const now = shown(payload, chosen);
+  if (!now) {
+    return (
+      <Answer crumb={crumb} why={payload.reasons.average}>
+        There is no complete step to show.
+      </Answer>
+    );
+  }
+  const said = sentence(payload, now);
+  const gpu =
+    payload.devices.length === 0
+      ? null
+      : payload.devices.some(device => device.kind === 'other')
+        ? 'Device'
+        : 'GPU';
+  const choose = (step: string | undefined) => {
+    const { step: _, ...rest } = selection.params;
+    select({ params: step === undefined ? rest : { ...rest, step } });
+  };
+  return (
+    <>
+      <Answer crumb={crumb} why={why(payload)}>
+        {said.before}
+        <Mark color={categoryColor(said.category)}>{said.mark}</Mark>
+        {said.middle}
+        {said.cause && <Mark color={categoryColor(said.cause.category)}>{said.cause.text}</Mark>}
+        {said.after}
+      </Answer>
+      <Panel
+        title={`${now.title}, ${formatDuration(now.duration)}`}
+        note={
+          <>
+            <Term id="step" /> each category counts only time not counted to its left
+          </>
+        }
+        actions={
+          <>
+            {chosen !== undefined && (
+              <button type="button" className="button" onClick={() => choose(undefined)}>
+                Show the average
+              </button>
+            )}
+            <SavePicture name="step" svg={bar} />
+          </>
+        }
+      >
+        <StepBar now={now} device={gpu} register={node => (bar.current = node)} />
+      </Panel>
+      <div className="overview-grid">
+        <Panel
+          title="Step by step"
+          note={payload.steps.length > 1 ? 'click a step to see it alone' : undefined}
+          actions={<SavePicture name="steps" svg={columns} />}
+        >
+          <StepColumns
+            overview={payload}
+            chosen={chosen}
+            onChoose={choose}
+            register={node => (columns.current = node)}
+          />
+        </Panel>
+        <Breakdown overview={payload} now={now} />
+        <Advice items={payload.recommendations} />
+        <div className="stack">
+          {payload.devices.map(device => (
+            <DeviceCard key={device.id} device={device} />
+          ))}
+          <Configuration overview={payload} />
+        </div>
+      </div>
+    </>
+  );
+}
+
+function SavePicture({ name, svg }: { name: string; svg: RefObject<SVGSVGElement | null> }) {
+  const background = () => getComputedStyle(document.documentElement).getPropertyValue('--sf');
+  return (
+    <>
+      <button
+        type="button"
+        className="button quiet"
+        title="Save the picture as SVG"
+        onClick={() => svg.current && saveFile(`${name}.svg`, svgText(svg.current), 'image/svg+xml')}
+      >
+        <Icon name="download" size={14} /> SVG
+      </button>
+      <button
+        type="button"
+        className="button quiet"
+        title="Save the picture as PNG"
+        onClick={() => svg.current && void savePng(`${name}.png`, svg.current, background())}
+      >
+        <Icon name="download" size={14} /> PNG
+      </button>
+    </>
+  );
+}

@@ -1,0 +1,31 @@
+const PATHS = {
+  logo: 'M9 2 4 9h4l-1 5 5-7H8z',
+  overview: 'M3 13V7h3v6M6.5 13V3h3v10M10 13V9h3v4M2 13h12',
+  table: 'M3 4h10M3 8h7M3 12h4',
+  warning: 'M8 3 14 13H2zM8 7v2.6M8 11.4v.1',
+  info: 'M8 2.5a5.5 5.5 0 1 1 0 11 5.5 5.5 0 0 1 0-11zM8 7.4v3.4M8 5.2v.1',
+  error: 'M8 2.5a5.5 5.5 0 1 1 0 11 5.5 5.5 0 0 1 0-11zM6 6l4 4M10 6l-4 4',
+  check: 'm3.5 8.5 3 3 6-7',
+  clock: 'M8 2.5a5.5 5.5 0 1 1 0 11 5.5 5.5 0 0 1 0-11zM8 5v3.2l2 1.3',
+  chevron: 'm4.5 6.5 3.5 3.5 3.5-3.5',
+  left: 'M9.5 4.5 6 8l3.5 3.5',
+  right: 'M6.5 4.5 10 8l-3.5 3.5',
+  search: 'M7 3a4 4 0 1 1 0 8 4 4 0 0 1 0-8zM10 10l3.5 3.5',
+  link: 'M6.8 9.2 9.2 6.8M7.5 5 9 3.6a2.5 2.5 0 0 1 3.4 3.4L11 8.5M8.5 11 7 12.4A2.5 2.5 0 0 1 3.6 9L5 7.5',
+  health: 'M2 8.5h3l1.5-4 3 7.5 1.5-3.5h3',
+  keyboard: 'M2 4.5h12v7H2zM4.5 7h.1M7 7h.1M9.5 7h.1M12 7h.1M5 9.5h6',
+  theme: 'M12.5 9.5A5 5 0 1 1 6.5 3.5a4 4 0 0 0 6 6z',
+  download: 'M8 3v7M5 7.5 8 10.5l3-3M3.5 13h9',
+  copy: 'M5.5 5.5h7v7h-7zM3.5 10.5v-7h7',
+  close: 'm4.5 4.5 7 7M11.5 4.5l-7 7',
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
+  return (
+    <svg className="icon" width={size} height={size} viewBox="0 0 16 16" aria-hidden="true">
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}

@@ -1,0 +1,26 @@
+import { HoverCard } from '@mantine/core';
+import { GLOSSARY, type Entry, type TermId } from '../base/glossary';
+
+/** A question mark that explains a term: definition, formula, caveat; opens on hover and on focus. */
+export function Term({ id }: { id: TermId }) {
+  const entry: Entry = GLOSSARY[id];
+  return <Tip label={`What is ${entry.title}?`} entry={entry} />;
+}
+
+export function Tip({ label, entry }: { label: string; entry: Entry }) {
+  return (
+    <HoverCard width={320} shadow="md" openDelay={120} withinPortal>
+      <HoverCard.Target>
+        <button type="button" className="tip" aria-label={label}>
+          ?
+        </button>
+      </HoverCard.Target>
+      <HoverCard.Dropdown className="tip-card">
+        <strong>{entry.title}</strong>
+        <p>{entry.text}</p>
+        {entry.formula && <p className="formula">{entry.formula}</p>}
+        {entry.caveat && <p className="dim">{entry.caveat}</p>}
+      </HoverCard.Dropdown>
+    </HoverCard>
+  );
+}
