@@ -20,11 +20,15 @@ class BuildFrontEnd(Command):
     """Make torch_tb_profiler/static: `python setup.py build_fe`."""
 
     description = "build the page into torch_tb_profiler/static"
-    user_options = [("if-missing", None, "do nothing if the page is already built")]
-    boolean_options = ["if-missing"]
+    user_options = [
+        ("if-missing", None, "do nothing if the page is already built"),
+        ("check", None, "check the page's sources first (format, lint, types, layers, tests)"),
+    ]
+    boolean_options = ["if-missing", "check"]
 
     def initialize_options(self) -> None:
         self.if_missing = False
+        self.check = False
 
     def finalize_options(self) -> None:
         pass
@@ -35,6 +39,8 @@ class BuildFrontEnd(Command):
         if not (FE / "package.json").is_file():
             raise SystemExit("the page is neither built (torch_tb_profiler/static) nor here to build (fe/)")
         self._npm("ci", "--ignore-scripts", "--no-audit", "--no-fund")
+        if self.check:
+            self._npm("run", "check")
         self._npm("run", "build")
 
     def _npm(self, *arguments: str) -> None:

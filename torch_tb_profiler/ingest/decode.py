@@ -10,6 +10,7 @@ at the speed of a fixed schema.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import reduce
@@ -19,7 +20,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.ingest.clock import needs_text, ns_from_floats, ns_from_values
+from torch_tb_profiler.ingest.clock import EXACT_LIMIT_US, needs_text, ns_from_floats, ns_from_values
 from torch_tb_profiler.ingest.columns import Block, Columns
 from torch_tb_profiler.ingest.objects import add_objects
 from torch_tb_profiler.ingest.schema import Schema
@@ -73,6 +74,9 @@ def _fields(keys: Iterable[tuple[str, ArgKind]]) -> list[tuple[str, Any, Any]]:
     ]
 
 
+# Keys that a Struct cannot have, or that our own field has; their categories take the plain way.
+_UNFIT_KEY = re.compile(r'["\\\x00-\x1f]|^@(?:\(category\)|args)$')
+
 _COMMON = 9  # ph, name, pid, tid, ts, dur, id, args, category: the first fields of every Event
 
 _astuple = msgspec.structs.astuple
@@ -124,7 +128,13 @@ class BlockDecoder:
             return False
         time: tuple[Any, Any] = (Decimal | None, None) if self._exact else (float, float("nan"))
         code = self._columns.strings.__getitem__
-        categories = [_Category(name, code(name), keys, time) for name, keys in self._schema.categories.items()]
+        categories = [
+            _Category(name, code(name), keys, time)
+            for name, keys in self._schema.categories.items()
+            if not any(map(_UNFIT_KEY.search, keys))
+        ]
+        if not categories:
+            return False
         self._categories = {category.event: category for category in categories}
         any_event: Any = reduce(or_, self._categories)
         self._decoder = msgspec.json.Decoder(list[any_event])
@@ -206,7 +216,7 @@ class BlockDecoder:
 def _inexact(objects: Sequence[Any]) -> bool:
     """True if float64 has lost digits of the start times of these events."""
     starts = (item.get("ts") for item in objects if isinstance(item, dict))
-    return needs_text(np.array([start for start in starts if isinstance(start, float)]))
+    return any(isinstance(start, float) and abs(start) >= EXACT_LIMIT_US for start in starts)
 
 
 class _DoesNotFit(Exception):

@@ -1,3 +1,4 @@
+import { useQueryClient } from '@tanstack/react-query';
 import { Suspense, useEffect, useState } from 'react';
 import { ApiError } from '../api/client';
 import type { Selectors, ViewAnswer } from '../api/types';
@@ -40,6 +41,17 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
   const selectors: Selectors = { run, worker: selection.worker, span: selection.span };
   const answer = useView<never>(selection.view, selectors, serverParams(selection), known.length > 0);
   const views = useViews(known.length > 0 ? selectors : {});
+
+  const queries = useQueryClient();
+  const asked = [run, selection.worker, selection.span, answer.data?.state, answer.error?.message].join('\n');
+  useEffect(() => {
+    // A file that has just been read (or has failed) changes what is known of its run.
+    if (asked) {
+      for (const key of ['workers', 'runs', 'views', 'health']) {
+        void queries.invalidateQueries({ queryKey: [key] });
+      }
+    }
+  }, [queries, asked]);
 
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {

@@ -9,6 +9,7 @@ const HEIGHT = 230;
 const LEFT = 40;
 const TOP = 22;
 const BOTTOM = 24;
+const RIGHT = 84; // room for the label of the average
 
 /** Round numbers for an axis from 0 to at least `most`. */
 export function ticks(most: number): number[] {
@@ -39,7 +40,8 @@ export function StepColumns({ overview, chosen, onChoose, register }: Props) {
   const limit = marks[marks.length - 1]! * scale || 1;
   const plot = HEIGHT - TOP - BOTTOM;
   const y = (ns: number) => TOP + plot * (1 - ns / limit);
-  const slot = (width - LEFT) / Math.max(steps.length, 1);
+  const edge = width - (average && steps.length > 1 ? RIGHT : 0);
+  const slot = (edge - LEFT) / Math.max(steps.length, 1);
   const column = Math.max(Math.min(slot * 0.68, 72), 1);
   const every = Math.max(1, Math.ceil(44 / slot));
   const move = (index: number) => {
@@ -70,7 +72,7 @@ export function StepColumns({ overview, chosen, onChoose, register }: Props) {
             <g key={mark}>
               <line
                 x1={LEFT}
-                x2={width}
+                x2={edge}
                 y1={y(mark * scale)}
                 y2={y(mark * scale)}
                 className={mark === 0 ? 'axis' : 'grid'}
@@ -102,13 +104,13 @@ export function StepColumns({ overview, chosen, onChoose, register }: Props) {
             <g pointerEvents="none">
               <line
                 x1={LEFT}
-                x2={width}
+                x2={edge}
                 y1={y(average.duration_ns)}
                 y2={y(average.duration_ns)}
                 className="average"
               />
-              <text x={width} y={y(average.duration_ns) - 4} textAnchor="end" className="halo soft">
-                average {formatDuration(average.duration_ns)}
+              <text x={edge + 6} y={y(average.duration_ns) + 4} className="soft">
+                average {formatNumber(average.duration_ns / scale)}
               </text>
             </g>
           )}

@@ -1,0 +1,28 @@
+"""Fixtures for all tests: no test touches the user's cache, real traces come from TRACE_CORPUS."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCH_PROFILER_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """A folder with `traces/` and `oracle/`: real runs, which are not part of this project."""
+    place = os.environ.get("TRACE_CORPUS")
+    if not place:
+        pytest.skip("TRACE_CORPUS is not set")
+    return Path(place)
+
+
+@pytest.fixture(scope="session")
+def samples() -> Path:
+    """The sample traces of this project."""
+    return Path(__file__).resolve().parent.parent / "samples"

@@ -1,0 +1,186 @@
+"""One bad event costs one event, and the notes say which."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.traces import document, read, read_bytes
+from torch_tb_profiler.errors import TraceError
+from torch_tb_profiler.model.trace import ABSENT
+
+
+def op(i: int) -> dict[str, object]:
+    return {
+        "ph": "X",
+        "cat": "cpu_op",
+        "name": f"op{i}",
+        "pid": 1,
+        "tid": 1,
+        "ts": i * 10,
+        "dur": 5,
+        "args": {"External id": i, "Input Dims": [[1, 2]]},
+    }
+
+
+def with_middle(middle: bytes) -> bytes:
+    before, after = (json.dumps([op(i) for i in part]).encode()[1:-1] for part in (range(3), range(4, 7)))
+    return (
+        b'{"schemaVersion": 1, "traceEvents": ['
+        + before
+        + b", "
+        + middle
+        + b", "
+        + after
+        + b'], "traceName": "t"}'
+    )
+
+
+def middle(name: bytes = b"op3", extra: bytes = b"5") -> bytes:
+    return (
+        b'{"ph": "X", "cat": "cpu_op", "name": "' + name + b'", "pid": 1, "tid": 1, "ts": 30, "dur": 5, '
+        b'"args": {"External id": 3, "value": ' + extra + b"}}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("damaged", "kind", "events", "name"),
+    [
+        (middle(b"a\x01b"), "control_character", 7, "a\x01b"),
+        (middle(b"a\nb"), "control_character", 7, "a\nb"),
+        (middle(b"C:\\x\\user"), "repaired_event", 7, "C:\\x\\user"),
+        (middle(b"a\xff\xfeb"), "invalid_utf8", 7, "a\ufffd\ufffdb"),
+        (middle(b"\\ud800x"), None, 7, "\ufffdx"),
+        (middle(extra=b"N/A"), "repaired_event", 7, "op3"),
+        (middle(extra=b"nan"), "repaired_event", 7, "op3"),
+        (middle(extra=b"-inf"), "repaired_event", 7, "op3"),
+        (middle(extra=b"NaN"), "not_a_number", 7, "op3"),
+        (middle(extra=b"-Infinity"), "not_a_number", 7, "op3"),
+        (middle(b'say "hi" to'), "skipped_event", 6, "op4"),
+        (b'{"ph": "X", "name": }', "skipped_event", 6, "op4"),
+        (b"null", "not_an_event", 6, "op4"),
+        (b"[1, 2]", "not_an_event", 6, "op4"),
+    ],
+)
+def test_one_damaged_event(damaged: bytes, kind: str | None, events: int, name: str) -> None:
+    trace = read_bytes(with_middle(damaged))
+    assert len(trace) == events
+    assert trace.strings[trace.events.name[3]] == name
+    assert trace.strings[trace.events.name[-1]] == "op6"
+    assert trace.metadata["traceName"] == "t"
+    if kind is not None:
+        assert kind in [note.kind for note in trace.health]
+
+
+def test_notes_say_where() -> None:
+    content = with_middle(middle(b"C:\\x"))
+    note = next(note for note in read_bytes(content).health if note.kind == "repaired_event")
+    assert note.count == 1
+    assert note.first_offset is not None
+    assert content[note.first_offset :].startswith(b'{"ph": "X", "cat": "cpu_op", "name": "C:')
+
+
+def test_a_cut_file_keeps_what_came_before() -> None:
+    content = document([op(i) for i in range(100)])
+    trace = read_bytes(content[:-200])
+    assert 95 <= len(trace) < 100
+    assert [note.kind for note in trace.health] == ["truncated"]
+    note = trace.health[0]
+    assert note.first_offset is not None
+    assert len(content) - 500 < note.first_offset < len(content)
+
+
+def test_a_cut_gzip_keeps_what_came_before() -> None:
+    content = gzip.compress(document([op(i) for i in range(5000)]))
+    trace = read_bytes(content[: len(content) // 2])
+    assert 1000 < len(trace) < 5000
+    assert {note.kind for note in trace.health} == {"gzip_damaged", "truncated"}
+
+
+def test_missing_and_odd_fields_cost_nothing_else() -> None:
+    trace = read(
+        [
+            op(0),
+            {"ph": "X"},
+            {"ph": "X", "name": "no dur", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 5},
+            {"ph": "X", "name": "negative", "cat": "cpu_op", "pid": -1, "tid": "stream 7", "ts": 6, "dur": -3},
+            {"ph": "X", "name": "text time", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": "7.5", "dur": "2.25"},
+            {"ph": "X", "name": "no time", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": "soon", "dur": 1},
+            {"ph": "X", "name": ["list"], "cat": 7, "pid": True, "tid": 1.0, "ts": 8, "dur": 1},
+        ]
+    )
+    assert len(trace) == 7
+    assert trace.events.start.tolist() == [0, ABSENT, 5_000, 6_000, 7_500, ABSENT, 8_000]
+    assert trace.events.duration.tolist()[2:5] == [ABSENT, -3_000, 2_250]
+    kinds = {note.kind: note.count for note in trace.health}
+    assert kinds["negative_duration"] == 1
+    assert kinds["no_time"] == 2
+    assert kinds["no_duration"] == 2
+
+
+BASE = document([op(i) for i in range(60)])
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("flip"), st.integers(0, len(BASE) - 1), st.integers(0, 255)),
+            st.tuples(st.just("cut"), st.integers(0, len(BASE) - 1), st.integers(1, 400)),
+            st.tuples(st.just("repeat"), st.integers(0, len(BASE) - 1), st.integers(1, 400)),
+            st.tuples(st.just("end"), st.integers(0, len(BASE) - 1), st.just(0)),
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    st.booleans(),
+)
+def test_mutated_files_never_crash_the_reader(changes: list[tuple[str, int, int]], packed: bool) -> None:
+    content = bytearray(gzip.compress(BASE, mtime=0) if packed else BASE)
+    for what, at, value in changes:
+        at = min(at, max(len(content) - 1, 0))
+        if what == "flip" and content:
+            content[at] = value % 256
+        elif what == "cut":
+            del content[at : at + value]
+        elif what == "repeat":
+            content[at:at] = content[at : at + value]
+        elif what == "end":
+            del content[at:]
+    try:
+        trace = read_bytes(bytes(content))
+    except TraceError as error:
+        assert error.message
+    else:
+        assert len(trace) > 0
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.dictionaries(
+            st.sampled_from(
+                ["ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "args", "s", "bp", "(category)"]
+            ),
+            st.one_of(
+                st.none(),
+                st.booleans(),
+                st.integers(),
+                st.floats(allow_nan=False, allow_infinity=False),
+                st.text(max_size=5),
+                st.sampled_from(["X", "B", "E", "i", "cpu_op", "kernel"]),
+                st.dictionaries(st.text(max_size=4), st.integers() | st.text(max_size=3) | st.none(), max_size=3),
+                st.lists(st.integers(), max_size=2),
+            ),
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_any_objects_are_kept_as_events(events: list[dict[str, object]]) -> None:
+    assert len(read(events)) == len(events)
+    assert len(read(events * 3000)) == len(events) * 3000 if len(events) < 2 else True
