@@ -64,6 +64,6 @@ def _id(value: Any) -> int | str | None:
         return str(value)
     if isinstance(value, int):
         return value
-    if isinstance(value, (float, Decimal)) and value == value and value % 1 == 0:
+    if isinstance(value, (float, Decimal)) and abs(value) < 1e18 and value == int(value):
         return int(value)
     return str(value)
