@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.traces import document
+from torch_tb_profiler import cache
+from torch_tb_profiler.errors import UsageError, WorkerDiedError
+from torch_tb_profiler.executors import ProcessExecutor, make_executor
+from torch_tb_profiler.session import Root, Session
+from torch_tb_profiler.settings import Settings
+
+
+def trace(count: int = 50, name: str = "aten::add", cat: str = "cpu_op") -> bytes:
+    return document(
+        [{"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": i * 10, "dur": 5} for i in range(count)]
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "w.1.pt.trace.json").write_bytes(trace())
+    return tmp_path
+
+
+def settings(**changes: Any) -> Settings:
+    return replace(Settings.from_environment(), **changes)
+
+
+def overview(session: Session, **names: str) -> dict[str, Any]:
+    answer = session.view("overview", **names, wait=True, timeout=60)
+    assert answer.payload is not None, answer.state
+    payload: dict[str, Any] = json.loads(answer.payload)
+    return payload
+
+
+def test_nothing_is_parsed_until_it_is_asked_for(folder: Path) -> None:
+    with Session([Root(str(folder))], settings()) as session:
+        session.scan()
+        target = session.find(None, None, None)
+        assert session.state(target.run, target.span).state == "waiting"
+        payload = overview(session)
+        assert payload["steps"][0]["duration_ns"] == 495_000
+        assert session.state(target.run, target.span).state == "ready"
+
+
+def test_a_file_that_yields_nothing_is_failed_with_reason_and_place(folder: Path) -> None:
+    (folder / "run" / "broken.pt.trace.json").write_bytes(b"")
+    with Session([Root(str(folder))], settings()) as session:
+        session.scan()
+        answer = session.view("overview", worker="broken", wait=True, timeout=60)
+        assert answer.payload is None
+        error = answer.state.error
+        assert error is not None
+        assert (error.code, error.message) == ("trace", "the file is empty")
+        assert error.where == "run/broken.pt.trace.json"
+        assert error.hint
+        assert overview(session, worker="w")["steps"]
+
+
+def test_a_failed_file_can_be_retried(folder: Path) -> None:
+    file = folder / "run" / "w.1.pt.trace.json"
+    whole = file.read_bytes()
+    file.write_bytes(b" " * len(whole))
+    stat = os.stat(file)
+    with Session([Root(str(folder))], settings()) as session:
+        session.scan()
+        assert session.view("overview", wait=True, timeout=60).state.state == "failed"
+        file.write_bytes(whole)
+        os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+        target = session.find(None, None, None)
+        session.retry(target.run, target.span)
+        assert overview(session)["steps"]
+
+
+def test_a_replaced_file_is_read_again(folder: Path) -> None:
+    with Session([Root(str(folder))], settings()) as session:
+        session.scan()
+        assert overview(session)["steps"][0]["duration_ns"] == 495_000
+        (folder / "run" / "w.1.pt.trace.json").write_bytes(trace(100))
+        session.scan()
+        assert overview(session)["steps"][0]["duration_ns"] == 995_000
+
+
+def test_a_file_that_has_gone_is_a_named_failure(folder: Path) -> None:
+    with Session([Root(str(folder))], settings()) as session:
+        session.scan()
+        (folder / "run" / "w.1.pt.trace.json").unlink()
+        answer = session.view("overview", wait=True, timeout=60)
+        assert answer.state.error is not None
+        assert answer.state.error.code == "storage"
+
+
+def test_a_growing_file_is_left_alone_until_it_is_whole(folder: Path) -> None:
+    with Session([Root(str(folder))], settings(poll_seconds=0.1)) as session:
+        session.start()
+        answer = session.view("overview") if wait_for(lambda: session.scanned) else None
+        assert answer is not None
+        assert answer.state.state == "waiting"
+        assert wait_for(lambda: session.view("overview").payload is not None)
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 30) -> bool:
+    """Ask again until it holds."""
+    asked = threading.Event()
+    for _ in range(int(seconds / 0.05)):
+        if condition():
+            return True
+        asked.wait(0.05)
+    return False
+
+
+def test_workers_parse_large_files_and_the_cache_serves_the_second_session(folder: Path) -> None:
+    large = settings(small_file_bytes=1, executor="processes:1")
+    with Session([Root(str(folder))], large) as session:
+        session.scan()
+        first = overview(session)
+        assert session._store._executor is not None
+    entries = list(Path(large.cache_dir).iterdir())
+    assert {entry.suffix for entry in entries} == {".arrow", ".json"}
+    with Session([Root(str(folder))], large) as session:
+        session.scan()
+        assert overview(session) == first
+        assert session._store._executor is None  # nothing was parsed again
+
+
+def test_a_cached_trace_is_the_trace(folder: Path) -> None:
+    large = settings(small_file_bytes=1, executor="serial")
+    with Session([Root(str(folder))], large) as session:
+        session.scan()
+        overview(session)
+        target = session.find(None, None, None)
+        key = session.load(target.run, target.span)
+        kept = session._store.trace(key, None)
+        again = cache.Cache.from_settings(large).load_trace(key)
+    assert kept is not None and again is not None
+    for name in kept.events.__slots__:
+        assert (getattr(kept.events, name) == getattr(again.events, name)).all()
+    assert list(kept.strings) == list(again.strings)
+    assert again.args.keys() == kept.args.keys()
+
+
+@pytest.mark.parametrize("damage", [b"", b"ARROW1\0\0", b"x" * 5000])
+def test_a_damaged_cache_means_reading_again(folder: Path, damage: bytes) -> None:
+    large = settings(small_file_bytes=1, executor="serial")
+    with Session([Root(str(folder))], large) as session:
+        session.scan()
+        first = overview(session)
+    for entry in Path(large.cache_dir).iterdir():
+        entry.write_bytes(damage)
+    with Session([Root(str(folder))], large) as session:
+        session.scan()
+        assert overview(session) == first
+
+
+def test_a_full_disk_costs_only_the_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: object, **kwargs: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    large = settings(small_file_bytes=1, executor="serial")
+    with Session([Root(str(folder))], large) as session:
+        session.scan()
+        assert overview(session)["steps"]
+    assert list(Path(large.cache_dir).iterdir()) == []
+
+
+def test_the_cache_stays_within_its_limit(tmp_path: Path) -> None:
+    kept = cache.Cache(str(tmp_path), 1000)
+    for i in range(10):
+        payload = json.dumps("x" * 300).encode()
+        assert kept.save_json(f"key{i}", "facts", payload)
+        os.utime(tmp_path / f"key{i}.facts.json", (i, i))
+    names = {entry.name for entry in tmp_path.iterdir()}
+    assert "key9.facts.json" in names
+    assert sum(entry.stat().st_size for entry in tmp_path.iterdir()) <= 1300
+
+
+def _pid() -> int:
+    return os.getpid()
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_killed_worker_fails_its_own_job_and_the_next_one_works() -> None:
+    executor = ProcessExecutor(1)
+    try:
+        pid = executor.submit(_pid).result(60)
+        assert pid != os.getpid()
+        killed, after = executor.submit(_die), executor.submit(_pid)
+        with pytest.raises(WorkerDiedError) as caught:
+            killed.result(60)
+        assert caught.value.hint
+        assert after.result(60) not in (pid, os.getpid())
+    finally:
+        executor.shutdown()
+
+
+def test_a_worker_killed_while_reading_is_a_failed_file_that_can_be_retried(folder: Path) -> None:
+    pipe = folder / "run" / "slow.pt.trace.json"
+    os.mkfifo(pipe)  # the worker blocks on it in the middle of its job
+    executor = ProcessExecutor(1)
+    session = Session([Root(str(folder))], settings(small_file_bytes=0))
+    session._store._make_executor = lambda: executor
+    try:
+        session.scan()
+        target = session.find(None, "w", None)
+        span = replace(target.span, file=replace(target.span.file, path="run/slow.pt.trace.json"))
+        key = session.load(target.run, span)
+        assert wait_for(lambda: bool(executor._slots[0].pool and executor._slots[0].pool._processes))
+        for process in executor._slots[0].pool._processes.values():  # type: ignore[union-attr]
+            process.kill()
+        assert session.wait(key, 60)
+        error = session.state(target.run, span).error
+        assert error is not None
+        assert error.code == "worker_died"
+        pipe.unlink()
+        session.retry(target.run, target.span)
+        assert overview(session)["steps"]
+    finally:
+        session.close()
+
+
+def test_executors_are_named_by_a_setting() -> None:
+    assert make_executor("serial").submit(_pid).result() == os.getpid()
+    for wrong in ("threads:2", "processes", "processes:0", "serial:2", ""):
+        with pytest.raises(UsageError):
+            make_executor(wrong)
+
+
+def test_a_merged_file_is_one_worker_per_rank(tmp_path: Path) -> None:
+    events = []
+    for rank in (0, 1):
+        for i in range(5):
+            base = {"ph": "X", "pid": rank, "ts": 100 * i, "args": {"correlation": i, "device": rank, "stream": 7}}
+            events.append({**base, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "tid": 1, "dur": 5})
+            events.append({**base, "cat": "kernel", "name": "k", "tid": 7, "dur": 10 + rank})
+    (tmp_path / "node0.json.gz").write_bytes(gzip.compress(json.dumps(events).encode()))
+    with Session([Root(str(tmp_path))], settings()) as session:
+        session.scan()
+        assert overview(session, worker="node0")["steps"][0]["categories"]["kernel"] > 0
+        run = session.catalog.run(None)
+        assert [(w.name, w.rank) for w in session.workers(run)] == [("node0/rank0", 0), ("node0/rank1", 1)]
+        first, second = (overview(session, worker=f"node0/rank{rank}") for rank in (0, 1))
+        assert first["devices"][0]["id"] == 0
+        assert second["devices"][0]["id"] == 1

@@ -1,0 +1,50 @@
+"""A real TensorBoard process on a free port, for tests."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def tensorboard(*arguments: str, cache: Path) -> Iterator[str]:
+    """Starts TensorBoard and yields its address; the process is gone afterwards."""
+    command = [sys.executable, "-m", "tensorboard.main", "--port", "0", "--load_fast", "false", *arguments]
+    environment = {**os.environ, "TORCH_PROFILER_CACHE_DIR": str(cache), "TORCH_PROFILER_POLL_SECONDS": "0.5"}
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment
+    )
+    try:
+        yield _address(process)
+    finally:
+        process.terminate()
+        process.wait(30)
+        assert process.stderr is not None
+        process.stderr.close()
+
+
+def _address(process: subprocess.Popen[str]) -> str:
+    assert process.stderr is not None
+    said = []
+    for line in process.stderr:
+        said.append(line)
+        if match := re.search(r"at (http://\S+)", line):
+            # What it says from now on must be read, or it would block on a full pipe.
+            threading.Thread(target=_drain, args=(process,), daemon=True).start()
+            return match.group(1).rstrip("/")
+    raise AssertionError("TensorBoard did not start:\n" + "".join(said))
+
+
+def _drain(process: subprocess.Popen[str]) -> None:
+    assert process.stderr is not None
+    try:
+        for _ in process.stderr:
+            pass
+    except ValueError:
+        return  # closed at the end of the test

@@ -1,0 +1,99 @@
+"""The plugin inside a real TensorBoard."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tensorboard.plugins import base_plugin
+
+from tests.tensorboard import tensorboard
+from tests.traces import document
+from torch_tb_profiler.plugin import PluginLoader, ProfilerPlugin
+
+PREFIX = "data/plugin/pytorch_profiler"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    events = [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 0, "dur": 10}]
+    (tmp_path / "log" / "run").mkdir(parents=True)
+    (tmp_path / "log" / "run" / "w.pt.trace.json").write_bytes(document(events))
+    return tmp_path / "log"
+
+
+def ask(address: str, path: str) -> Any:
+    with urllib.request.urlopen(f"{address}/{path}", timeout=30) as response:
+        return json.load(response)
+
+
+def until(address: str, path: str, ready: Any) -> Any:
+    for _ in range(300):
+        answer = ask(address, path)
+        if ready(answer):
+            return answer
+        time.sleep(0.1)  # the page's own way: ask again
+    raise AssertionError(answer)
+
+
+@pytest.mark.parametrize("prefix", [(), ("--path_prefix", "/some/where")])
+def test_in_a_real_tensorboard(folder: Path, tmp_path: Path, prefix: tuple[str, ...]) -> None:
+    with tensorboard("--logdir", str(folder), *prefix, cache=tmp_path / "cache") as address:
+        listing = ask(address, "data/plugins_listing")["pytorch_profiler"]
+        assert listing["enabled"] is True
+        assert listing["loading_mechanism"]["type"] == "IFRAME"
+        assert listing["loading_mechanism"]["module_path"].endswith(f"{PREFIX}/index.js")
+        answer = until(address, f"{PREFIX}/view/overview", lambda body: body["state"] == "ready")
+        assert answer["payload"]["average"]["duration_ns"] == 10_000
+        with urllib.request.urlopen(f"{address}/{PREFIX}/index.js", timeout=30) as response:
+            assert response.headers["Content-Type"].startswith("text/javascript")
+
+
+def test_several_named_log_folders(folder: Path, tmp_path: Path) -> None:
+    with tensorboard("--logdir_spec", f"one:{folder},two:{folder}", cache=tmp_path / "cache") as address:
+        runs = until(address, f"{PREFIX}/runs", lambda body: not body["scanning"])["runs"]
+        assert [run["name"] for run in runs] == ["one/run", "two/run"]
+
+
+def test_an_empty_log_folder_leaves_the_tab_out_and_everything_else_alive(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    with tensorboard("--logdir", str(tmp_path / "log"), cache=tmp_path / "cache") as address:
+        assert until(address, f"{PREFIX}/runs", lambda body: not body["scanning"])["runs"] == []
+        listing = ask(address, "data/plugins_listing")
+        assert listing["pytorch_profiler"]["enabled"] is False
+        assert "scalars" in listing
+
+
+def flags(**values: object) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    PluginLoader().define_flags(parser)
+    namespace = parser.parse_args([])
+    vars(namespace).update({"logdir_spec": "", **values})
+    return namespace
+
+
+def test_the_constructor_does_nothing_and_activity_comes_from_memory(tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing")
+    plugin = PluginLoader().load(base_plugin.TBContext(logdir=missing, flags=flags(logdir=missing)))
+    assert isinstance(plugin, ProfilerPlugin)
+    assert plugin.is_active() is False
+    plugin.get_plugin_apps()
+    assert plugin._session is not None
+    try:
+        assert plugin._session._scanned.wait(30)
+        calls = 0
+
+        def scan(*_: object) -> None:
+            nonlocal calls
+            calls += 1
+
+        plugin._session.scan = scan  # type: ignore[assignment, method-assign]
+        assert plugin.is_active() is True  # a folder that cannot be listed is something to say
+        assert calls == 0
+    finally:
+        plugin._session.close()
