@@ -208,6 +208,9 @@ export function why(overview: Overview): string {
   });
   const widest = spread.reduce((a, b) => (b.most - b.least > a.most - a.least ? b : a));
   const durations = complete.map(step => step.duration_ns);
+  if (widest.most - widest.least < 0.005 * Math.max(...durations)) {
+    return `${plural(complete.length, 'step')} of ${formatDuration(Math.max(...durations))}, all alike.${left}`;
+  }
   const steps = `${plural(complete.length, 'step')} of ${range(Math.min(...durations), Math.max(...durations))}`;
   return `${steps}; ${CATEGORY_TITLE[widest.category]} varies most, ${range(widest.least, widest.most)}.${left}`;
 }

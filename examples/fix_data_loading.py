@@ -1,0 +1,43 @@
+"""The story of docs/data_loading.md: see that data loading is the bottleneck, fix it, see that it is gone.
+
+    python examples/fix_data_loading.py --logdir log
+
+Trains twice, without and with worker processes, and reads both traces with the Python API.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import torch_tb_profiler
+
+
+def data_loading_share(logdir: Path) -> tuple[float, float]:
+    """(average step in ms, share of it that waits for data)."""
+    with torch_tb_profiler.open(str(logdir)) as session:
+        answer = session.view("overview", wait=True)
+    average = json.loads(answer.payload or b"{}")["average"]
+    return average["duration_ns"] / 1e6, average["categories"]["dataloader"] / average["duration_ns"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--logdir", type=Path, default=Path("log"))
+    parser.add_argument("--workers", type=int, default=2)
+    options = parser.parse_args()
+    script = Path(__file__).with_name("train_vision.py")
+    for name, workers in (("data_loading_slow", 0), ("data_loading_fixed", options.workers)):
+        logdir = options.logdir / name
+        subprocess.run(
+            [sys.executable, str(script), "--logdir", str(logdir), "--workers", str(workers)], check=True
+        )
+        step, share = data_loading_share(logdir)
+        print(f"{name}: an average step takes {step:.1f} ms, {share:.0%} of it waits for data")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""A real Chromium on a real TensorBoard."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, FrameLocator, Page, sync_playwright
+
+from tests.tensorboard import tensorboard
+from tests.traces import document
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+SCRIPT = "<img src=x onerror=alert(1)>"
+
+
+def training(steps: int = 6, name: str = "ProfilerStep#") -> bytes:
+    """A drawn training run on a GPU whose data loading takes a third of each step."""
+    events: list[dict[str, object]] = []
+    for i in range(steps):
+        at = 1000.0 * i
+        call = {"correlation": i + 1}
+        work = {**call, "device": 0, "stream": 7, "blocks per SM": 2.0, "est. achieved occupancy %": 50}
+        for cat, title, start, duration, tid, args in (
+            ("user_annotation", f"{name}{i}", at, 1000, 1, {}),
+            ("cpu_op", "enumerate(DataLoader)#_SingleProcess.__next__", at, 330, 1, {}),
+            ("cpu_op", f"aten::mm {SCRIPT}", at + 340, 100, 1, {}),
+            ("cuda_runtime", "cudaLaunchKernel", at + 350, 20, 1, call),
+            ("kernel", "sgemm", at + 400, 500, 7, work),
+        ):
+            pid = 0 if cat == "kernel" else 1
+            row = {"ph": "X", "cat": cat, "name": title, "pid": pid, "tid": tid, "ts": start, "dur": duration}
+            events.append({**row, "args": args})
+    device = {
+        "id": 0,
+        "name": SCRIPT,
+        "totalGlobalMem": 2**34,
+        "computeMajor": 8,
+        "computeMinor": 0,
+        "numSms": 108,
+    }
+    return document(events, deviceProperties=[device])
+
+
+@pytest.fixture(scope="session")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("log")
+
+    def put(path: str, content: bytes) -> None:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+
+    put("a_training/w.1700000000000.pt.trace.json", training())
+    put("a_training/w.1700000060000.pt.trace.json.gz", gzip.compress(training(3)))
+    put("b_damaged/rank0.pt.trace.json", training())
+    put("b_damaged/rank1.pt.trace.json", training()[:-300])
+    put("b_damaged/rank2.pt.trace.json", b"")
+    put("c <b>bold</b>/w.pt.trace.json", training(1))
+    put("d_many/w.pt.trace.json", training(300))
+    return folder
+
+
+@pytest.fixture(scope="session", params=["", "/some/where"], ids=["plain", "prefix"])
+def server(
+    request: pytest.FixtureRequest, logdir: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    arguments = ["--logdir", str(logdir)]
+    if request.param:
+        arguments += ["--path_prefix", request.param]
+    with tensorboard(*arguments, cache=tmp_path_factory.mktemp("cache")) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if not path:
+        pytest.skip("there is no Chromium (set CHROMIUM to its path)")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+Open = Callable[..., tuple[Page, FrameLocator]]
+
+
+@pytest.fixture
+def open_page(browser: Browser, server: str) -> Iterator[Open]:
+    """Opens the tab; at the end nothing may have left the server, broken the CSP or thrown."""
+    contexts = []
+    trouble: list[str] = []
+
+    def open_page(
+        width: int = 1440, height: int = 900, theme: str = "light", **state: str
+    ) -> tuple[Page, FrameLocator]:
+        context = browser.new_context(viewport={"width": width, "height": height})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", lambda r: None if _is_ours(r.url, server) else trouble.append(f"request {r.url}"))
+        page.on("pageerror", lambda error: trouble.append(f"error {error}"))
+        page.on("dialog", lambda dialog: trouble.append(f"dialog {dialog.message}"))
+        page.add_init_script(
+            "addEventListener('securitypolicyviolation', e => console.error('CSP ' + e.violatedDirective));"
+            f"try {{ localStorage.setItem('pytorch_profiler.theme', '{theme}') }} catch {{}}"
+        )
+        page.on("console", lambda m: trouble.append(m.text) if m.text.startswith("CSP ") else None)
+        parts = [f"p.pytorch_profiler.{key}={value}" for key, value in state.items()]
+        page.goto(f"{server}/#{'&'.join(['pytorch_profiler', *parts])}")
+        return page, page.frame_locator("iframe")
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert trouble == []
+
+
+def _is_ours(url: str, server: str) -> bool:
+    origin = "/".join(server.split("/")[:3])
+    return url.startswith((origin, "data:", "blob:"))
