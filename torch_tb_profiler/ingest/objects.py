@@ -64,6 +64,6 @@ def _id(value: Any) -> int | str | None:
         return str(value)
     if isinstance(value, int):
         return value
-    if isinstance(value, (float, Decimal)) and abs(value) < 1e18 and value == int(value):
+    if isinstance(value, (float, Decimal)) and -1e18 < value < 1e18 and value == int(value):
         return int(value)
     return str(value)

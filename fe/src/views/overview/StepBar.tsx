@@ -4,7 +4,6 @@ import { exactDuration, formatDuration, formatRatio } from '../../base/format';
 import { useWidth } from '../../widgets/useWidth';
 import { busy, parts, type Part, type Shown } from './select';
 
-const TOP = 34;
 const BAR = 38;
 const ROOM = 112; // a part wider than this carries its own label
 const LINE = 15;
@@ -48,6 +47,7 @@ export function StepBar({
   device: string | null;
   register: (svg: SVGSVGElement | null) => void;
 }) {
+  const top = device ? 34 : 4; // brackets above say busy and waiting
   const { ref, width } = useWidth();
   const svg = useRef<SVGSVGElement>(null);
   const found = parts(now.times, now.duration);
@@ -58,10 +58,10 @@ export function StepBar({
     width,
   );
   const rowsBelow = leaders.reduce((most, leader) => Math.max(most, leader.row + 1), 0);
-  const height = TOP + BAR + 8 + rowsBelow * LINE + 6;
+  const height = top + BAR + 8 + rowsBelow * LINE + 6;
   const busyShare = now.duration > 0 ? busy(now.times) / now.duration : 0;
   return (
-    <div ref={ref} className="step-bar" style={{ minHeight: TOP + BAR + 40 }}>
+    <div ref={ref} className="step-bar" style={{ minHeight: top + BAR + 30 }}>
       {width > 0 && (
         <svg
           ref={node => {
@@ -97,7 +97,7 @@ export function StepBar({
             <g key={part.category}>
               <rect
                 x={part.x}
-                y={TOP}
+                y={top}
                 width={Math.max(part.width - 1, 0.75)}
                 height={BAR}
                 fill={categoryColor(part.category)}
@@ -106,10 +106,10 @@ export function StepBar({
               </rect>
               {part.width >= ROOM && (
                 <g style={{ fill: categoryInk(part.category) }} pointerEvents="none">
-                  <text x={part.x + 10} y={TOP + 16} className="strong">
+                  <text x={part.x + 10} y={top + 16} className="strong">
                     {part.title}
                   </text>
-                  <text x={part.x + 10} y={TOP + 30}>
+                  <text x={part.x + 10} y={top + 30}>
                     {formatDuration(part.ns)} · {formatRatio(part.share)}
                   </text>
                 </g>
@@ -118,10 +118,10 @@ export function StepBar({
           ))}
           {leaders.map(({ part, row, right }) => {
             const at = part.x + part.width / 2;
-            const y = TOP + BAR + 14 + row * LINE;
+            const y = top + BAR + 14 + row * LINE;
             return (
               <g key={part.category}>
-                <path d={`M${at} ${TOP + BAR + 2}V${y - 4}h${right ? 6 : -6}`} className="leader" />
+                <path d={`M${at} ${top + BAR + 2}V${y - 4}h${right ? 6 : -6}`} className="leader" />
                 <text x={at + (right ? 10 : -10)} y={y} textAnchor={right ? 'start' : 'end'} className="soft">
                   {part.title} <tspan className="strong">{formatDuration(part.ns)}</tspan>
                 </text>

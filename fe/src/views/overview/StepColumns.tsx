@@ -16,7 +16,7 @@ export function ticks(most: number): number[] {
   if (most <= 0) {
     return [0];
   }
-  const rough = most / 4;
+  const rough = most / 5;
   const power = 10 ** Math.floor(Math.log10(rough));
   const size = [1, 2, 2.5, 5, 10].map(factor => factor * power).find(one => one >= rough)!;
   return Array.from({ length: Math.ceil(most / size) + 1 }, (_, i) => i * size);
@@ -202,7 +202,7 @@ function Column({
         />
       )}
       {value && (
-        <text x={x + width / 2} y={y(step.duration_ns) - 5} textAnchor="middle" className="strong">
+        <text x={x + width / 2} y={y(step.duration_ns) - 5} textAnchor="middle" className="strong halo">
           {formatNumber(step.duration_ns / scale)}
         </text>
       )}
