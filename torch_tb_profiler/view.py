@@ -35,6 +35,8 @@ class View(Generic[P, R]):
     payload      a frozen dataclass of JSON-safe values in base units (ns, bytes, ratios 0..1)
     unavailable  the reason why a trace has nothing to show here and what to set in the profiler, or None
     build        the payload
+    parts        what a tab asks for once it is open (the stacks of one operator, a tile of the timeline):
+                 views of their own with slugs "<tab>/<part>" and without a place in the navigation
     """
 
     slug: str
@@ -45,6 +47,7 @@ class View(Generic[P, R]):
     payload: type[R]
     unavailable: Callable[[Trace], str | None]
     build: Callable[[Trace, P], R]
+    parts: tuple[View[Any, Any], ...] = ()
 
 
 @dataclass(frozen=True)

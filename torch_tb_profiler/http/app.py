@@ -83,7 +83,7 @@ class App:
         methods = ("GET", "HEAD") if route.method == "GET" else (route.method,)
         if request.method not in methods:
             return _respond(405, _body(UsageError(f"use {route.method}")), request, {"Allow": ", ".join(methods)})
-        slug = request.path.rsplit("/view/", 1)[-1] if route.path.startswith("/view/") else ""
+        slug = request.path.partition("/view/")[2] if route.path.startswith("/view/") else ""
         status, body = route.handler(self, _query(request, route), slug)
         return _respond(status, body, request)
 

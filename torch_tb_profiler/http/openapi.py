@@ -13,14 +13,14 @@ import msgspec
 
 from torch_tb_profiler.http import answers
 from torch_tb_profiler.http.app import ROUTES
-from torch_tb_profiler.views import all_views
+from torch_tb_profiler.views import with_parts
 
 _REF = "#/components/schemas/{name}"
 
 
 def document() -> dict[str, Any]:
     """OpenAPI 3.1 of every route, relative to the plugin's prefix."""
-    views = all_views()
+    views = with_parts()
     bodies = [route.body for route in ROUTES if route.body is not dict]
     types = [*bodies, answers.ErrorBody, answers.Pending, *(view.payload for view in views)]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)

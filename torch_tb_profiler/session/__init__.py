@@ -19,7 +19,7 @@ from torch_tb_profiler.session.store import TraceStore
 from torch_tb_profiler.settings import Settings
 from torch_tb_profiler.storage import Entry, Location, open_location
 from torch_tb_profiler.view import View, parse_params
-from torch_tb_profiler.views import all_views
+from torch_tb_profiler.views import all_views, with_parts
 
 __all__ = [
     "Answer",
@@ -289,8 +289,9 @@ class Session:
 
     def _payload(self, view: View[object, object], params: object, key: str, target: Target) -> bytes | None:
         facts = self._store.facts(key)
-        if facts is not None and view.slug in facts.unavailable:
-            raise NotFoundError(facts.unavailable[view.slug], where=target.span.file.path)
+        tab = view.slug.partition("/")[0]
+        if facts is not None and tab in facts.unavailable:
+            raise NotFoundError(facts.unavailable[tab], where=target.span.file.path)
         if view.slug == EAGER:
             kept = self._store.overview(key, target.rank)
             if kept is not None:
@@ -314,8 +315,8 @@ class Session:
 
 
 def find_view(slug: str) -> View[object, object]:
-    """A view by its slug; NotFoundError lists what there is."""
-    for view in all_views():
+    """A view or a part of one by its slug; NotFoundError lists what there is."""
+    for view in with_parts():
         if view.slug == slug:
             return view
     slugs = ", ".join(view.slug for view in all_views())

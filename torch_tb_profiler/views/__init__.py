@@ -11,3 +11,8 @@ from torch_tb_profiler.views import overview
 def all_views() -> tuple[View[Any, Any], ...]:
     """Every view, in the order of the navigation."""
     return tuple(sorted((overview.VIEW,), key=lambda view: (view.order, view.slug)))
+
+
+def with_parts() -> tuple[View[Any, Any], ...]:
+    """Every view, each followed by its parts."""
+    return tuple(each for view in all_views() for each in (view, *view.parts))

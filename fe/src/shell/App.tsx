@@ -3,7 +3,12 @@ import { Suspense, useEffect, useState } from 'react';
 import { ApiError } from '../api/client';
 import type { Selectors, ViewAnswer } from '../api/types';
 import { useRuns, useView, useViews, useWorkers } from '../state/queries';
-import { SelectionContext, useSelectionState, type SelectionControl } from '../state/selection';
+import {
+  SelectionContext,
+  useSelectionState,
+  type Selection,
+  type SelectionControl,
+} from '../state/selection';
 import type { ThemeChoice } from '../state/theme';
 import { VIEWS, type ViewProps } from '../views';
 import GenericView from '../views/generic';
@@ -109,15 +114,14 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
   );
 }
 
-/** Parameters that only the page needs stay out of the request. */
-function serverParams({
-  view,
-  params,
-}: {
-  view: string;
-  params: Record<string, string>;
-}): Record<string, string> {
-  return view === 'overview' ? {} : params;
+/** Parameters that only the page needs stay out of the request; a view that is not drawn here gets all. */
+function serverParams({ view, params }: Selection): Record<string, string> {
+  const entry = VIEWS[view];
+  if (!entry) {
+    return params;
+  }
+  const takes = entry.takes ?? [];
+  return Object.fromEntries(Object.entries(params).filter(([name]) => takes.includes(name)));
 }
 
 interface PageProps {

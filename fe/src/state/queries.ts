@@ -73,6 +73,9 @@ export function useView<P>(
     queryKey: ['view', slug, selectors, params],
     queryFn: () => client.view<P>(slug, selectors, params),
     enabled,
+    // While the same view of the same trace is asked with other parameters, what is drawn stays.
+    placeholderData: (last, query) =>
+      JSON.stringify(query?.queryKey.slice(1, 3)) === JSON.stringify([slug, selectors]) ? last : undefined,
     refetchInterval: query => {
       const error = query.state.error;
       if (error) {

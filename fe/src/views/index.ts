@@ -10,6 +10,8 @@ export interface ViewProps {
 export interface ViewEntry {
   icon: IconName;
   Component: ComponentType<ViewProps>;
+  /** The parameters in the address that the server takes; all others concern the page alone. */
+  takes?: readonly string[];
 }
 
 export const VIEWS: Record<string, ViewEntry> = {
