@@ -23,6 +23,14 @@ from torch_tb_profiler.views import overview
 
 pytestmark = pytest.mark.slow
 
+ROOT = Path(__file__).resolve().parent.parent
+
+DEVICE_FIGURES = {
+    "GPU Utilization": "utilization",
+    "Est. SM Efficiency": "sm_efficiency",
+    "Est. Achieved Occupancy": "achieved_occupancy",
+}
+
 
 def load(path: Path) -> Trace | TraceError:
     try:
@@ -145,3 +153,49 @@ def test_the_predecessor_is_right_on_traces_of_its_time(
                     assert ratio is None, (path.name, title)
             compared += 1
     assert compared == 4
+
+
+def test_the_documentation_lists_every_disagreement_with_the_predecessor(
+    corpus: Path, traces: dict[str, Trace | TraceError]
+) -> None:
+    documented = {}
+    for line in (ROOT / "docs" / "predecessor.md").read_text().partition("## Run by run")[2].splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 3 and cells[0] != "run" and not cells[0].startswith("-"):
+            assert cells[2] and set(cells[2].split()) <= set("RCDALGWHF"), line
+            documented[cells[0]] = set(cells[1].split(", "))
+    found = {}
+    for path in sorted((corpus / "oracle").glob("*.json.gz")):
+        run = path.name.removesuffix(".json.gz")
+        fields: set[str] = set()
+        for answer in json.loads(gzip.decompress(path.read_bytes()))["workers"]:
+            trace = traces[f"{run}/{answer['file']}"]
+            if isinstance(trace, Trace) and overview.VIEW.unavailable(trace) is None:
+                fields |= disagreements(answer, overview.build(trace, NoParams()))
+        if fields:
+            found[run] = fields
+    assert found == documented
+
+
+def disagreements(answer: dict[str, Any], payload: overview.Overview) -> set[str]:
+    """What the predecessor says differently about the average step and the first device."""
+    if "overview" not in answer.get("data", {}):
+        return {"not shown"}
+    assert payload.average is not None
+    (top,) = answer["data"]["overview"]["performance"]
+    differ = set() if abs(payload.average.duration_ns / 1000 - top["value"]) <= 1 else {"step"}
+    times = vars(payload.average.categories)
+    for row in top["children"]:
+        ours = times[row["name"].lower().replace(" ", "_")]
+        if ours is None or abs(ours / 1000 - row["value"]) > 1:
+            differ.add(row["name"])
+    said: dict[str, str] = {}
+    for row in answer["data"].get("gpu_summary") or []:
+        said.setdefault(row["title"], row["value"])
+    for title, field in DEVICE_FIGURES.items():
+        ratio = getattr(payload.devices[0], field) if payload.devices else None
+        mine = None if ratio is None else f"{100 * ratio:.2f}"
+        theirs = f"{float(said[title].rstrip(' %')):.2f}" if title in said else None
+        if mine != theirs:
+            differ.add(title.removeprefix("GPU ").removeprefix("Est. ").replace("Efficiency", "efficiency"))
+    return {name.replace("Utilization", "utilization").replace("Achieved O", "achieved o") for name in differ}
