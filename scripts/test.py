@@ -19,7 +19,7 @@ VENV = ROOT / ".venv-test"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 TORCH = "torch==2.13.0"
-OTHERS = ("python3.10", "python3.11", "python3.12", "python3.13", "python3.14")
+VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -70,40 +70,49 @@ def test_other_pythons() -> int:
     shutil.rmtree(ROOT / "dist", ignore_errors=True)
     run([str(PYTHON), "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", "dist", "."])
     wheel = next((ROOT / "dist").glob("*.whl"))
-    mine = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    for name in OTHERS:
-        if name == mine or not usable(name):
-            continue
-        venv = ROOT / f".venv-test-{name}"
+    # -P: the installed wheel is tested, not this folder (3.10 lacks the option).
+    quick = [
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "2",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "not browser and not torch and not slow",
+    ]
+    for version, interpreter in other_pythons().items():
+        print(f"--- Python {version}", flush=True)
+        venv = ROOT / f".venv-test-{version}"
         shutil.rmtree(venv, ignore_errors=True)
-        run([name, "-m", "venv", str(venv)])
-        python = venv / BIN.name / PYTHON.name
-        run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{wheel}[test]"])
-        print(f"--- {name}", flush=True)
-        quick = [
-            "-m",
-            "pytest",
-            "-q",
-            "-n",
-            "2",
-            "-m",
-            "not browser and not torch and not slow",
-            "-p",
-            "no:cacheprovider",
-        ]
-        # -P: the installed wheel is tested, not this folder.
-        safe = [] if name == "python3.10" else ["-P"]
-        code = subprocess.call([str(python), *safe, *quick], cwd=ROOT, env=environment())
+        run([interpreter, "-m", "venv", str(venv)])
+        python = str(venv / BIN.name / PYTHON.name)
+        run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{wheel}[test]"])
+        safe = [] if version == "3.10" else ["-P"]
+        code = subprocess.call([python, *safe, *quick], cwd=ROOT, env=environment())
         shutil.rmtree(venv, ignore_errors=True)
         if code:
             return code
     return 0
 
 
-def usable(name: str) -> bool:
+def other_pythons() -> dict[str, str]:
+    """Version -> interpreter: what is on the path, and what a version manager keeps beside this Python."""
+    mine = f"{sys.version_info.major}.{sys.version_info.minor}"
+    beside = Path(sys.base_prefix).parent
+    found: dict[str, str] = {}
+    for version in VERSIONS:
+        candidates = [shutil.which(f"python{version}"), *beside.glob(f"*{version}*/bin/python{version}")]
+        working = next((str(path) for path in candidates if path and works(str(path))), None)
+        if version != mine and working:
+            found[version] = working
+    return found
+
+
+def works(interpreter: str) -> bool:
     """True if this Python is really there (version managers put launchers of absent ones on the path)."""
-    found = shutil.which(name)
-    return found is not None and subprocess.call([found, "-c", "import venv"], stderr=subprocess.DEVNULL) == 0
+    return subprocess.call([interpreter, "-c", "import venv"], stderr=subprocess.DEVNULL) == 0
 
 
 def environment(**more: str) -> dict[str, str]:
