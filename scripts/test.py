@@ -33,7 +33,8 @@ def main(arguments: Sequence[str]) -> int:
         [str(PYTHON), "-m", "pytest", "-n", "2", *arguments], cwd=ROOT, env=environment(CHROMIUM=chromium())
     )
     if code == 0 and not arguments:
-        code = test_other_pythons()
+        wheel = build_wheel()
+        code = test_other_pythons(wheel) or test_oldest_tensorboard(wheel)
     return code
 
 
@@ -65,36 +66,42 @@ def chromium() -> str:
     return found or ""
 
 
-def test_other_pythons() -> int:
-    """The quick tests on every other Python of this machine, from the wheel, as a user installs it."""
+def build_wheel() -> Path:
     shutil.rmtree(ROOT / "dist", ignore_errors=True)
     run([str(PYTHON), "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", "dist", "."])
-    wheel = next((ROOT / "dist").glob("*.whl"))
-    # -P: the installed wheel is tested, not this folder (3.10 lacks the option).
-    quick = [
-        "-m",
-        "pytest",
-        "-q",
-        "-n",
-        "2",
-        "-p",
-        "no:cacheprovider",
-        "-m",
-        "not browser and not torch and not slow",
-    ]
+    return next((ROOT / "dist").glob("*.whl"))
+
+
+def test_other_pythons(wheel: Path) -> int:
+    """The quick tests on every other Python of this machine, from the wheel, as a user installs it."""
+    quick = ["-m", "not browser and not torch and not slow"]
     for version, interpreter in other_pythons().items():
-        print(f"--- Python {version}", flush=True)
-        venv = ROOT / f".venv-test-{version}"
-        shutil.rmtree(venv, ignore_errors=True)
-        run([interpreter, "-m", "venv", str(venv)])
-        python = str(venv / BIN.name / PYTHON.name)
-        run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{wheel}[test]"])
-        safe = [] if version == "3.10" else ["-P"]
-        code = subprocess.call([python, *safe, *quick], cwd=ROOT, env=environment())
-        shutil.rmtree(venv, ignore_errors=True)
+        code = test_installed(f"Python {version}", interpreter, [f"{wheel}[test]"], quick)
         if code:
             return code
     return 0
+
+
+def test_oldest_tensorboard(wheel: Path) -> int:
+    """The plugin in the oldest TensorBoard it promises, which needs a setuptools that still has pkg_resources."""
+    needs = [f"{wheel}[test]", "tensorboard==2.17.*", "setuptools<81"]
+    return test_installed("TensorBoard 2.17", sys.executable, needs, ["tests/test_plugin.py"])
+
+
+def test_installed(title: str, interpreter: str, needs: Sequence[str], arguments: Sequence[str]) -> int:
+    """Run tests in a new environment that holds `needs`."""
+    print(f"--- {title}", flush=True)
+    venv = ROOT / ".venv-test-other"
+    shutil.rmtree(venv, ignore_errors=True)
+    run([interpreter, "-m", "venv", str(venv)])
+    python = str(venv / BIN.name / PYTHON.name)
+    run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *needs])
+    # -P: the installed wheel is tested, not this folder (3.10 lacks the option).
+    old = subprocess.call([python, "-P", "-c", ""], stderr=subprocess.DEVNULL) != 0
+    pytest = ["-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *arguments]
+    code = subprocess.call([python, *([] if old else ["-P"]), *pytest], cwd=ROOT, env=environment())
+    shutil.rmtree(venv, ignore_errors=True)
+    return code
 
 
 def other_pythons() -> dict[str, str]:

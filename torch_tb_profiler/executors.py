@@ -71,6 +71,7 @@ class _Slot:
         self._context = multiprocessing.get_context("spawn")
         self.shared = self._context.Array("q", 4, lock=False)
         self.pool: ProcessPoolExecutor | None = None
+        self.former: ProcessPoolExecutor | None = None
         self.job: Future[Any] | None = None
         self.idle_timer: threading.Timer | None = None
 
@@ -85,10 +86,16 @@ class _Slot:
         self.shared[:] = (0, 0, 0, 0)
         return self.pool
 
-    def stop(self) -> None:
+    def release(self) -> ProcessPoolExecutor | None:
+        """Part with the pool without touching it: its own threads clean up after a broken one."""
         if self.idle_timer is not None:
             self.idle_timer.cancel()
-        pool, self.pool = self.pool, None
+        # Still referred to: collecting a pool takes its lock, which it may hold while it calls us.
+        self.former, self.pool = self.pool, None
+        return self.former
+
+    def stop(self) -> None:
+        pool = self.release()
         if pool is not None:
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -128,11 +135,13 @@ class ProcessExecutor(Executor):
             for future, _, _ in self._waiting:
                 future.cancel()
             self._waiting.clear()
-            for slot in self._slots:
-                processes = list(slot.pool._processes.values()) if slot.pool is not None else []
-                slot.stop()
-                for process in processes:
-                    process.kill()
+            pools = [pool for slot in self._slots if (pool := slot.release()) is not None]
+        # Without our lock: a pool that breaks right now holds its own and waits for ours in `_finish`.
+        for pool in pools:
+            processes = list((pool._processes or {}).values())
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in processes:
+                process.kill()
 
     def _dispatch(self) -> None:
         for slot in self._slots:
@@ -145,7 +154,7 @@ class ProcessExecutor(Executor):
             try:
                 inner = slot.start().submit(fn, *args)
             except BrokenProcessPool:
-                slot.stop()
+                slot.release()
                 inner = slot.start().submit(fn, *args)
             inner.add_done_callback(partial(self._finish, slot, future))
 
@@ -154,7 +163,8 @@ class ProcessExecutor(Executor):
             slot.job = None
             error = None if done.cancelled() else done.exception()
             if isinstance(error, BrokenProcessPool):
-                slot.stop()
+                # Not stopped: the pool calls here while it holds the lock that stopping it needs.
+                slot.release()
                 error = WorkerDiedError(
                     "the process that read this file was killed",
                     hint="most likely it ran out of memory; try again, or cut the trace into smaller parts",
