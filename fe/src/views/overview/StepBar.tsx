@@ -19,21 +19,31 @@ interface Leader {
   right: boolean;
 }
 
-/** Parts too narrow for a label get one below, on rows so that labels do not meet. */
+/**
+ * Parts too narrow for a label get one below, outwards first, on the first row where the text meets neither
+ * another text nor the line of one below it.
+ */
 export function placeLeaders(narrow: Placed[], width: number): Leader[] {
-  const leaders: Leader[] = [];
-  const taken: number[][] = [];
-  for (const part of narrow) {
-    const right = part.x + part.width / 2 < width / 2;
+  const middle = (part: Placed) => part.x + part.width / 2;
+  const leftHalf = narrow.filter(part => middle(part) < width / 2).reverse();
+  const rightHalf = narrow.filter(part => middle(part) >= width / 2);
+  const leaders: (Leader & { from: number; to: number })[] = [];
+  for (const part of [...leftHalf, ...rightHalf]) {
+    const at = middle(part);
+    const right = at < width / 2;
     const length = 12 + 6.4 * `${part.title} ${formatDuration(part.ns)}`.length;
-    const at = part.x + part.width / 2;
     const [from, to] = right ? [at, at + length] : [at - length, at];
+    const meets = (row: number) =>
+      leaders.some(
+        other =>
+          (other.row === row && from < other.to && to > other.from) ||
+          (other.row >= row && from < middle(other.part) && to > middle(other.part)),
+      );
     let row = 0;
-    while ((taken[row] ?? []).some((edge, i, edges) => i % 2 === 0 && from < edges[i + 1]! && to > edge)) {
+    while (meets(row)) {
       row += 1;
     }
-    (taken[row] ??= []).push(from, to);
-    leaders.push({ part, row, right });
+    leaders.push({ part, row, right, from, to });
   }
   return leaders;
 }
