@@ -534,8 +534,8 @@ export interface components {
      * Note
      * @description One kind of finding.
      *
-     *         `count` is how many times it was met; `first_offset` the byte offset of the first one in the
-     *         decompressed file (None where there is no place to name).
+     *     `count` is how many times it was met; `first_offset` the byte offset of the first one in the
+     *     decompressed file (None where there is no place to name).
      */
     Note: {
       kind: string;
@@ -673,7 +673,7 @@ export interface components {
      * Recommendation
      * @description `link` is a view with parameters (`operators?search=conv`) that proves the advice, or None.
      *
-     *         `gain_ns` is the most a step can get shorter by following it, None where it cannot be told.
+     *     `gain_ns` is the most a step can get shorter by following it, None where it cannot be told.
      */
     Recommendation: {
       id: string;
