@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from torch_tb_profiler.model.kinds import HOST, Kind, ends, kinds, of_kind
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived
 
 
 @dataclass(frozen=True)
@@ -69,21 +69,25 @@ def _arrange(trace: Trace, rows: Int32, finish: Int64) -> Int32:
 
 def _nest(trace: Trace, rows: Int32, finish: Int64, parent: Int32, depth: Int32) -> tuple[Int32, Int32]:
     """Write parent and depth of arranged rows; returns (those that nest, those that do not)."""
-    start, end = trace.events.start[rows], finish[rows]
-    thread = trace.events.thread[rows]
-    above, level = nest_intervals(start, end, thread)
-    broken = _broken_groups(end, above, level)
-    if not broken.any():
-        parent[rows] = np.where(above >= 0, rows[above], NO_CODE)
-        depth[rows] = level
-        return rows, rows[:0]
-    fits = np.ones(len(rows), np.bool_)
-    bad = np.flatnonzero(broken)
-    above[bad], level[bad], fits[bad] = _stack(start[bad], end[bad], thread[bad], bad)
+    above, level, fits = nest(trace.events.start[rows], finish[rows], trace.events.thread[rows])
     kept = np.flatnonzero(fits)
     parent[rows[kept]] = np.where(above[kept] >= 0, rows[above[kept]], NO_CODE)
     depth[rows[kept]] = level[kept]
     return rows[kept], rows[~fits]
+
+
+def nest(start: Int64, end: Int64, owner: Int32) -> tuple[Int64, Int64, Bool]:
+    """(parent, depth, fits) of intervals ordered by owner, start, longer first; parents as positions.
+
+    `fits` is False for what sticks out of the interval it begins in; its parent and depth mean nothing.
+    """
+    above, level = nest_intervals(start, end, owner)
+    fits = np.ones(len(start), np.bool_)
+    broken = _broken_groups(end, above, level)
+    if broken.any():
+        bad = np.flatnonzero(broken)
+        above[bad], level[bad], fits[bad] = _stack(start[bad], end[bad], owner[bad], bad)
+    return above, level, fits
 
 
 def nest_intervals(start: Int64, end: Int64, thread: Int32) -> tuple[Int64, Int64]:

@@ -389,6 +389,334 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/trace': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Trace view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          python?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['TracePayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/trace/tile': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Timeline tile view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          begin?: string;
+          end?: string;
+          width?: string;
+          tracks?: string;
+          python?: string;
+          colour?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['TraceTile'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/trace/names': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Timeline names view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          codes?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['TraceNames'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/trace/colours': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Timeline colours view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          by?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['TraceColours'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/trace/counters': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Timeline counters view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          begin?: string;
+          end?: string;
+          width?: string;
+          tracks?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['TraceCounters'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -683,6 +1011,172 @@ export interface components {
       rule: string;
       link: string | null;
       gain_ns: number | null;
+    };
+    /**
+     * TracePayload
+     * @description What there is to draw; the slices themselves come by window from `trace/tile`.
+     *
+     *         begin_ns, end_ns  the window that shows all of it (ns since the trace's start); `counts.outside` slices
+     *                           have absurd times and lie beyond
+     *         classes           what the colour codes of `trace/tile?colour=class` mean
+     *         reasons           why `steps` or a counter is missing
+     */
+    TracePayload: {
+      trace_start_ns: number;
+      base_ns: number;
+      begin_ns: number;
+      end_ns: number;
+      groups: components['schemas']['TraceGroup'][];
+      tracks: components['schemas']['TraceTrack'][];
+      counts: components['schemas']['TraceCounts'];
+      steps: components['schemas']['TraceStep'][];
+      steps_recorded: boolean;
+      classes: string[];
+      python: boolean;
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * TraceGroup
+     * @description Tracks that belong together: a process, a device, the profiler's own spans, counters of the file.
+     */
+    TraceGroup: {
+      /** @enum {unknown} */
+      kind: 'counters' | 'device' | 'process' | 'profiler';
+      name: string;
+      pid: string;
+      device: number | null;
+    };
+    /**
+     * TraceTrack
+     * @description One track; the list is in display order, `id` names a track in the parts.
+     *
+     *         kind     steps (the ruler, drawn from `steps`) | thread | stream | instants | counter
+     *         role     thread: main, backward, ""; stream: compute, communication, copy, annotation, sync;
+     *                  counter: utilization, sm_efficiency, memory, "" (of the file)
+     *         group    index into `groups`, null for the ruler
+     *         thread   `pid/tid` as the `thread` parameter of other views takes it
+     *         depth    lanes, 0 for counters
+     *         slices   "X" events and matched "B"/"E" pairs, all of them: `python_slices` are Python frames, which are
+     *                  folded unless asked for; `untimed` have no time and cannot be drawn
+     *         unit     of counters: ratio, bytes or ""; `low` and `high` are the least and largest value
+     */
+    TraceTrack: {
+      id: number;
+      /** @enum {unknown} */
+      kind: 'counter' | 'instants' | 'steps' | 'stream' | 'thread';
+      role: string;
+      name: string;
+      group: number | null;
+      thread: string | null;
+      device: number | null;
+      stream: number | null;
+      depth: number;
+      slices: number;
+      python_slices: number;
+      untimed: number;
+      instants: number;
+      samples: number;
+      unit: string;
+      low: number | null;
+      high: number | null;
+    };
+    /**
+     * TraceCounts
+     * @description Events of the file by what they are; `side` slices overlap without nesting and have side lanes.
+     */
+    TraceCounts: {
+      slices: number;
+      python_slices: number;
+      instants: number;
+      counters: number;
+      flows: number;
+      untimed: number;
+      outside: number;
+      side: number;
+    };
+    /** TraceStep */
+    TraceStep: {
+      name: string;
+      start_ns: number;
+      duration_ns: number;
+      complete: boolean;
+    };
+    /**
+     * TraceTile
+     * @description Boxes by lane. Columns are little-endian arrays of equal length, one entry per box.
+     *
+     *         resolution_ns  a power of two; shorter slices that begin in the same bucket of so many ns share a box
+     *         unit_ns        unit of `start` (from begin_ns), `duration` and `busy`; 1 wherever a bucket is up to 256 ns
+     *         lane_track, lane_depth  of each lane that has boxes; lane i holds the boxes lane_first[i]..lane_first[i + 1]
+     *         start          int32   a box may reach beyond the window on both sides
+     *         duration       int32   from the first start to the last end
+     *         busy           int32   covered by slices; duration of a single slice
+     *         count          uint32  slices in the box; 1: the very slice `event`
+     *         event          int32   row of the (longest) slice
+     *         name           int32   code of its name; -1 none
+     *         colour         uint16
+     *         names          code -> text, cut to 300 characters, of the boxes wide enough for a label
+     */
+    TraceTile: {
+      begin_ns: number;
+      end_ns: number;
+      resolution_ns: number;
+      unit_ns: number;
+      lane_track: number[];
+      lane_depth: number[];
+      lane_first: number[];
+      start: string;
+      duration: string;
+      busy: string;
+      count: string;
+      event: string;
+      name: string;
+      colour: string;
+      names: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * TraceNames
+     * @description Texts of names by code, whole.
+     */
+    TraceNames: {
+      names: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * TraceColours
+     * @description The legend: texts by colour code; code 0 of process groups and modules is "none".
+     */
+    TraceColours: {
+      by: string;
+      texts: string[];
+    };
+    /**
+     * TraceCounters
+     * @description Samples by counter; columns are little-endian arrays, one entry per bucket in which the value changes.
+     *
+     *         series_first   counter `series_track[i]` holds the entries series_first[i]..series_first[i + 1]
+     *         start          int32    of the first sample in the bucket, units of `unit_ns` from begin_ns
+     *         low, high      float64  least and greatest value during the bucket
+     *         mean           float64  over the time of the bucket
+     *         last           float64  holds until the next entry
+     */
+    TraceCounters: {
+      begin_ns: number;
+      end_ns: number;
+      resolution_ns: number;
+      unit_ns: number;
+      series_track: number[];
+      series_first: number[];
+      start: string;
+      low: string;
+      high: string;
+      mean: string;
+      last: string;
     };
   };
   responses: never;
