@@ -60,17 +60,9 @@ def _of_devices(trace: Trace) -> list[Series]:
             continue
         group = _group_of_device(trace, info.id)
         busy = merge(start[mine], end[mine])
-        times = np.stack([busy.starts, busy.ends], 1).ravel()
-        made.append(
-            Series(
-                "utilization",
-                "Utilization",
-                group,
-                info.id,
-                "ratio",
-                *_last(times, np.resize([1.0, 0.0], len(times))),
-            )
-        )
+        edges = np.stack([busy.starts, busy.ends], 1).ravel()
+        times, values = _from_zero(edges, np.resize([1.0, 0.0], len(edges)))
+        made.append(Series("utilization", "Utilization", group, info.id, "ratio", times, values))
         known = mine & (blocks > 0) & (end > start)
         if known.any():
             times, values = _sm_efficiency(start[known], end[known], blocks[known])
@@ -85,7 +77,14 @@ def _sm_efficiency(start: Int64, end: Int64, blocks: Float64) -> tuple[Int64, Fl
     change = np.concatenate([blocks, -blocks])[order]
     running = np.cumsum(np.concatenate([np.ones(len(start), np.int64), np.full(len(end), -1)])[order])
     values = np.where(running > 0, np.clip(np.cumsum(change), 0, 1), 0.0)
-    return _last(times[order], values)
+    return _from_zero(*_last(times[order], values))
+
+
+def _from_zero(times: Int64, values: Float64) -> tuple[Int64, Float64]:
+    """A device that has not yet begun is idle, not unknown."""
+    if len(times) and times[0] > 0:
+        return np.append(0, times), np.append(0.0, values)
+    return times, values
 
 
 def _last(times: Int64, values: Float64) -> tuple[Int64, Float64]:

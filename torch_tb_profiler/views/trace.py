@@ -17,7 +17,8 @@ from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, Trace
 from torch_tb_profiler.view import Scope, View
-from torch_tb_profiler.views.trace_parts import PARTS, counter_id
+from torch_tb_profiler.views import trace_event, trace_find, trace_tiles
+from torch_tb_profiler.views.trace_tiles import counter_id
 
 
 @dataclass(frozen=True)
@@ -271,5 +272,5 @@ VIEW = View(
     payload=TracePayload,
     unavailable=unavailable,
     build=build,
-    parts=PARTS,
+    parts=(*trace_tiles.PARTS, *trace_event.PARTS, *trace_find.PARTS),
 )

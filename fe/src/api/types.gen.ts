@@ -717,6 +717,276 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/trace/event': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Event view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          event?: string;
+          python?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['TraceEvent'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/trace/flows': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Flows view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          event?: string;
+          python?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['TraceFlows'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/trace/search': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Search view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          query?: string;
+          regex?: string;
+          at?: string;
+          event?: string;
+          track?: string;
+          first?: string;
+          limit?: string;
+          python?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['TraceSearch'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/trace/selection': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Selection view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          begin?: string;
+          end?: string;
+          tracks?: string;
+          python?: string;
+          sort?: string;
+          limit?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['TraceSelection'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1016,10 +1286,10 @@ export interface components {
      * TracePayload
      * @description What there is to draw; the slices themselves come by window from `trace/tile`.
      *
-     *         begin_ns, end_ns  the window that shows all of it (ns since the trace's start); `counts.outside` slices
-     *                           have absurd times and lie beyond
-     *         classes           what the colour codes of `trace/tile?colour=class` mean
-     *         reasons           why `steps` or a counter is missing
+     *     begin_ns, end_ns  the window that shows all of it (ns since the trace's start); `counts.outside` slices
+     *                       have absurd times and lie beyond
+     *     classes           what the colour codes of `trace/tile?colour=class` mean
+     *     reasons           why `steps` or a counter is missing
      */
     TracePayload: {
       trace_start_ns: number;
@@ -1052,15 +1322,15 @@ export interface components {
      * TraceTrack
      * @description One track; the list is in display order, `id` names a track in the parts.
      *
-     *         kind     steps (the ruler, drawn from `steps`) | thread | stream | instants | counter
-     *         role     thread: main, backward, ""; stream: compute, communication, copy, annotation, sync;
-     *                  counter: utilization, sm_efficiency, memory, "" (of the file)
-     *         group    index into `groups`, null for the ruler
-     *         thread   `pid/tid` as the `thread` parameter of other views takes it
-     *         depth    lanes, 0 for counters
-     *         slices   "X" events and matched "B"/"E" pairs, all of them: `python_slices` are Python frames, which are
-     *                  folded unless asked for; `untimed` have no time and cannot be drawn
-     *         unit     of counters: ratio, bytes or ""; `low` and `high` are the least and largest value
+     *     kind     steps (the ruler, drawn from `steps`) | thread | stream | instants | counter
+     *     role     thread: main, backward, ""; stream: compute, communication, copy, annotation, sync;
+     *              counter: utilization, sm_efficiency, memory, "" (of the file)
+     *     group    index into `groups`, null for the ruler
+     *     thread   `pid/tid` as the `thread` parameter of other views takes it
+     *     depth    lanes, 0 for counters
+     *     slices   "X" events and matched "B"/"E" pairs, all of them: `python_slices` are Python frames, which are
+     *              folded unless asked for; `untimed` have no time and cannot be drawn
+     *     unit     of counters: ratio, bytes or ""; `low` and `high` are the least and largest value
      */
     TraceTrack: {
       id: number;
@@ -1107,17 +1377,17 @@ export interface components {
      * TraceTile
      * @description Boxes by lane. Columns are little-endian arrays of equal length, one entry per box.
      *
-     *         resolution_ns  a power of two; shorter slices that begin in the same bucket of so many ns share a box
-     *         unit_ns        unit of `start` (from begin_ns), `duration` and `busy`; 1 wherever a bucket is up to 256 ns
-     *         lane_track, lane_depth  of each lane that has boxes; lane i holds the boxes lane_first[i]..lane_first[i + 1]
-     *         start          int32   a box may reach beyond the window on both sides
-     *         duration       int32   from the first start to the last end
-     *         busy           int32   covered by slices; duration of a single slice
-     *         count          uint32  slices in the box; 1: the very slice `event`
-     *         event          int32   row of the (longest) slice
-     *         name           int32   code of its name; -1 none
-     *         colour         uint16
-     *         names          code -> text, cut to 300 characters, of the boxes wide enough for a label
+     *     resolution_ns  a power of two; shorter slices that begin in the same bucket of so many ns share a box
+     *     unit_ns        unit of `start` (from begin_ns), `duration` and `busy`; 1 wherever a bucket is up to 256 ns
+     *     lane_track, lane_depth  of each lane that has boxes; lane i holds the boxes lane_first[i]..lane_first[i + 1]
+     *     start          int32   a box may reach beyond the window on both sides
+     *     duration       int32   from the first start to the last end
+     *     busy           int32   covered by slices; duration of a single slice
+     *     count          uint32  slices in the box; 1: the very slice `event`
+     *     event          int32   row of the (longest) slice
+     *     name           int32   code of its name; -1 none
+     *     colour         uint16
+     *     names          code -> text, cut to 300 characters, of the boxes wide enough for a label
      */
     TraceTile: {
       begin_ns: number;
@@ -1159,11 +1429,11 @@ export interface components {
      * TraceCounters
      * @description Samples by counter; columns are little-endian arrays, one entry per bucket in which the value changes.
      *
-     *         series_first   counter `series_track[i]` holds the entries series_first[i]..series_first[i + 1]
-     *         start          int32    of the first sample in the bucket, units of `unit_ns` from begin_ns
-     *         low, high      float64  least and greatest value during the bucket
-     *         mean           float64  over the time of the bucket
-     *         last           float64  holds until the next entry
+     *     series_first   counter `series_track[i]` holds the entries series_first[i]..series_first[i + 1]
+     *     start          int32    of the first sample in the bucket, units of `unit_ns` from begin_ns
+     *     low, high      float64  least and greatest value during the bucket
+     *     mean           float64  over the time of the bucket
+     *     last           float64  holds until the next entry
      */
     TraceCounters: {
       begin_ns: number;
@@ -1177,6 +1447,166 @@ export interface components {
       high: string;
       mean: string;
       last: string;
+    };
+    /**
+     * TraceEvent
+     * @description An event in full.
+     *
+     *     start_ns     since the trace's start; null if it has none
+     *     duration_ns  as recorded, null for instants and where unknown
+     *     self_ns      what no slice nested in it covers; null where it is not drawn
+     *     track        null for what is no slice and no instant (metadata, flow and counter events)
+     *     colour       index into TracePayload.classes
+     *     step         name of the step it begins in
+     *     args         all of them, decoded
+     *     around       slices around it, outermost first
+     *     stack        frames, innermost first; `stack_source` is "call stack" or "python frames"
+     *     operator, launch  of device work and host calls: the operator, the call that launched it
+     *     module       the innermost nn.Module
+     *     operator_name, kernel_name  the row of the Operators and Kernels view it belongs to
+     *     reasons      field -> why it is null
+     */
+    TraceEvent: {
+      event: number;
+      name: string;
+      category: string;
+      phase: string;
+      kind: string;
+      colour: number;
+      thread: string;
+      track: number | null;
+      depth: number | null;
+      start_ns: number | null;
+      duration_ns: number | null;
+      self_ns: number | null;
+      step: string | null;
+      args: Record<string, never>;
+      around: components['schemas']['TraceRef'][];
+      stack: components['schemas']['Frame'][];
+      stack_source: string | null;
+      operator: components['schemas']['TraceRef'] | null;
+      launch: components['schemas']['TraceRef'] | null;
+      module: string | null;
+      operator_name: string | null;
+      kernel_name: string | null;
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * TraceRef
+     * @description A slice or instant and its place; `depth` is null where it is not drawn (a folded Python frame).
+     */
+    TraceRef: {
+      event: number;
+      name: string;
+      start_ns: number | null;
+      duration_ns: number | null;
+      track: number;
+      depth: number | null;
+      colour: number;
+    };
+    /**
+     * Frame
+     * @description One frame; file, line and function where its text tells them, the event where it is one.
+     */
+    Frame: {
+      text: string;
+      file: string | null;
+      line: number | null;
+      function: string | null;
+      event: number | null;
+    };
+    /**
+     * TraceFlows
+     * @description Links of an event in order of the targets' time.
+     *
+     *     previous, next  the slices one step back and ahead; `total` links there are, the first 500 are listed
+     *     kernels         rows of all device work launched inside a host slice, to be lit
+     */
+    TraceFlows: {
+      event: number;
+      total: number;
+      edges: components['schemas']['TraceEdge'][];
+      previous: number[];
+      next: number[];
+      kernels: number[];
+    };
+    /**
+     * TraceEdge
+     * @description A link from one slice to another; `kind` is "launch", "forward -> backward", or the flow's category.
+     */
+    TraceEdge: {
+      kind: string;
+      source: components['schemas']['TraceRef'];
+      target: components['schemas']['TraceRef'];
+      delay_ns: number | null;
+    };
+    /**
+     * TraceSearch
+     * @description How many slices and instants match; `index` is the position of `next` among all hits.
+     */
+    TraceSearch: {
+      hits: number;
+      by_track: components['schemas']['TrackHits'][];
+      rows: components['schemas']['TraceRef'][];
+      previous: components['schemas']['TraceRef'] | null;
+      next: components['schemas']['TraceRef'] | null;
+      index: number | null;
+    };
+    /** TrackHits */
+    TrackHits: {
+      track: number;
+      hits: number;
+    };
+    /**
+     * TraceSelection
+     * @description What happens in a window. `names` and `slices` count all of them, whatever `rows` lists.
+     */
+    TraceSelection: {
+      begin_ns: number;
+      end_ns: number;
+      slices: number;
+      names: number;
+      rows: components['schemas']['SelectionRow'][];
+      devices: components['schemas']['SelectionDevice'][];
+      tracks: components['schemas']['SelectionTrack'][];
+    };
+    /**
+     * SelectionRow
+     * @description Slices of one name, their times clipped to the window. `event` is the longest of them.
+     */
+    SelectionRow: {
+      name: string;
+      colour: number;
+      count: number;
+      total_ns: number;
+      self_ns: number;
+      mean_ns: number;
+      min_ns: number;
+      max_ns: number;
+      event: number;
+    };
+    /**
+     * SelectionDevice
+     * @description One device: busy + idle = the window; `compute` are kernels without communication.
+     */
+    SelectionDevice: {
+      device: number;
+      busy_ns: number;
+      idle_ns: number;
+      compute_ns: number;
+      communication_ns: number;
+      overlap_ns: number;
+      copy_ns: number;
+    };
+    /**
+     * SelectionTrack
+     * @description How much of the window the slices of a track cover.
+     */
+    SelectionTrack: {
+      track: number;
+      busy_ns: number;
     };
   };
   responses: never;
