@@ -27,37 +27,22 @@ from torch_tb_profiler.model.trace import (
 
 
 class Codes(dict[Any, int]):
-    """Value -> code, counted from 0 in order of first sight; None and b"" are NO_CODE.
+    """Value -> code, counted from 0 in order of first sight; None is NO_CODE.
 
     A dict that fills itself lets `map(codes.__getitem__, values)` intern a column without a Python frame
     per value.
     """
 
     def __init__(self) -> None:
-        super().__init__({None: NO_CODE, b"": NO_CODE})
+        super().__init__({None: NO_CODE})
 
     def __missing__(self, value: Any) -> int:
-        code = self[value] = len(self) - 2
+        code = self[value] = len(self) - 1
         return code
 
     def of(self, values: Iterable[Any]) -> Int32:
         """int32[n]: the codes of `values`."""
-        return np.array(list(map(self.__getitem__, values)), np.int32)
-
-    def of_runs(self, *columns: Sequence[Any]) -> Int32:
-        """int32[n]: the codes of the tuples across `columns`, which change rarely from row to row."""
-        try:
-            numbers = [np.array(column, np.int64) for column in columns]
-        except (TypeError, ValueError, OverflowError):
-            return self.of(zip(*columns, strict=True))
-        change = np.zeros(len(columns[0]), np.bool_)
-        change[:1] = True
-        for number in numbers:
-            change[1:] |= number[1:] != number[:-1]
-        first = np.flatnonzero(change)
-        rows = first.tolist()
-        codes = self.of(tuple(column[row] for column in columns) for row in rows)
-        return np.repeat(codes, np.diff(first, append=len(change)))
+        return np.fromiter(map(self.__getitem__, values), np.int32)
 
     def table(self) -> list[Any]:
         return [value for value, code in self.items() if code != NO_CODE]
@@ -122,29 +107,18 @@ class Columns:
             return int(value)
         return FIRST_TEXT_ID + self.text_ids[str(value)]
 
-    def add_numbers(self, key: str, kind: ArgKind, rows: Int32, values: npt.NDArray[Any]) -> None:
-        if len(rows):
-            self._pieces(key).pieces.append(_Piece(kind, rows, values))
-
-    def add_texts(self, key: str, rows: Int32, values: Iterable[str | None]) -> None:
-        column = self._pieces(key)
-        self._add_codes(column, "text", rows, column.texts.of(values))
-
-    def add_jsons(self, key: str, rows: Int32, values: Iterable[bytes]) -> None:
-        """Raw JSON texts; b"" where an event lacks the key."""
-        column = self._pieces(key)
-        self._add_codes(column, "json", rows, column.jsons.of(values))
-
-    def _pieces(self, key: str) -> _ArgPieces:
-        return self._args.setdefault(key, _ArgPieces())
-
-    @staticmethod
-    def _add_codes(column: _ArgPieces, kind: ArgKind, rows: Int32, codes: Int32) -> None:
-        present = codes != NO_CODE
-        if not present.all():
-            rows, codes = rows[present], codes[present]
-        if len(rows):
-            column.pieces.append(_Piece(kind, rows, codes))
+    def add_cells(self, key: str, kind: ArgKind, rows: Int32, values: Iterable[Any]) -> None:
+        """Append to an argument column: numbers, texts, or the bytes of JSON texts, by `kind`."""
+        if len(rows) == 0:
+            return
+        column = self._args.setdefault(key, _ArgPieces())
+        if kind == "text":
+            cells: npt.NDArray[Any] = column.texts.of(values)
+        elif kind == "json":
+            cells = column.jsons.of(values)
+        else:
+            cells = np.asarray(values, np.int64 if kind == "int" else np.float64)
+        column.pieces.append(_Piece(kind, rows, cells))
 
     def finish_events(self) -> Events:
         """The event columns; the blocks are given back as they are joined."""

@@ -36,15 +36,8 @@ def add_objects(columns: Columns, objects: Sequence[Any]) -> int:
             rows.append(row)
             values.append(value)
     for (key, kind), (rows, values) in cells.items():
-        where = np.array(rows, np.int32)
-        if kind == "int":
-            columns.add_numbers(key, kind, where, np.array(values, np.int64))
-        elif kind == "float":
-            columns.add_numbers(key, kind, where, np.array(values, np.float64))
-        elif kind == "text":
-            columns.add_texts(key, where, values)
-        else:
-            columns.add_jsons(key, where, map(msgspec.json.encode, values))
+        encoded = map(msgspec.json.encode, values) if kind == "json" else values
+        columns.add_cells(key, kind, np.array(rows, np.int32), encoded)
     return len(objects) - len(events)
 
 

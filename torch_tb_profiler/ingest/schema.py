@@ -1,8 +1,9 @@
-"""What the events of a file carry: category -> argument key -> kind, learned as it is met."""
+"""What the events of one file carry: category -> argument key -> kind, learned as it is met."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -12,19 +13,32 @@ from torch_tb_profiler.model.trace import ArgKind
 _KNOWN = frozenset(("ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "args"))
 
 
-class Schema:
-    """`categories` maps a category to its keys and their kinds; grows, never shrinks.
+@dataclass(frozen=True)
+class Key:
+    """An argument key of a category; `always`: no event of the category has been without it."""
 
-    Event-level keys beyond the usual ones count as arguments spelled "@key".
-    """
+    kind: ArgKind
+    always: bool
+
+
+@dataclass
+class Category:
+    """The keys that events of a category carry, event-level ones beyond the usual spelled "@key"."""
+
+    keys: dict[str, Key] = field(default_factory=dict)
+    args_always: bool = True
+
+
+class Schema:
+    """`categories` grows with what is met and never shrinks."""
 
     def __init__(self) -> None:
-        self.categories: dict[str, dict[str, ArgKind]] = {}
+        self.categories: dict[str, Category] = {}
         self._seen: set[tuple[Any, ...]] = set()
 
     @property
     def keys(self) -> int:
-        return sum(1 + len(keys) for keys in self.categories.values())
+        return sum(1 + len(category.keys) for category in self.categories.values())
 
     def learn(self, objects: Sequence[Any]) -> bool:
         """Take in what these decoded events carry; True if something was new."""
@@ -33,23 +47,41 @@ class Schema:
             if not isinstance(event, dict) or not isinstance(event.get("cat"), str):
                 continue
             args = event.get("args")
-            inner = args.items() if isinstance(args, dict) else ()
-            own = frozenset(event) - _KNOWN
-            shape = (event["cat"], own, *((key, kind_of(value)) for key, value in inner))
+            inner = _shape(args) if isinstance(args, dict) else type(args)
+            shape = (event["cat"], _shape(event), inner)
             if shape in self._seen:
                 continue
             self._seen.add(shape)
-            grew |= self._note(event)
+            grew |= self._note(event, event["cat"])
         return grew
 
-    def _note(self, event: dict[str, Any]) -> bool:
-        grew = event["cat"] not in self.categories
-        keys = self.categories.setdefault(event["cat"], {})
-        for key, _, kind in arguments(event):
-            known = keys.get(key)
-            keys[key] = kind if known is None else unify((known, kind))
-            grew |= keys[key] != known
+    def _note(self, event: dict[str, Any], name: str) -> bool:
+        new = name not in self.categories
+        category = self.categories.setdefault(name, Category())
+        grew = new
+        args = event.get("args")
+        if category.args_always and args is None:
+            category.args_always, grew = False, True
+        met = set()
+        for key, value, kind in arguments(event):
+            known = category.keys.get(key)
+            if value is None and known is not None and known.kind == "text":
+                continue  # null is no text, so it counts as absent
+            met.add(key)
+            if known is None:
+                category.keys[key] = Key(kind, always=new)
+            else:
+                category.keys[key] = replace(known, kind=unify((known.kind, kind)))
+            grew |= category.keys[key] != known
+        for key, known in category.keys.items():
+            if known.always and key not in met and (key.startswith("@") or args is not None):
+                category.keys[key] = replace(known, always=False)
+                grew = True
         return grew
+
+
+def _shape(item: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(item), tuple(map(kind_of, item.values()))
 
 
 def arguments(event: dict[str, Any]) -> Iterator[tuple[str, Any, ArgKind]]:
@@ -65,12 +97,11 @@ def arguments(event: dict[str, Any]) -> Iterator[tuple[str, Any, ArgKind]]:
         yield "@args", args, "json"
 
 
+_KINDS: dict[type, ArgKind] = {str: "text", float: "float", Decimal: "float"}
+
+
 def kind_of(value: Any) -> ArgKind:
     """The column kind that holds a decoded JSON value."""
-    if isinstance(value, str):
-        return "text"
-    if isinstance(value, bool):
-        return "json"
-    if isinstance(value, int):
+    if type(value) is int:
         return "int" if -(2**63) < value < 2**63 else "json"
-    return "float" if isinstance(value, (float, Decimal)) else "json"
+    return _KINDS.get(type(value), "json")

@@ -1,0 +1,145 @@
+"""One category's events as a msgspec Struct, and the argument columns of a group of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.ingest.schema import Category, Key
+from torch_tb_profiler.model.trace import ABSENT, ArgKind, Int32
+
+Cells = tuple[str, ArgKind, Int32, Any]
+"""(key, kind, rows, values) of an argument column, without absent cells, as `Columns.add_cells` takes them."""
+
+COMMON = 9
+"""ph, name, pid, tid, ts, dur, id, args, number: the first fields of every Event."""
+
+_TYPES: dict[ArgKind, tuple[Any, Any]] = {
+    "int": (int, int(ABSENT)),
+    "float": (float, float("nan")),
+    "text": (str, None),
+    "json": (msgspec.Raw, msgspec.Raw(b"")),
+}
+"""Of a column's cells: their type and what stands for an absent one."""
+
+_ID = int | str | None
+
+# Keys that a Struct cannot have, or that our own field has; their categories take the plain way.
+_UNFIT_KEY = re.compile(r'["\\\x00-\x1f]|^@(?:\(number\)|args)$')
+
+astuple = msgspec.structs.astuple
+
+
+class DoesNotFit(Exception):
+    """A block is valid JSON of the learned schema and still does not fit the columns."""
+
+
+def fits(category: Category) -> bool:
+    """True if the events of a category can be a Struct."""
+    return not any(map(_UNFIT_KEY.search, category.keys))
+
+
+class Layout:
+    """The Struct of one category (`event`) and how to read its columns; `number` tells it from the others."""
+
+    def __init__(self, name: str, number: int, category: Category, time: tuple[Any, Any]) -> None:
+        self._own = [(key, field) for key, field in category.keys.items() if key.startswith("@")]
+        self._inner = [(key, field) for key, field in category.keys.items() if not key.startswith("@")]
+        self._args_always = category.args_always
+        args = msgspec.defstruct("Args", _fields(self._inner), forbid_unknown_fields=True, gc=False, kw_only=True)
+        self.event = msgspec.defstruct(
+            "Event",
+            [
+                ("ph", str, "\0"),
+                ("name", str | None, None),
+                ("pid", _ID, None),
+                ("tid", _ID, None),
+                ("ts", *time),
+                ("dur", *time),
+                ("id", _ID, int(ABSENT)),
+                ("args", args) if category.args_always else ("args", args | None, None),
+                # Not read from the file: a constant that makes the category a column like the others.
+                ("number", Literal[number], msgspec.field(name="(number)", default=number)),
+                *_fields([(key[1:], field) for key, field in self._own]),
+            ],
+            tag_field="cat",
+            tag=name,
+            forbid_unknown_fields=True,
+            gc=False,
+            kw_only=True,
+        )
+
+    def cells(self, rows: Int32, events: Sequence[Any], args: Sequence[Any]) -> Iterator[Cells]:
+        """The argument columns of some events of this category. Raises DoesNotFit."""
+        if self._own:
+            columns = [tuple(map(attrgetter(f"field_{i}"), events)) for i in range(len(self._own))]
+            yield from _read(self._own, rows, columns)
+        if self._inner:
+            if not self._args_always and None in args:
+                rows = rows[[one is not None for one in args]]
+                args = [one for one in args if one is not None]
+            yield from _read(self._inner, rows, zip(*map(astuple, args), strict=True))
+
+
+def _fields(keys: Iterable[tuple[str, Key]]) -> list[tuple[str, Any, Any]]:
+    fields: list[tuple[str, Any, Any]] = []
+    for i, (name, key) in enumerate(keys):
+        kind, absent = _TYPES[key.kind]
+        if key.always:
+            fields.append((f"field_{i}", kind, msgspec.field(name=name)))
+        else:
+            optional = kind | None if absent is None else kind
+            fields.append((f"field_{i}", optional, msgspec.field(name=name, default=absent)))
+    return fields
+
+
+def _read(keys: list[tuple[str, Key]], rows: Int32, columns: Iterable[Sequence[Any]]) -> Iterator[Cells]:
+    present = _Present()
+    for (name, key), values in zip(keys, columns, strict=False):
+        where = rows
+        if not key.always:
+            absent = _TYPES[key.kind][1]
+            missing = values.count(absent)
+            if missing == len(values):
+                continue  # a key of other events of this category
+            if missing:
+                kept = present.positions(values, absent, missing)
+                where, values = rows[kept], [values[i] for i in kept]
+        yield name, key.kind, where, _convert(key.kind, values)
+
+
+class _Present:
+    """Where the cells of a column are; keys that come together share the search."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, list[int]] = {}
+
+    def positions(self, values: Sequence[Any], absent: Any, missing: int) -> list[int]:
+        known = self._known.get(missing)
+        if known is None or any(values[i] is absent for i in known):
+            known = self._known[missing] = [i for i, value in enumerate(values) if value is not absent]
+        return known
+
+
+def _convert(kind: ArgKind, values: Sequence[Any]) -> Any:
+    if kind == "text":
+        return values
+    if kind == "json":
+        return _bytes(values)
+    if kind == "float":
+        return np.fromiter(values, np.float64, len(values))
+    try:
+        return np.fromiter(values, np.int64, len(values))
+    except OverflowError as error:
+        raise DoesNotFit from error
+
+
+def _bytes(values: Sequence[msgspec.Raw]) -> list[bytes]:
+    """The texts of raw values, which live in the block's buffer."""
+    texts = b"\0".join(values).split(b"\0")  # twice as fast as bytes() of each
+    return texts if len(texts) == len(values) else list(map(bytes, values))
