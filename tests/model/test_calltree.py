@@ -28,6 +28,21 @@ def test_nesting_by_time() -> None:
     assert call_tree(trace).overlaps == 0
 
 
+def test_equal_starts_on_several_threads_keep_file_order_behind_length() -> None:
+    trace = draw(
+        """
+        host2 cpu_op  b1     0  50
+        host  cpu_op  a1    10  20
+        host2 cpu_op  b0     0 100
+        host  cpu_op  same1 10  20
+        host  cpu_op  a0    10  30
+        host  cpu_op  same2 10  20
+        """
+    )
+    names = [trace.strings[trace.events.name[row]] for row in call_tree(trace).rows]
+    assert names == ["b0", "b1", "a0", "a1", "same1", "same2"]
+
+
 def test_same_start_or_end_the_longer_is_the_parent() -> None:
     trace = draw(
         """

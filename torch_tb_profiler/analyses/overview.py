@@ -12,7 +12,7 @@ from torch_tb_profiler.model.communication import (
     communication_kernels,
     host_communication,
 )
-from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, of_kind
+from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, names_of, of_kind
 from torch_tb_profiler.model.steps import Steps, has_host_events, is_step_name, steps
 from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, derived
 
@@ -118,6 +118,4 @@ def _unknown(trace: Trace) -> dict[str, str]:
 
 
 def _launches(trace: Trace) -> bool:
-    calls = of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
-    names = {trace.strings[code] for code in np.unique(trace.events.name[calls]).tolist() if code >= 0}
-    return any("launch" in name.lower() for name in names)
+    return any("launch" in name.lower() for name in names_of(trace, Kind.RUNTIME, Kind.DRIVER))

@@ -11,10 +11,10 @@ from torch_tb_profiler.analyses.overview import Breakdown, breakdown
 from torch_tb_profiler.analyses.utilization import utilizations
 from torch_tb_profiler.model.communication import communication_calls
 from torch_tb_profiler.model.devices import devices
-from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.kinds import Kind, ends, kinds, names_of
 from torch_tb_profiler.model.links import device_links
 from torch_tb_profiler.model.tensor_cores import YES, eligible_operators, uses_tensor_cores
-from torch_tb_profiler.model.trace import ABSENT, Trace
+from torch_tb_profiler.model.trace import ABSENT, Trace, distinct
 
 DATA_LOADING_SHARE = 0.05
 COMMUNICATION_SHARE = 0.10
@@ -72,23 +72,20 @@ def _communication(found: Breakdown) -> Iterator[Finding]:
         yield Finding("communication", "warning", share, mean)
 
 
-def _host_names(trace: Trace) -> set[str]:
-    rows = of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
-    return {trace.strings[code] for code in np.unique(trace.events.name[rows]).tolist() if code >= 0}
-
-
 def _data_parallel(trace: Trace) -> Iterator[Finding]:
-    if "DataParallel.forward" in _host_names(trace) and len(devices(trace)) > 1:
+    if "DataParallel.forward" in names_of(trace, Kind.CPU_OP, Kind.ANNOTATION) and len(devices(trace)) > 1:
         yield Finding("data_parallel", "warning", len(devices(trace)))
 
 
 def _backend(trace: Trace) -> Iterator[Finding]:
-    if "DistributedDataParallel.forward" not in _host_names(trace) or not devices(trace):
+    if "DistributedDataParallel.forward" not in names_of(trace, Kind.CPU_OP, Kind.ANNOTATION) or not devices(
+        trace
+    ):
         return
     info = trace.metadata.get("distributedInfo")
     backend = str(info.get("backend", "")) if isinstance(info, dict) else ""
-    calls = np.flatnonzero(communication_calls(trace))
-    names = {trace.strings[code].lower() for code in np.unique(trace.events.name[calls]).tolist()}
+    calls = communication_calls(trace)
+    names = {trace.strings[code].lower() for code in distinct(trace.events.name[calls])}
     if "nccl" in backend.lower() or any("nccl" in name or "rccl" in name for name in names):
         return
     slow = backend.lower() in ("gloo", "mpi") or any(name.startswith(("gloo:", "mpi:")) for name in names)
@@ -124,7 +121,7 @@ def _mixed_precision(trace: Trace) -> Iterator[Finding]:
     if not capable:
         return
     links = device_links(trace)
-    kernels = np.isin(links.rows, of_kind(trace, Kind.KERNEL)) & (links.operator >= 0)
+    kernels = (kinds(trace)[links.rows] == Kind.KERNEL) & (links.operator >= 0)
     rows, operators = links.rows[kernels], links.operator[kernels]
     time = (ends(trace) - trace.events.start)[rows]
     if time.sum() == 0 or (uses_tensor_cores(trace)[rows] == YES).any():

@@ -9,7 +9,7 @@ import numpy as np
 
 from torch_tb_profiler.intervals import covered, merge
 from torch_tb_profiler.model.devices import DeviceInfo, device_of, devices, stream_of
-from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, of_kind
+from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
 from torch_tb_profiler.model.links import device_links
 from torch_tb_profiler.model.steps import Steps, steps
 from torch_tb_profiler.model.tensor_cores import NO, UNKNOWN, YES, uses_tensor_cores
@@ -53,7 +53,7 @@ def _of_device(trace: Trace, device: DeviceInfo) -> Utilization:
     all_work = of_kind(trace, *DEVICE)
     mine = all_work[device_of(trace)[all_work] == device.id]
     streams = stream_of(trace)[mine]
-    kernels = np.intersect1d(mine, of_kind(trace, Kind.KERNEL)).astype(np.int32)
+    kernels = mine[kinds(trace)[mine] == Kind.KERNEL]
     start, finish = trace.events.start[kernels], ends(trace)[kernels]
     unknown: dict[str, str] = {}
     busy = None
@@ -100,8 +100,9 @@ def _occupancy(start: Int64, finish: Int64, percent: Float64, begin: int, end: i
 
 def _tensor_core_ratio(trace: Trace, kernels: Int32) -> tuple[float | None, str | None]:
     links = device_links(trace)
-    linked = links.rows[links.operator >= 0]
-    rows = np.intersect1d(kernels, linked)
+    linked = np.zeros(len(trace), np.bool_)
+    linked[links.rows[links.operator >= 0]] = True
+    rows = kernels[linked[kernels]]
     if len(rows) == 0:
         return None, "no kernel is linked to an operator"
     time = (ends(trace) - trace.events.start)[rows]

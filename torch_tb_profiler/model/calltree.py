@@ -62,8 +62,20 @@ def call_tree(trace: Trace) -> CallTree:
 
 
 def _arrange(trace: Trace, rows: Int32, finish: Int64) -> Int32:
-    start = trace.events.start[rows]
-    order = np.lexsort((-(finish[rows] - start), start, trace.events.thread[rows]))
+    start, thread = trace.events.start[rows], trace.events.thread[rows]
+    length = finish[rows] - start
+    base = int(start.min())
+    span = int(start.max()) - base + 1
+    if span * (int(thread.max()) + 1) > np.iinfo(np.int64).max:
+        return rows[np.lexsort((-length, start, thread))]
+    # One key sorts several times faster than three; only equal starts then need the length.
+    key = thread * np.int64(span) + (start - base)
+    order = np.argsort(key, kind="stable")
+    equal = np.diff(key[order]) == 0
+    if equal.any():
+        tied = np.flatnonzero(np.append(equal, False) | np.append(False, equal))
+        group = order[tied]
+        order[tied] = group[np.lexsort((-length[group], key[group]))]
     return rows[order]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from torch_tb_profiler.model.kinds import Kind, is_slice, kinds
 from torch_tb_profiler.model.links import device_links
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, derived
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, derived, distinct
 
 # Kernels: nccl/rccl/oneCCL/hccl/ucc device code and the custom all-reduce kernels of serving engines.
 _KERNEL_NAME = re.compile(
@@ -58,7 +58,7 @@ def host_communication(trace: Trace) -> Int32:
     events = trace.events
     end = events.start + np.maximum(events.duration, 0)
     launched = np.zeros(len(calls), np.bool_)
-    for thread in np.unique(events.thread[calls]):
+    for thread in distinct(events.thread[calls]):
         mine = events.thread[calls] == thread
         times = np.sort(events.start[launches[events.thread[launches] == thread]])
         first = np.searchsorted(times, events.start[calls[mine]], "left")

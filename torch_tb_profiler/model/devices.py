@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from torch_tb_profiler.model.kinds import DEVICE, Kind, of_kind
+from torch_tb_profiler.model.kinds import DEVICE, Kind, names_of, of_kind
 from torch_tb_profiler.model.trace import ABSENT, Int64, Trace, derived
 
 
@@ -112,8 +112,7 @@ def device_kind(trace: Trace) -> str:
     keys = trace.metadata.keys()
     if any(key.startswith(("hip_", "roctracer", "rocprofiler")) for key in keys) or "hsa_queue" in trace.args:
         return "ROCm"
-    calls = of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
-    names = {trace.strings[code] for code in np.unique(trace.events.name[calls]).tolist() if code >= 0}
+    names = names_of(trace, Kind.RUNTIME, Kind.DRIVER)
     if any(name.startswith("hip") for name in names):
         return "ROCm"
     cuda_args = {"blocks per SM", "registers per thread", "context"} & trace.args.keys()

@@ -7,7 +7,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.model.trace import ABSENT, Bool, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, Bool, Trace, derived, distinct
 
 
 class Kind(IntEnum):
@@ -96,15 +96,28 @@ def is_slice(trace: Trace) -> Bool:
 
 def of_kind(trace: Trace, *wanted: Kind) -> npt.NDArray[np.int32]:
     """int32[k]: rows of the slices of these kinds, in file order."""
-    found = kinds(trace)
-    match = np.zeros(len(Kind), np.bool_)
-    match[list(wanted)] = True
-    return np.flatnonzero(match[found] & is_slice(trace)).astype(np.int32)
+    parts = [_rows_by_kind(trace)[kind] for kind in wanted]
+    return parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts), kind="stable")
+
+
+@derived
+def _rows_by_kind(trace: Trace) -> list[npt.NDArray[np.int32]]:
+    """Of each Kind the rows of its slices, in file order."""
+    rows = np.flatnonzero(is_slice(trace)).astype(np.int32)
+    found = kinds(trace)[rows]
+    rows = rows[np.argsort(found, kind="stable")]
+    return np.split(rows, np.cumsum(np.bincount(found, minlength=len(Kind)))[:-1])
+
+
+def names_of(trace: Trace, *wanted: Kind) -> set[str]:
+    """The distinct names of the slices of these kinds."""
+    rows = np.concatenate([of_kind(trace, kind) for kind in wanted])
+    return {trace.strings[code] for code in distinct(trace.events.name[rows])}
 
 
 @derived
 def ends(trace: Trace) -> npt.NDArray[np.int64]:
     """int64[n]: start + duration; a missing or negative duration counts as 0; ABSENT without a start."""
     events = trace.events
-    lasting = np.where(events.duration == ABSENT, 0, np.maximum(events.duration, 0))
+    lasting = np.maximum(events.duration, 0)  # ABSENT is negative too
     return np.where(events.start == ABSENT, ABSENT, events.start + lasting)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from torch_tb_profiler.model.kinds import DEVICE, HOST, of_kind
-from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Bool, Events, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Bool, Events, Trace, derived, distinct
 
 
 @derived
@@ -27,8 +27,8 @@ def split_ranks(trace: Trace) -> dict[int, Trace]:
     *and* device work under one and the same pid, for two or more small integer pids.
     """
     events = trace.events
-    host = {trace.threads[code].pid for code in np.unique(events.thread[of_kind(trace, *HOST)]).tolist()}
-    device = {trace.threads[code].pid for code in np.unique(events.thread[of_kind(trace, *DEVICE)]).tolist()}
+    host = {trace.threads[code].pid for code in distinct(events.thread[of_kind(trace, *HOST)])}
+    device = {trace.threads[code].pid for code in distinct(events.thread[of_kind(trace, *DEVICE)])}
     named = _global_ranks(trace)
     ranks = sorted(pid for pid in host & (device | named) if isinstance(pid, int))
     if len(ranks) < 2:

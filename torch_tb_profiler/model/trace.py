@@ -165,6 +165,14 @@ class Trace:
         return dense, [str(value) for value in distinct.tolist()]
 
 
+def distinct(codes: Int32) -> list[int]:
+    """The codes that occur, ascending, without NO_CODE."""
+    seen = np.zeros(int(codes.max(initial=0)) + 2, np.bool_)  # the last cell answers for NO_CODE
+    seen[codes] = True
+    codes_seen: list[int] = np.flatnonzero(seen[:-1]).tolist()
+    return codes_seen
+
+
 def _int_or_absent(text: str) -> int:
     """An integer spelled as text ("12", "-1", "0x1f"); wrapped to 64 bits as C++ would."""
     try:
