@@ -3,16 +3,28 @@
 Profilers draw a flow from one to the other (`fwdbwd`, in old files `forward_backward`). Where a file has none,
 the pair shares a `Sequence number`: the forward operator runs on the thread that the backward operator names
 as its `Fwd thread id`.
+
+Around the backward operator runs the engine's own (`evaluate_function`), which also sums gradients and runs hooks;
+what adds a gradient to its parameter (`AccumulateGrad`) follows the task that computed it:
+
+    evaluate_function: AddmmBackward0 ---------|  evaluate_function: AccumulateGrad --|
+      AddmmBackward0 <- flow from aten::addmm                 same forward operator
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from torch_tb_profiler.model.calltree import enclosing_operator
 from torch_tb_profiler.model.kinds import Kind, of_kind
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, derived
+
+ENGINE = "autograd::engine::evaluate_function: "
+
+ACCUMULATE = "torch::autograd::AccumulateGrad"
 
 _CATEGORIES = ("fwdbwd", "forward_backward")
 
@@ -30,6 +42,55 @@ def backward_links(trace: Trace) -> BackwardLinks:
     """Forward and backward operators that belong together, by flow, else by sequence number."""
     found = _by_flow(trace)
     return found if len(found.forward) else _by_sequence_number(trace)
+
+
+@dataclass(frozen=True)
+class BackwardTasks:
+    """What the backward pass is made of, by thread and start.
+
+    rows     int32[k]  the engine's operators; where there are none, the linked backward operators
+    forward  int32[k]  row of the forward operator that each differentiates, NO_CODE if not linked
+    """
+
+    rows: Int32
+    forward: Int32
+
+
+@derived
+def backward_tasks(trace: Trace) -> BackwardTasks:
+    """Every task of the backward pass and the forward operator that it belongs to."""
+    links = backward_links(trace)
+    names = trace.events.name
+    operators = of_kind(trace, Kind.CPU_OP)
+    engine = operators[_named(trace, lambda text: text.startswith(ENGINE))[names[operators]]]
+    accumulate = operators[_named(trace, lambda text: text.endswith(ACCUMULATE))[names[operators]]]
+    accumulate = accumulate[np.isin(accumulate, engine) | (_engine_around(trace, accumulate, engine) < 0)]
+    around = _engine_around(trace, links.backward, engine)
+    forward = np.full(len(trace), NO_CODE, np.int32)
+    linked = np.where(around >= 0, around, links.backward)
+    forward[linked] = links.forward
+    rows = np.unique(np.concatenate([engine, linked, accumulate]))
+    rows = rows[np.lexsort((trace.events.start[rows], trace.events.thread[rows]))]
+    sums = np.isin(rows, accumulate)
+    before = np.maximum.accumulate(np.where(sums, -1, np.arange(len(rows))))
+    follows = sums & (before >= 0) & (trace.events.thread[rows[before]] == trace.events.thread[rows])
+    return BackwardTasks(rows, np.where(follows, forward[rows[before]], forward[rows]).astype(np.int32))
+
+
+def _named(trace: Trace, wanted: Callable[[str], bool]) -> Bool:
+    """bool[strings + 1]: the names wanted; the last answers for NO_CODE."""
+    return np.array([wanted(text) for text in trace.strings] + [False])
+
+
+def _engine_around(trace: Trace, rows: Int32, engine: Int32) -> Int32:
+    """int32[k]: the innermost engine operator that is, or is around, each of these operators; NO_CODE if none."""
+    is_engine = np.zeros(len(trace), np.bool_)
+    is_engine[engine] = True
+    around = enclosing_operator(trace)
+    found: Int32 = rows.copy()
+    while (climbing := (found >= 0) & ~is_engine[found]).any():
+        found[climbing] = around[found[climbing]]
+    return found
 
 
 def _by_flow(trace: Trace) -> BackwardLinks:

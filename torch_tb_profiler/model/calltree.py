@@ -44,7 +44,11 @@ class CallTree:
 @derived
 def call_tree(trace: Trace) -> CallTree:
     """The call tree of every thread; side lanes where events overlap without nesting."""
-    rows = of_kind(trace, *HOST)
+    return tree_of(trace, of_kind(trace, *HOST))
+
+
+def tree_of(trace: Trace, rows: Int32) -> CallTree:
+    """The call tree of these slices alone: of markers such as module calls, whatever else surrounds them."""
     count = len(trace)
     parent = np.full(count, NO_CODE, np.int32)
     depth = np.full(count, -1, np.int32)
