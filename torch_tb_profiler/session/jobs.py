@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from torch_tb_profiler.cache import Cache
+from torch_tb_profiler.cache import Cache, cache_key
+from torch_tb_profiler.errors import StorageError
 from torch_tb_profiler.executors import ProgressTuple, report_progress
 from torch_tb_profiler.ingest import Progress, read_trace
 from torch_tb_profiler.model.health import Note
@@ -78,6 +79,12 @@ def load_file(
     place = open_location(location)
     with place.open(path) as stream:
         trace = read_trace(stream, size=size, report=pass_on)
+    if cache_key(place.uri(path), place.entry(path).identity) != key:
+        raise StorageError(
+            "the file changed while it was read",
+            where=place.uri(path),
+            hint="it is read again, as it is now, with the next listing",
+        )
     report(("analysing", size, size, len(trace)))
     facts, overviews = examine(trace)
     report(("saving", size, size, len(trace)))

@@ -39,13 +39,21 @@ class Scan:
 
 
 class Location(Protocol):
-    """A place that can be listed and read."""
+    """A place that can be listed and read.
+
+    `url` opens it again anywhere and may hold secrets; `label` is the same for people, without them.
+    """
 
     url: str
+    label: str
     name: str
 
     def scan(self) -> Scan:
         """All files below; StorageError if the place itself cannot be listed."""
+        ...
+
+    def entry(self, path: str) -> Entry:
+        """A listed file as it is now; StorageError if it is gone."""
         ...
 
     def open(self, path: str) -> BinaryIO:
@@ -76,7 +84,7 @@ class LocalLocation:
     """A folder of this machine, or a single file (then the listing holds that file alone)."""
 
     def __init__(self, path: str) -> None:
-        self.url = os.path.abspath(path)
+        self.url = self.label = os.path.abspath(path)
         self.name = os.path.basename(self.url) or self.url
 
     def scan(self) -> Scan:
@@ -117,6 +125,12 @@ class LocalLocation:
                     found.entries.append(_entry(prefix + entry.name, entry.stat()))
             except OSError as error:
                 found.problems.append(f"{prefix}{entry.name}: {error.strerror}")
+
+    def entry(self, path: str) -> Entry:
+        try:
+            return _entry(path, os.stat(self.uri(path)))
+        except OSError as error:
+            raise StorageError(f"the file cannot be found: {error.strerror}", where=self.uri(path)) from error
 
     def open(self, path: str) -> BinaryIO:
         try:

@@ -2,67 +2,117 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as WaitTimeout
 from datetime import datetime
-from typing import Any, BinaryIO, cast
+from functools import partial
+from typing import Any, BinaryIO, TypeVar, cast
 
-import fsspec
-
-from torch_tb_profiler.errors import MissingExtraError, StorageError
+from torch_tb_profiler.errors import StorageError
+from torch_tb_profiler.storage.drivers import connect, without_secrets
 from torch_tb_profiler.storage.location import Entry, Scan
+from torch_tb_profiler.storage.ranges import RangeReader
 
-_EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "blob", "abfs": "blob", "hdfs": "hdfs"}
+ANSWER_SECONDS = 60.0
+"""How long a listing may take before the storage counts as not answering."""
+
+T = TypeVar("T")
 
 
 class RemoteLocation:
     """A prefix of a bucket; connects at the first use."""
 
     def __init__(self, url: str) -> None:
-        self.url = url.rstrip("/")
-        self.name = self.url.rsplit("/", 1)[-1] or self.url
+        self.url = url
+        self.label = without_secrets(url).rstrip("/")
+        self.name = self.label.rsplit("/", 1)[-1] or self.label
         self._connection: tuple[Any, str] | None = None
+        self._lock = threading.Lock()
+        self._listing: Future[dict[str, Any]] | None = None
 
     def _connect(self) -> tuple[Any, str]:
-        if self._connection is None:
-            scheme = self.url.split("://", 1)[0].lower()
-            try:
-                self._connection = fsspec.core.url_to_fs(self.url)
-            except ImportError as error:
-                extra = _EXTRAS.get(scheme)
-                install = f'pip install "torch-tb-profiler[{extra}]"' if extra else str(error)
-                raise MissingExtraError(
-                    f"reading {scheme}:// needs a driver that is not installed", where=self.url, hint=install
-                ) from error
-            except ValueError as error:
-                raise StorageError(f"{scheme}:// is not a known kind of storage", where=self.url) from error
-        return self._connection
+        with self._lock:
+            if self._connection is None:
+                self._connection = connect(self.url)
+            return self._connection
 
     def scan(self) -> Scan:
         filesystem, root = self._connect()
+        listed = self._within_time(lambda: filesystem.find(root, detail=True))
+        if not isinstance(listed, dict):  # some drivers forget the details of a single file
+            listed = {path: self._within_time(partial(filesystem.info, path)) for path in listed}
+        if not listed and not self._within_time(lambda: filesystem.exists(root)):
+            raise StorageError("there is no such folder or bucket", where=self.label)
+        entries = [
+            _entry(path[len(root) :].lstrip("/") or path.rsplit("/", 1)[-1], info)
+            for path, info in sorted(listed.items())
+            if not path.endswith("/")  # a placeholder that consoles make for an empty folder
+        ]
+        return Scan(entries)
+
+    def entry(self, path: str) -> Entry:
+        filesystem, _ = self._connect()
         try:
-            filesystem.invalidate_cache(root)
-            listed = filesystem.find(root, detail=True)
-        except FileNotFoundError as error:
-            raise StorageError("there is no such folder or bucket", where=self.url) from error
+            return _entry(path, filesystem.info(self._full(path)))
         except Exception as error:  # every driver has its own exceptions
-            reason = f"the storage cannot be listed ({type(error).__name__})"
-            raise StorageError(reason, where=self.url, hint="check the address and the credentials") from error
-        found = Scan()
-        for path, info in sorted(listed.items()):
-            relative = path[len(root) :].lstrip("/") or path.rsplit("/", 1)[-1]
-            found.entries.append(_entry(relative, info))
-        return found
+            raise StorageError(_reason("the file cannot be found", error), where=self.uri(path)) from error
 
     def open(self, path: str) -> BinaryIO:
-        filesystem, root = self._connect()
-        full = root if path == root.rsplit("/", 1)[-1] and filesystem.isfile(root) else f"{root}/{path}"
-        try:
-            return cast(BinaryIO, filesystem.open(full, "rb"))
-        except Exception as error:
-            reason = f"the file cannot be opened ({type(error).__name__})"
-            raise StorageError(reason, where=self.uri(path)) from error
+        filesystem, _ = self._connect()
+        full = self._full(path)
+
+        def fetch(start: int, end: int) -> bytes:
+            return bytes(filesystem.cat_file(full, start=start, end=end))
+
+        size = self.entry(path).size
+        return cast(BinaryIO, RangeReader(fetch, size, self.uri(path)))
 
     def uri(self, path: str) -> str:
-        return f"{self.url}/{path}"
+        return f"{self.label}/{path}"
+
+    def _full(self, path: str) -> str:
+        filesystem, root = self._connect()
+        single = path == root.rsplit("/", 1)[-1] and filesystem.isfile(root)
+        return root if single else f"{root}/{path}"
+
+    def _within_time(self, ask: Callable[[], T]) -> T:
+        """The answer of the storage, or StorageError with the reason; never a hang."""
+        if self._listing is not None and not self._listing.done():
+            raise self._silent()
+        thread = ThreadPoolExecutor(1, thread_name_prefix="profiler-list")
+        future = thread.submit(ask)
+        self._listing = cast("Future[dict[str, Any]]", future)
+        thread.shutdown(wait=False)
+        try:
+            return future.result(ANSWER_SECONDS)
+        except WaitTimeout as error:
+            if future.done():
+                raise StorageError(_reason("the storage cannot be listed", error), where=self.label) from error
+            raise self._silent() from error
+        except FileNotFoundError as error:
+            raise StorageError("there is no such folder or bucket", where=self.label) from error
+        except Exception as error:  # every driver has its own exceptions
+            raise StorageError(
+                _reason("the storage cannot be listed", error),
+                where=self.label,
+                hint="check the address, the connection and the credentials",
+            ) from error
+
+    def _silent(self) -> StorageError:
+        return StorageError(
+            f"the storage has not answered within {ANSWER_SECONDS:.0f} s",
+            where=self.label,
+            hint="check the address and the connection; the page goes on by itself when it answers",
+        )
+
+
+def _reason(what: str, error: BaseException) -> str:
+    """The kind of failure; a driver's own message may carry addresses with signatures."""
+    if isinstance(error, PermissionError):
+        return f"{what}: access is denied"
+    return f"{what} ({type(error).__name__})"
 
 
 def _entry(path: str, info: dict[str, Any]) -> Entry:

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from torch_tb_profiler.errors import StorageError
+from torch_tb_profiler.storage import ranges
+from torch_tb_profiler.storage.ranges import RangeReader
+
+
+@pytest.fixture(autouse=True)
+def _small_and_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranges, "BLOCK", 100)
+    monkeypatch.setattr(ranges, "WAITS", (0.0, 0.0))
+
+
+def test_each_block_is_asked_for_once_and_in_order() -> None:
+    content, asked = os.urandom(250), []
+
+    def fetch(start: int, end: int) -> bytes:
+        asked.append((start, end))
+        return content[start:end]
+
+    with RangeReader(fetch, 250, "x") as stream:
+        assert b"".join(iter(lambda: stream.read(33), b"")) == content
+    assert asked == [(0, 100), (100, 200), (200, 250)]
+
+
+def test_a_broken_block_is_asked_for_again_until_it_is_hopeless() -> None:
+    failures = [OSError(), OSError()]
+
+    def fetch(start: int, end: int) -> bytes:
+        if failures:
+            raise failures.pop()
+        return b"x" * (end - start)
+
+    with RangeReader(fetch, 150, "x") as stream:
+        assert stream.read(100) == b"x" * 100
+    failures += [OSError()] * 3
+    with RangeReader(fetch, 150, "bucket/w.json") as stream:
+        with pytest.raises(StorageError, match="byte 0") as caught:
+            stream.read(100)
+    assert caught.value.where == "bucket/w.json"
+
+
+def test_a_file_that_shrinks_while_it_is_read_is_named() -> None:
+    with RangeReader(lambda start, end: b"short", 150, "x") as stream:
+        with pytest.raises(StorageError, match="changed meanwhile"):
+            stream.read(100)
