@@ -21,6 +21,8 @@ VALUES = {
     "text": st.sampled_from(["", "a", "b\n", "\u00e9"]),
     "list": st.lists(st.integers(0, 9), max_size=3),
     "huge": st.just(2**70),
+    "any": st.sampled_from([1, "b", [2], None]),
+    "maybe": st.sampled_from([1, None]),
 }
 
 

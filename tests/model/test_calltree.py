@@ -43,6 +43,15 @@ def test_equal_starts_on_several_threads_keep_file_order_behind_length() -> None
     assert names == ["b0", "b1", "a0", "a1", "same1", "same2"]
 
 
+def test_times_that_overflow_a_common_axis_still_nest() -> None:
+    far = 9_000_000_000_000_000  # us: two threads of this extent side by side are beyond int64 ns
+    events = [
+        {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": tid, "ts": ts, "dur": dur}
+        for name, tid, ts, dur in (("a", 1, 0, 10), ("b", 1, 2, 3), ("c", 2, 1, far), ("d", 2, far - 5, 4))
+    ]
+    assert parents(read(events)) == {"a": None, "b": "a", "c": None, "d": "c"}
+
+
 def test_same_start_or_end_the_longer_is_the_parent() -> None:
     trace = draw(
         """

@@ -144,6 +144,8 @@ class Columns:
         return [Thread(pid, tid) for pid, tid in self.threads.table()]
 
 
+_NULL = "null"  # an argument that is null counts as absent
+
 _EMPTY: dict[str, npt.NDArray[Any]] = {
     "phase": np.empty(0, np.uint8),
     "category": np.empty(0, np.int32),
@@ -157,33 +159,38 @@ _EMPTY: dict[str, npt.NDArray[Any]] = {
 
 def _finish_arg(column: _ArgPieces) -> ArgColumn:
     kind = unify({piece.kind for piece in column.pieces})
-    texts: Sequence[str] = column.texts.table()
+    parts = [piece.values for piece in column.pieces]
     dictionary: Sequence[str] = ()
     if kind == "text":
-        dictionary = texts
+        dictionary = column.texts.table()
     elif kind == "json":
-        dictionary, of_text, of_json = _merge_dictionaries(texts, column.jsons.table())
-        numbers = Codes()
-    parts = []
-    for piece in column.pieces:
-        values = piece.values
-        if kind == "float":
-            values = values.astype(np.float64)
-        elif kind == "json" and piece.kind == "text":
-            values = of_text[values]
-        elif kind == "json" and piece.kind == "json":
-            values = of_json[values]
-        elif kind == "json":
-            values = numbers.of(map(str, values.tolist())) + np.int32(len(dictionary))
-        parts.append(values)
-    if kind == "json":
-        dictionary = [*dictionary, *numbers.table()]
-    rows = np.concatenate([piece.rows for piece in column.pieces]) if parts else _EMPTY["name"]
-    values = np.concatenate(parts) if parts else _EMPTY["name"]
+        parts, dictionary = _as_json(column)
+    elif kind == "float":
+        parts = [part.astype(np.float64, copy=False) for part in parts]
+    rows = np.concatenate([piece.rows for piece in column.pieces])
+    values = np.concatenate(parts)
+    if kind == "json" and _NULL in dictionary:
+        present = values != dictionary.index(_NULL)
+        rows, values = rows[present], values[present]
     if len(rows) > 1 and not (rows[1:] > rows[:-1]).all():
         order = np.argsort(rows, kind="stable")
         rows, values = rows[order], values[order]
     return ArgColumn(kind, rows, values, dictionary)
+
+
+def _as_json(column: _ArgPieces) -> tuple[list[npt.NDArray[Any]], list[str]]:
+    """Codes of the pieces of a column of mixed kinds, and the JSON texts they stand for."""
+    dictionary, of_text, of_json = _merge_dictionaries(column.texts.table(), column.jsons.table())
+    numbers = Codes()
+    parts: list[npt.NDArray[Any]] = []
+    for piece in column.pieces:
+        if piece.kind == "text":
+            parts.append(of_text[piece.values])
+        elif piece.kind == "json":
+            parts.append(of_json[piece.values])
+        else:
+            parts.append(numbers.of(map(str, piece.values.tolist())) + np.int32(len(dictionary)))
+    return parts, [*dictionary, *numbers.table()]
 
 
 def unify(kinds: Iterable[ArgKind]) -> ArgKind:

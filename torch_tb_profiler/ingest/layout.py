@@ -19,13 +19,8 @@ Cells = tuple[str, ArgKind, Int32, Any]
 COMMON = 9
 """ph, name, pid, tid, ts, dur, id, args, number: the first fields of every Event."""
 
-_TYPES: dict[ArgKind, tuple[Any, Any]] = {
-    "int": (int, int(ABSENT)),
-    "float": (float, float("nan")),
-    "text": (str, None),
-    "json": (msgspec.Raw, msgspec.Raw(b"")),
-}
-"""Of a column's cells: their type and what stands for an absent one."""
+_NO_JSON = msgspec.Raw(b"")
+_TYPES: dict[ArgKind | None, Any] = {"int": int, "float": float, "text": str, "json": msgspec.Raw, None: None}
 
 _ID = int | str | None
 
@@ -89,12 +84,13 @@ class Layout:
 def _fields(keys: Iterable[tuple[str, Key]]) -> list[tuple[str, Any, Any]]:
     fields: list[tuple[str, Any, Any]] = []
     for i, (name, key) in enumerate(keys):
-        kind, absent = _TYPES[key.kind]
+        kind = _TYPES[key.kind]
         if key.always:
             fields.append((f"field_{i}", kind, msgspec.field(name=name)))
+        elif key.kind == "json":
+            fields.append((f"field_{i}", kind, msgspec.field(name=name, default=_NO_JSON)))
         else:
-            optional = kind | None if absent is None else kind
-            fields.append((f"field_{i}", optional, msgspec.field(name=name, default=absent)))
+            fields.append((f"field_{i}", kind | None if kind else None, msgspec.field(name=name, default=None)))
     return fields
 
 
@@ -103,14 +99,15 @@ def _read(keys: list[tuple[str, Key]], rows: Int32, columns: Iterable[Sequence[A
     for (name, key), values in zip(keys, columns, strict=False):
         where = rows
         if not key.always:
-            absent = _TYPES[key.kind][1]
+            absent = _NO_JSON if key.kind == "json" else None
             missing = values.count(absent)
             if missing == len(values):
                 continue  # a key of other events of this category
             if missing:
                 kept = present.positions(values, absent, missing)
                 where, values = rows[kept], [values[i] for i in kept]
-        yield name, key.kind, where, _convert(key.kind, values)
+        if key.kind is not None:
+            yield name, key.kind, where, _convert(key.kind, values)
 
 
 class _Present:

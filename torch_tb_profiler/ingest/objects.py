@@ -32,6 +32,8 @@ def add_objects(columns: Columns, objects: Sequence[Any]) -> int:
     cells: dict[tuple[str, ArgKind], tuple[list[int], list[Any]]] = {}
     for row, event in enumerate(events, first):
         for key, value, kind in arguments(event):
+            if kind is None:
+                continue
             rows, values = cells.setdefault((key, kind), ([], []))
             rows.append(row)
             values.append(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -15,9 +15,13 @@ _KNOWN = frozenset(("ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "args"
 
 @dataclass(frozen=True)
 class Key:
-    """An argument key of a category; `always`: no event of the category has been without it."""
+    """An argument key of a category.
 
-    kind: ArgKind
+    kind    None while every value was null, which counts as absent
+    always  no event of the category has been without it
+    """
+
+    kind: ArgKind | None
     always: bool
 
 
@@ -62,21 +66,14 @@ class Schema:
         args = event.get("args")
         if category.args_always and args is None:
             category.args_always, grew = False, True
-        met = set()
-        for key, value, kind in arguments(event):
-            known = category.keys.get(key)
-            if value is None and known is not None and known.kind == "text":
-                continue  # null is no text, so it counts as absent
-            met.add(key)
-            if known is None:
-                category.keys[key] = Key(kind, always=new)
-            else:
-                category.keys[key] = replace(known, kind=unify((known.kind, kind)))
-            grew |= category.keys[key] != known
-        for key, known in category.keys.items():
-            if known.always and key not in met and (key.startswith("@") or args is not None):
-                category.keys[key] = replace(known, always=False)
-                grew = True
+        met = {key: kind for key, _, kind in arguments(event)}
+        for key in {**category.keys, **met}:
+            known = category.keys.get(key, Key(None, always=new))
+            kinds = [kind for kind in (known.kind, met.get(key)) if kind is not None]
+            absent = met.get(key) is None and (key.startswith("@") or args is not None)
+            learned = Key(unify(kinds) if kinds else None, known.always and not absent)
+            grew |= learned != category.keys.get(key)
+            category.keys[key] = learned
         return grew
 
 
@@ -84,8 +81,8 @@ def _shape(item: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(item), tuple(map(kind_of, item.values()))
 
 
-def arguments(event: dict[str, Any]) -> Iterator[tuple[str, Any, ArgKind]]:
-    """(key, value, kind) of all arguments of a decoded event, event-level ones as "@key"."""
+def arguments(event: dict[str, Any]) -> Iterator[tuple[str, Any, ArgKind | None]]:
+    """(key, value, kind) of all arguments of a decoded event, event-level ones as "@key"; null has no kind."""
     for key, value in event.items():
         if key not in _KNOWN:
             yield f"@{key}", value, kind_of(value)
@@ -97,11 +94,11 @@ def arguments(event: dict[str, Any]) -> Iterator[tuple[str, Any, ArgKind]]:
         yield "@args", args, "json"
 
 
-_KINDS: dict[type, ArgKind] = {str: "text", float: "float", Decimal: "float"}
+_KINDS: dict[type, ArgKind | None] = {str: "text", float: "float", Decimal: "float", type(None): None}
 
 
-def kind_of(value: Any) -> ArgKind:
-    """The column kind that holds a decoded JSON value."""
+def kind_of(value: Any) -> ArgKind | None:
+    """The column kind that holds a decoded JSON value, None for null."""
     if type(value) is int:
         return "int" if -(2**63) < value < 2**63 else "json"
     return _KINDS.get(type(value), "json")

@@ -66,21 +66,28 @@ def tree_of(trace: Trace, rows: Int32) -> CallTree:
 
 
 def _arrange(trace: Trace, rows: Int32, finish: Int64) -> Int32:
-    start, thread = trace.events.start[rows], trace.events.thread[rows]
-    length = finish[rows] - start
-    base = int(start.min())
-    span = int(start.max()) - base + 1
-    if span * (int(thread.max()) + 1) > np.iinfo(np.int64).max:
-        return rows[np.lexsort((-length, start, thread))]
+    begin, end = _one_axis(trace.events.start[rows], finish[rows], trace.events.thread[rows])
+    order = np.argsort(begin, kind="stable")
     # One key sorts several times faster than three; only equal starts then need the length.
-    key = thread * np.int64(span) + (start - base)
-    order = np.argsort(key, kind="stable")
-    equal = np.diff(key[order]) == 0
+    equal = np.diff(begin[order]) == 0
     if equal.any():
         tied = np.flatnonzero(np.append(equal, False) | np.append(False, equal))
         group = order[tied]
-        order[tied] = group[np.lexsort((-length[group], key[group]))]
+        order[tied] = group[np.lexsort((-end[group], begin[group]))]
     return rows[order]
+
+
+def _one_axis(start: Int64, end: Int64, owner: Int32) -> tuple[Int64, Int64]:
+    """Starts and ends with the owners side by side on one axis, so that one sort serves all."""
+    base = int(start.min())
+    span = int(end.max()) - base + 1
+    if span * (int(owner.max()) + 1) > np.iinfo(np.int64).max:
+        # Absurd times would overflow; nesting depends on their order alone.
+        ranks = np.unique(np.concatenate([start, end]), return_inverse=True)[1]
+        start, end = np.split(ranks, 2)
+        base, span = 0, len(ranks)
+    shift = owner * np.int64(span) - base
+    return start + shift, end + shift
 
 
 def _nest(trace: Trace, rows: Int32, finish: Int64, parent: Int32, depth: Int32) -> tuple[Int32, Int32]:
@@ -97,38 +104,34 @@ def nest(start: Int64, end: Int64, owner: Int32) -> tuple[Int64, Int64, Bool]:
 
     `fits` is False for what sticks out of the interval it begins in; its parent and depth mean nothing.
     """
-    above, level = nest_intervals(start, end, owner)
+    if len(start) == 0:
+        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_)
+    begin, finish = _one_axis(start, end, owner)
+    above, level = _nest_sorted(begin, finish)
     fits = np.ones(len(start), np.bool_)
-    broken = _broken_groups(end, above, level)
+    broken = _broken_groups(finish, above, level)
     if broken.any():
         bad = np.flatnonzero(broken)
-        above[bad], level[bad], fits[bad] = _stack(start[bad], end[bad], owner[bad], bad)
+        above[bad], level[bad], fits[bad] = _stack(begin[bad], finish[bad], bad)
     return above, level, fits
 
 
-def nest_intervals(start: Int64, end: Int64, thread: Int32) -> tuple[Int64, Int64]:
+def _nest_sorted(begin: Int64, finish: Int64) -> tuple[Int64, Int64]:
     """(parent, depth) of arranged intervals as positions, right wherever they nest.
 
     depth = longer-than-zero intervals that began before and have not ended; the parent is the last of
     depth - 1 before. No loop over events: both come from sorting.
     """
-    count = len(start)
-    if count == 0:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    # Threads lie side by side on one axis, so that one sort serves all.
-    base = int(start.min())
-    span = int(end.max()) - base + 1
-    shift = thread.astype(np.int64) * span
-    begin, finish = start - base + shift, end - base + shift
     lasting = finish > begin
     began: Int64 = np.cumsum(lasting) - lasting
     ended = np.searchsorted(np.sort(finish[lasting]), begin, "right")
     level = began - ended
-    parent = np.full(count, -1, np.int64)
-    by_level = np.argsort(level.astype(np.int16 if level.max() < 2**15 else np.int64), kind="stable")
-    bounds = np.searchsorted(level[by_level], np.arange(int(level.max()) + 2))
+    deepest = int(level.max())
+    parent = np.full(len(begin), -1, np.int64)
+    by_level = np.argsort(level.astype(np.int16 if deepest < 2**15 else np.int64), kind="stable")
+    bounds = np.searchsorted(level[by_level], np.arange(deepest + 2))
     above = np.empty(0, np.int64)
-    for depth in range(int(level.max()) + 1):
+    for depth in range(deepest + 1):
         members = by_level[bounds[depth] : bounds[depth + 1]]
         if depth:
             at = np.searchsorted(above, members) - 1
@@ -137,7 +140,7 @@ def nest_intervals(start: Int64, end: Int64, thread: Int32) -> tuple[Int64, Int6
     return parent, level
 
 
-def _broken_groups(end: Int64, parent: Int64, level: Int64) -> np.ndarray:
+def _broken_groups(end: Int64, parent: Int64, level: Int64) -> Bool:
     """bool[k]: members of a root's group in which some event sticks out of its parent."""
     has_parent = parent >= 0
     broken = has_parent & (end > end[np.where(has_parent, parent, 0)])
@@ -146,30 +149,29 @@ def _broken_groups(end: Int64, parent: Int64, level: Int64) -> np.ndarray:
     if not broken.any():
         return broken
     group = np.cumsum(level <= 0)
-    return np.isin(group, np.unique(group[broken]))
+    hit = np.zeros(int(group[-1]) + 1, np.bool_)
+    hit[group[broken]] = True
+    return hit[group]
 
 
-def _stack(start: Int64, end: Int64, thread: Int32, position: Int64) -> tuple[Int64, Int64, np.ndarray]:
-    """The definition itself, event by event, for the groups where the sorted way cannot be trusted."""
-    parent = np.full(len(start), -1, np.int64)
-    level = np.zeros(len(start), np.int64)
-    fits = np.ones(len(start), np.bool_)
-    open_events: list[tuple[int, int]] = []  # (end, position)
-    current = None
-    for i, (begin, finish, owner) in enumerate(zip(start.tolist(), end.tolist(), thread.tolist(), strict=True)):
-        if owner != current:
-            current, open_events = owner, []
-        while open_events and open_events[-1][0] <= begin:
-            open_events.pop()
-        if open_events and finish > open_events[-1][0]:
-            fits[i] = False
-            continue
-        if open_events:
-            parent[i] = open_events[-1][1]
-        level[i] = len(open_events)
-        if finish > begin:
-            open_events.append((finish, int(position[i])))
-    return parent, level, fits
+def _stack(begin: Int64, finish: Int64, position: Int64) -> tuple[Int64, Int64, Bool]:
+    """The definition itself, event by event, for the groups where the sorted way cannot be trusted.
+
+    Returns (parent as a position, depth, whether it nests) of intervals on one axis.
+    """
+    parents, levels, fits = [], [], []
+    open_ends, open_positions = [int(finish.max()) + 1], [-1]
+    for start, end, place in zip(begin.tolist(), finish.tolist(), position.tolist(), strict=True):
+        while open_ends[-1] <= start:
+            open_ends.pop()
+            open_positions.pop()
+        fits.append(end <= open_ends[-1])
+        parents.append(open_positions[-1])
+        levels.append(len(open_ends) - 1)
+        if start < end <= open_ends[-1]:
+            open_ends.append(end)
+            open_positions.append(place)
+    return np.array(parents, np.int64), np.array(levels, np.int64), np.array(fits, np.bool_)
 
 
 @derived
