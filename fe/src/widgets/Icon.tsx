@@ -17,6 +17,9 @@ const PATHS = {
   theme: 'M12.5 9.5A5 5 0 1 1 6.5 3.5a4 4 0 0 0 6 6z',
   download: 'M8 3v7M5 7.5 8 10.5l3-3M3.5 13h9',
   copy: 'M5.5 5.5h7v7h-7zM3.5 10.5v-7h7',
+  columns: 'M3 3.5h10v9H3zM6.3 3.5v9M9.7 3.5v9',
+  timeline: 'M2.5 4h6M5.5 8h8M3.5 12h5',
+  kernel: 'M5 5h6v6H5zM8 2v3M8 11v3M2 8h3M11 8h3',
   close: 'm4.5 4.5 7 7M11.5 4.5l-7 7',
 } as const;
 

@@ -1,0 +1,29 @@
+// C++ names of kernels as people say them: without return type, parameters, template arguments.
+
+/** `void at::native::(anonymous namespace)::foo<float, 4>(int, ...)` becomes `at::native::foo<…>`. */
+export function shortKernelName(name: string): string {
+  let text = name.trim();
+  if (!/::|<|^void /.test(text)) {
+    return text;
+  }
+  text = text.replace(/^(?:void|__global__|static|inline)\s+/, '').replaceAll('(anonymous namespace)::', '');
+  let out = '';
+  let depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    const letter = text[i]!;
+    if (letter === '<' && !out.endsWith('operator')) {
+      if (depth === 0) {
+        out += '<…>';
+      }
+      depth += 1;
+    } else if (letter === '>' && depth > 0 && text[i - 1] !== '-') {
+      depth -= 1;
+    } else if (letter === '(' && depth === 0) {
+      break;
+    } else if (depth === 0) {
+      out += letter;
+    }
+  }
+  out = out.trim();
+  return out === '' || out === '<…>' ? name : out;
+}

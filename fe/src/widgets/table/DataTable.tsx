@@ -1,0 +1,361 @@
+// The table of every view: sorts, searches, hides columns, scrolls through hundreds of thousands of rows.
+import {
+  columnFilteringFeature,
+  columnVisibilityFeature,
+  createExpandedRowModel,
+  createFilteredRowModel,
+  createSortedRowModel,
+  globalFilteringFeature,
+  rowExpandingFeature,
+  rowSortingFeature,
+  tableFeatures,
+  useTable,
+  type ColumnDef,
+  type ColumnVisibilityState,
+  type ExpandedState,
+} from '@tanstack/react-table';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { useMemo, useRef, useState, type KeyboardEvent, type MouseEvent, type ReactNode } from 'react';
+import { toCsv } from '../../base/csv';
+import { formatCount } from '../../base/format';
+import { saveFile } from '../../base/save';
+import { readSetting, writeSetting } from '../../base/settings';
+import { Icon } from '../Icon';
+import { Term } from '../Term';
+import { ColumnMenu } from './ColumnMenu';
+import { CellContent, columnWidth, isText, type Column } from './columns';
+import { matcher, type Search } from './search';
+import { SearchBox } from './SearchBox';
+import './table.css';
+
+export interface Sort {
+  id: string;
+  descending: boolean;
+}
+
+interface Props<R> {
+  /** Names the table in settings and in the file that is saved. */
+  name: string;
+  rows: R[];
+  columns: Column<R>[];
+  /** Distinct for every row. */
+  rowKey: (row: R) => string;
+  /** What a search looks at; by default every text column. */
+  searchText?: (row: R) => string;
+  selected?: string;
+  onSelect?: (row: R | undefined) => void;
+  /** A double click or Enter. */
+  onOpen?: (row: R) => void;
+  sort: Sort | undefined;
+  onSort: (sort: Sort | undefined) => void;
+  search: Search;
+  onSearch: (search: Search) => void;
+  placeholder: string;
+  /** Rows below a row; the table then is a tree. */
+  children?: (row: R) => R[] | undefined;
+  /** Left of the search, right of it, below the rows. */
+  before?: ReactNode;
+  tools?: ReactNode;
+  foot?: ReactNode;
+  /** What is said where there is no row at all. */
+  empty?: ReactNode;
+  noun?: string;
+}
+
+const ROW = 28;
+const features = tableFeatures({
+  columnFilteringFeature,
+  columnVisibilityFeature,
+  globalFilteringFeature,
+  rowExpandingFeature,
+  rowSortingFeature,
+  expandedRowModel: createExpandedRowModel(),
+  filteredRowModel: createFilteredRowModel(),
+  sortedRowModel: createSortedRowModel(),
+});
+
+export function DataTable<R extends object>(props: Props<R>) {
+  const { name, rows, columns, rowKey, sort, onSort, search, onSearch, selected, onSelect, onOpen } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const [visibility, setVisibility] = useState<ColumnVisibilityState>(() => ({
+    ...Object.fromEntries(columns.filter(column => column.hidden).map(column => [column.id, false])),
+    ...(readSetting(`columns.${name}`) as ColumnVisibilityState | undefined),
+  }));
+  const [expanded, setExpanded] = useState<ExpandedState>({});
+  const definitions = useMemo(() => columns.map(column => definition(column)), [columns]);
+  const textOf = useMemo(() => props.searchText ?? allText(columns), [props.searchText, columns]);
+  const wanted = useMemo(() => matcher(search), [search]);
+  const searching = search.text !== '' && wanted.error === undefined;
+  const first = columns[0]!.id;
+
+  const table = useTable<typeof features, R>({
+    features,
+    data: rows,
+    columns: definitions,
+    getRowId: rowKey,
+    getSubRows: props.children,
+    state: {
+      sorting: sort ? [{ id: sort.id, desc: sort.descending }] : [],
+      columnVisibility: visibility,
+      expanded: searching && props.children ? true : expanded,
+      globalFilter: searching ? wanted : undefined,
+    },
+    onExpandedChange: setExpanded,
+    globalFilterFn: row => wanted.test(textOf(row.original)),
+    getColumnCanGlobalFilter: column => column.id === first,
+    filterFromLeafRows: true,
+    enableMultiSort: false,
+  });
+
+  const shown = table.getRowModel().rows;
+  const visible = columns.filter(column => visibility[column.id] !== false);
+  const template = visible
+    .map(column =>
+      (column.grow ?? isText(column.kind))
+        ? `minmax(${columnWidth(column)}px, 1fr)`
+        : `${columnWidth(column)}px`,
+    )
+    .join(' ');
+  const width = visible.reduce((sum, column) => sum + columnWidth(column) + 16, 32);
+  const virtual = useVirtualizer({
+    count: shown.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW,
+    overscan: 12,
+  });
+
+  const position = selected === undefined ? -1 : shown.findIndex(row => row.id === selected);
+  const move = (to: number) => {
+    const row = shown[Math.min(Math.max(to, 0), shown.length - 1)];
+    if (row && onSelect) {
+      onSelect(row.original);
+      virtual.scrollToIndex(row === shown[0] ? 0 : shown.indexOf(row), { align: 'auto' });
+    }
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const page = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / ROW) - 2);
+    const targets: Record<string, number> = {
+      ArrowDown: position + 1,
+      ArrowUp: position < 0 ? 0 : position - 1,
+      PageDown: position + page,
+      PageUp: position - page,
+      Home: 0,
+      End: shown.length - 1,
+    };
+    const row = shown[position];
+    if (event.key in targets) {
+      event.preventDefault();
+      move(targets[event.key]!);
+    } else if (event.key === 'Enter' && row && onOpen) {
+      event.preventDefault();
+      onOpen(row.original);
+    } else if (event.key === 'Escape' && row) {
+      onSelect?.(undefined);
+    } else if (event.key === 'ArrowRight' && row?.getCanExpand() && !row.getIsExpanded()) {
+      event.preventDefault();
+      row.toggleExpanded(true);
+    } else if (event.key === 'ArrowLeft' && row?.getIsExpanded()) {
+      event.preventDefault();
+      row.toggleExpanded(false);
+    }
+  };
+  const rowAt = (event: MouseEvent) => {
+    const index = (event.target as Element).closest<HTMLElement>('[data-index]')?.dataset.index;
+    return index === undefined ? undefined : shown[Number(index)];
+  };
+  const nextSort = (column: Column<R>) => {
+    const firstDescending = !isText(column.kind);
+    if (sort?.id !== column.id) {
+      onSort({ id: column.id, descending: firstDescending });
+    } else {
+      onSort(sort.descending === firstDescending ? { ...sort, descending: !firstDescending } : undefined);
+    }
+  };
+  const save = () => {
+    const body = shown.map(row => visible.map(column => csvCell(column.value(row.original))));
+    saveFile(
+      `${name}.csv`,
+      toCsv(
+        visible.map(column => column.id),
+        body,
+      ),
+      'text/csv',
+    );
+  };
+  const count = table.getFilteredRowModel().rows.length;
+
+  return (
+    <div className="data-table">
+      <div className="table-tools">
+        <SearchBox search={search} onSearch={onSearch} placeholder={props.placeholder} />
+        {props.before}
+        <span className="actions">
+          {props.tools}
+          <ColumnMenu
+            columns={columns.slice(1).map(column => ({
+              id: column.id,
+              title: column.title,
+              shown: visibility[column.id] !== false,
+              toggle: on => {
+                const next = { ...visibility, [column.id]: on };
+                setVisibility(next);
+                writeSetting(`columns.${name}`, next);
+              },
+            }))}
+          />
+          <button
+            type="button"
+            className="button quiet"
+            title="Save as CSV"
+            aria-label="Save as CSV"
+            onClick={save}
+          >
+            <Icon name="download" size={14} />
+          </button>
+        </span>
+      </div>
+      {/* oxlint-disable-next-line jsx-a11y/no-static-element-interactions -- it has one of two roles */}
+      <div
+        ref={scroller}
+        className="table-scroll"
+        role={props.children ? 'treegrid' : 'grid'}
+        aria-rowcount={shown.length + 1}
+        aria-label={name}
+        aria-activedescendant={position >= 0 ? rowId(name, shown[position]!.id) : undefined}
+        tabIndex={0}
+        onKeyDown={onKeyDown}
+        onClick={event => {
+          const row = rowAt(event);
+          if (row) {
+            onSelect?.(row.id === selected ? undefined : row.original);
+          }
+        }}
+        onDoubleClick={event => {
+          const row = rowAt(event);
+          if (row) {
+            onSelect?.(row.original);
+            onOpen?.(row.original);
+          }
+        }}
+      >
+        <div className="table-head row" role="row" style={{ gridTemplateColumns: template, minWidth: width }}>
+          {visible.map(column => (
+            <span
+              key={column.id}
+              role="columnheader"
+              aria-sort={sort?.id === column.id ? (sort.descending ? 'descending' : 'ascending') : 'none'}
+              className={isText(column.kind) ? '' : 'num'}
+            >
+              <button type="button" className="sorter" tabIndex={0} onClick={() => nextSort(column)}>
+                {column.title}
+                {sort?.id === column.id && <i className="arrow">{sort.descending ? '↓' : '↑'}</i>}
+              </button>
+              {column.term && <Term id={column.term} />}
+            </span>
+          ))}
+        </div>
+        <div className="table-body" style={{ height: virtual.getTotalSize(), minWidth: width }}>
+          {virtual.getVirtualItems().map(item => {
+            const row = shown[item.index]!;
+            return (
+              <div
+                key={row.id}
+                id={rowId(name, row.id)}
+                role="row"
+                aria-rowindex={item.index + 2}
+                aria-selected={row.id === selected}
+                aria-level={props.children ? row.depth + 1 : undefined}
+                aria-expanded={props.children && row.getCanExpand() ? row.getIsExpanded() : undefined}
+                className={`row ${row.id === selected ? 'selected' : ''}`}
+                style={{ gridTemplateColumns: template, transform: `translateY(${item.start}px)` }}
+                data-index={item.index}
+              >
+                {visible.map((column, i) => (
+                  <span
+                    key={column.id}
+                    role="gridcell"
+                    className={`cell ${isText(column.kind) ? '' : 'num'} ${column.kind === 'code' ? 'mono' : ''}`}
+                    style={i === 0 && row.depth > 0 ? { paddingLeft: 16 * row.depth } : undefined}
+                  >
+                    {i === 0 && props.children && (
+                      <button
+                        type="button"
+                        className={`twist ${row.getIsExpanded() ? 'open' : ''}`}
+                        style={row.getCanExpand() ? undefined : { visibility: 'hidden' }}
+                        aria-label={row.getIsExpanded() ? 'Fold' : 'Unfold'}
+                        tabIndex={-1}
+                        onClick={event => {
+                          event.stopPropagation();
+                          row.toggleExpanded();
+                        }}
+                      >
+                        <Icon name="right" size={12} />
+                      </button>
+                    )}
+                    <CellContent column={column} row={row.original} />
+                  </span>
+                ))}
+              </div>
+            );
+          })}
+        </div>
+        {shown.length === 0 && (
+          <p className="table-empty">
+            {rows.length === 0 ? (
+              (props.empty ?? 'There is nothing to show.')
+            ) : (
+              <>
+                Nothing matches “{search.text}”.{' '}
+                <button type="button" className="textlink" onClick={() => onSearch({ ...search, text: '' })}>
+                  Show all
+                </button>
+              </>
+            )}
+          </p>
+        )}
+      </div>
+      <div className="table-foot">
+        <span aria-live="polite">
+          {count === rows.length || props.children
+            ? formatCount(rows.length)
+            : `${formatCount(count)} of ${formatCount(rows.length)}`}{' '}
+          {props.noun ?? 'rows'}
+        </span>
+        {props.foot && <span className="foot-right">{props.foot}</span>}
+      </div>
+    </div>
+  );
+}
+
+function definition<R extends object>(column: Column<R>): ColumnDef<typeof features, R> {
+  return {
+    id: column.id,
+    // Unknown values go last whichever way the column is sorted.
+    accessorFn: row => column.value(row) ?? undefined,
+    sortUndefined: 'last',
+    sortFn: (a, b, id) => compare(a.getValue(id), b.getValue(id)),
+  };
+}
+
+function compare(a: unknown, b: unknown): number {
+  if (typeof a === 'string' && typeof b === 'string') {
+    return a < b ? -1 : a > b ? 1 : 0;
+  }
+  return Number(a) - Number(b);
+}
+
+function allText<R>(columns: Column<R>[]): (row: R) => string {
+  const texts = columns.filter(column => isText(column.kind));
+  return row => texts.map(column => column.value(row) ?? '').join('\n');
+}
+
+const csvCell = (value: unknown): string | number | null =>
+  typeof value === 'string' || typeof value === 'number'
+    ? value
+    : value === true
+      ? 1
+      : value === false
+        ? 0
+        : null;
+
+const rowId = (table: string, key: string): string => `${table}-${key}`;

@@ -1,0 +1,81 @@
+import { useEffect, useRef, useState } from 'react';
+import { Icon } from '../Icon';
+import { matcher, type Search } from './search';
+
+interface Props {
+  search: Search;
+  onSearch: (search: Search) => void;
+  placeholder: string;
+}
+
+const PAUSE_MS = 120;
+
+/** Filters while it is typed in; `f` jumps here, Escape empties it. */
+export function SearchBox({ search, onSearch, placeholder }: Props) {
+  const input = useRef<HTMLInputElement>(null);
+  const [draft, setDraft] = useState(search.text);
+  const [known, setKnown] = useState(search.text);
+  if (known !== search.text) {
+    setKnown(search.text);
+    setDraft(search.text);
+  }
+  const { error } = matcher({ ...search, text: draft });
+
+  useEffect(() => {
+    if (draft === search.text) {
+      return;
+    }
+    const timer = setTimeout(() => onSearch({ ...search, text: draft }), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [draft, search, onSearch]);
+
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement;
+      if (event.key === 'f' && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+        event.preventDefault();
+        input.current?.select();
+      }
+    };
+    document.addEventListener('keydown', onKey);
+    return () => document.removeEventListener('keydown', onKey);
+  }, []);
+
+  return (
+    <span className={`search-box ${error ? 'wrong' : ''}`}>
+      <Icon name="search" size={14} />
+      <input
+        ref={input}
+        type="text"
+        value={draft}
+        placeholder={placeholder}
+        aria-label={placeholder}
+        aria-invalid={error !== undefined}
+        title={error}
+        spellCheck={false}
+        onChange={event => setDraft(event.target.value)}
+        onKeyDown={event => {
+          if (event.key === 'Escape') {
+            setDraft('');
+          }
+        }}
+      />
+      {!draft && <kbd>f</kbd>}
+      <button
+        type="button"
+        className="toggle"
+        aria-pressed={search.regex}
+        title="Regular expression"
+        aria-label="Regular expression"
+        onClick={() => onSearch({ text: draft, regex: !search.regex })}
+      >
+        .*
+      </button>
+      {error && (
+        <span className="search-error" role="alert">
+          {error}
+        </span>
+      )}
+    </span>
+  );
+}

@@ -1,0 +1,118 @@
+// What a column of a table shows: its value in base units, how people read it, what CSV gets.
+import type { ReactNode } from 'react';
+import {
+  durationParts,
+  exactDuration,
+  formatBytes,
+  formatCount,
+  formatNumber,
+  formatRatio,
+} from '../../base/format';
+import type { TermId } from '../../base/glossary';
+
+export type Cell = string | number | boolean | null | undefined;
+
+export type Kind = 'text' | 'code' | 'count' | 'number' | 'duration' | 'bytes' | 'ratio' | 'rate' | 'flag';
+
+export interface Column<R> {
+  /** Names the column in the address, in the CSV and among the hidden ones. */
+  id: string;
+  title: string;
+  kind: Kind;
+  value: (row: R) => Cell;
+  term?: TermId;
+  /** A bar behind the value, its share of `of`, and with `percent` the share as a number. */
+  bar?: { of: number; color: string; percent?: boolean };
+  /** What stands in the cell instead of the formatted value. */
+  render?: (row: R) => ReactNode;
+  /** Why a null is not known. */
+  reason?: string | ((row: R) => string | undefined);
+  width?: number;
+  /** Takes what room is left; text columns do. */
+  grow?: boolean;
+  /** Off until it is switched on in the menu of columns. */
+  hidden?: boolean;
+}
+
+export const isText = (kind: Kind): boolean => kind === 'text' || kind === 'code';
+
+const WIDTH: Record<Kind, number> = {
+  text: 220,
+  code: 220,
+  count: 76,
+  number: 84,
+  duration: 96,
+  bytes: 96,
+  ratio: 76,
+  rate: 104,
+  flag: 64,
+};
+
+export function columnWidth<R>(column: Column<R>): number {
+  return column.width ?? WIDTH[column.kind] + (column.bar ? (column.bar.percent ? 72 : 20) : 0);
+}
+
+/** The value as people read it; `exact` is what a hover says. */
+export function formatCell(kind: Kind, value: Cell): { text: string; unit?: string; exact?: string } {
+  if (value === null || value === undefined) {
+    return { text: '–' };
+  }
+  if (typeof value === 'boolean') {
+    return { text: value ? 'Yes' : 'No' };
+  }
+  if (typeof value === 'string') {
+    return { text: value, exact: value };
+  }
+  switch (kind) {
+    case 'duration': {
+      const { value: text, unit } = durationParts(value);
+      return { text, unit, exact: exactDuration(value) };
+    }
+    case 'bytes':
+      return { text: formatBytes(value), exact: `${formatCount(value)} bytes` };
+    case 'ratio':
+      return { text: formatRatio(value), exact: String(value) };
+    case 'rate':
+      return {
+        text: formatNumber(value / 1e9),
+        unit: 'GB/s',
+        exact: `${formatCount(value)} bytes per second`,
+      };
+    case 'count':
+      return { text: formatCount(value) };
+    default:
+      return { text: formatNumber(value), exact: String(value) };
+  }
+}
+
+export function CellContent<R>({ column, row }: { column: Column<R>; row: R }) {
+  const value = column.value(row);
+  if (value === null || value === undefined) {
+    const reason = typeof column.reason === 'function' ? column.reason(row) : column.reason;
+    return (
+      <span className="dim" title={reason ?? 'The trace does not say.'}>
+        –
+      </span>
+    );
+  }
+  if (column.render) {
+    return column.render(row);
+  }
+  const { text, unit, exact } = formatCell(column.kind, value);
+  const share = column.bar && typeof value === 'number' && column.bar.of > 0 ? value / column.bar.of : null;
+  return (
+    <span className={isText(column.kind) ? 'clip' : 'value'} title={exact}>
+      {share !== null && (
+        <i
+          className="bar"
+          style={{ width: `${Math.min(Math.max(share, 0), 1) * 100}%`, background: column.bar!.color }}
+        />
+      )}
+      <span className="over">
+        {text}
+        {unit && <span className="unit"> {unit}</span>}
+      </span>
+      {share !== null && column.bar!.percent && <span className="percent over">{formatRatio(share)}</span>}
+    </span>
+  );
+}
