@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.traces import draw
+from tests.traces import draw, read
+from torch_tb_profiler.analyses import tiles
 from torch_tb_profiler.analyses.lanes import lanes
 from torch_tb_profiler.analyses.tiles import Boxes, resolution, tile
 from torch_tb_profiler.intervals import covered, merge
@@ -68,3 +70,39 @@ def test_no_slice_is_lost_and_busy_time_is_exact(
     shown = (laid.end - laid.start)[np.isin(laid.rows, found.row)]
     if len(found.row):
         assert shown.max() == (laid.end - laid.start)[touching].max()
+
+
+@given(picture, st.integers(0, 12), st.integers(0, 3))
+def test_every_level_of_the_pyramid_is_the_direct_merge(
+    drawing: list[tuple[int, int]], level: int, coarser: int
+) -> None:
+    lines = [f"host cpu_op s{i} {start} {lasting / 10}" for i, (start, lasting) in enumerate(drawing)]
+    laid = lanes(draw("\n".join(["host cpu_op first 0 0", *lines])))
+    fine = tiles.merge(tiles.single(laid), 2**level)
+    twice, once = (
+        tiles.merge(fine, 2 ** (level + coarser)),
+        tiles.merge(tiles.single(laid), 2 ** (level + coarser)),
+    )
+    for name in Boxes.__annotations__:
+        assert getattr(twice, name).tolist() == getattr(once, name).tolist(), name
+
+
+def test_levels_halve_and_a_wide_window_reads_the_coarsest_that_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "SMALL", 8)
+    rng = np.random.default_rng(7)
+    starts = np.cumsum(rng.integers(1, 30, 3000))
+    trace = read(
+        [
+            {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": int(t), "dur": float(d)}
+            for t, d in zip(starts, rng.exponential(2, 3000).clip(0, 25).round(3), strict=True)
+        ]
+    )
+    levels = tiles.pyramid(lanes(trace))
+    assert len(levels) > 3
+    sizes = [len(boxes.row) for _, boxes in levels]
+    assert all(2 * after <= before for before, after in zip(sizes, sizes[1:], strict=False))
+    busy = int((lanes(trace).end - lanes(trace).start).sum())
+    for bucket, boxes in levels:
+        assert (int(boxes.count.sum()), int(boxes.busy.sum())) == (3000, busy)
+        direct = tiles.merge(tiles.single(lanes(trace)), bucket)
+        assert boxes.row.tolist() == direct.row.tolist()

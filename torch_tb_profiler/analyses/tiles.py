@@ -12,27 +12,33 @@ long they are busy, and shows the longest. No slice is ever left out: the counts
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from torch_tb_profiler.analyses.lanes import Lanes, lanes_of
-from torch_tb_profiler.model.trace import Int32, Int64, Trace
+from torch_tb_profiler.analyses.lanes import Lanes, lanes, lanes_with_python
+from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived
+
+T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True)
 class Boxes:
     """Boxes by lane, within a lane by start; they do not overlap.
 
-    start, end  int64[k]  ns
-    busy        int64[k]  ns covered by the slices of the box
-    count       int64[k]  slices in the box
-    row         int32[k]  row of the longest of them (the first if several are)
-    bounds      int64[l+1]
+    start, end  int64[k]    ns
+    busy        int64[k]    ns covered by the slices of the box
+    longest     int64[k]    duration of the longest of them, ns
+    count       int64[k]    slices in the box
+    row         int32[k]    row of the longest (the first if several are)
+    bounds      int64[l+1]  lane i holds the positions bounds[i]..bounds[i+1]
     """
 
     start: Int64
     end: Int64
     busy: Int64
+    longest: Int64
     count: Int64
     row: Int32
     bounds: Int64
@@ -43,64 +49,115 @@ def resolution(begin: int, end: int, width: int) -> int:
     return 1 << max(0, ((end - begin) // max(width, 1)).bit_length() - 1)
 
 
+def tile(trace: Trace, python: bool, which: Int64, begin: int, end: int, resolution: int) -> Boxes:
+    """The boxes of some lanes (as positions) that touch [begin, end), at a resolution (a power of two)."""
+    for finest, boxes in reversed(_pyramid_with_python(trace) if python else _pyramid(trace)):
+        if finest <= resolution:
+            return merge(clip(boxes, which, begin, end), resolution)
+    raise AssertionError("the finest level holds every slice")
+
+
 def single(lanes: Lanes) -> Boxes:
     """Every slice as a box of its own."""
     lasting = lanes.end - lanes.start
-    return Boxes(lanes.start, lanes.end, lasting, np.ones(len(lasting), np.int64), lanes.rows, lanes.bounds)
+    ones = np.broadcast_to(np.int64(1), len(lasting))
+    return Boxes(lanes.start, lanes.end, lasting, lasting, ones, lanes.rows, lanes.bounds)
+
+
+Pyramid = list[tuple[int, Boxes]]
+"""Boxes of all lanes by resolution, finest (1 ns: every slice alone) first."""
+
+
+@derived
+def _pyramid(trace: Trace) -> Pyramid:
+    return pyramid(lanes(trace))
+
+
+@derived
+def _pyramid_with_python(trace: Trace) -> Pyramid:
+    return pyramid(lanes_with_python(trace))
+
+
+def pyramid(lanes: Lanes) -> Pyramid:
+    """Coarser levels, each kept only if it has at most half the boxes of the one before.
+
+    So all levels together are no larger than the finest, and a wide window reads few boxes per pixel.
+    """
+    levels = [(1, single(lanes))]
+    reach = int(lanes.end.max(initial=0) - lanes.start.min(initial=0))
+    for exponent in range(10, max(reach, 1).bit_length(), 2):
+        boxes = levels[-1][1]
+        if len(boxes.row) < SMALL:
+            break
+        begins = _begins(boxes, 1 << exponent)
+        if 2 * len(begins) <= len(boxes.row):
+            levels.append((1 << exponent, _join(boxes, begins)))
+    return levels
+
+
+SMALL = 20_000
+"""Boxes that need no coarser level: merging them takes less than a millisecond or two."""
 
 
 def clip(boxes: Boxes, which: Int64, begin: int, end: int) -> Boxes:
     """The boxes of these lanes that touch [begin, end)."""
-    parts = []
+    spans = []
     for lane in which.tolist():
-        low, high = boxes.bounds[lane], boxes.bounds[lane + 1]
+        low, high = boxes.bounds[lane : lane + 2].tolist()
         # Ends ascend as starts do, because nothing overlaps. Empty slices at `begin` count.
-        first = low + np.searchsorted(boxes.end[low:high], begin, "left")
-        last = low + np.searchsorted(boxes.start[low:high], end, "left")
-        parts.append(np.arange(first, max(first, last)))
-    at = np.concatenate(parts) if parts else np.empty(0, np.int64)
-    bounds = np.concatenate(([0], np.cumsum([len(part) for part in parts], dtype=np.int64)))
-    return Boxes(boxes.start[at], boxes.end[at], boxes.busy[at], boxes.count[at], boxes.row[at], bounds)
+        first = low + int(np.searchsorted(boxes.end[low:high], begin, "left"))
+        last = low + int(np.searchsorted(boxes.start[low:high], end, "left"))
+        spans.append(slice(first, max(first, last)))
+    sizes = [0, *(span.stop - span.start for span in spans)]
 
+    def cut(column: npt.NDArray[T]) -> npt.NDArray[T]:
+        return np.concatenate([column[:0], *(column[span] for span in spans)])
 
-def merge(boxes: Boxes, resolution: int, longest: Int64) -> Boxes:
-    """Boxes at a coarser resolution (a power of two, a multiple of what they were merged at).
-
-    longest  int64[k]: the duration of each box's longest slice
-    """
-    if len(boxes.start) == 0:
-        return boxes
-    first = _first_of_group(boxes, resolution, longest)
-    begin = np.flatnonzero(first)
-    last = np.append(begin[1:], len(first)) - 1
-    # Sorted by (group, longest slice first): the first of each group is its longest.
-    group = np.cumsum(first) - 1
-    best = begin
-    if len(begin) < len(first):
-        order = np.lexsort((-longest, group))
-        best = order[begin]
     return Boxes(
-        boxes.start[begin],
-        boxes.end[last],
-        np.add.reduceat(boxes.busy, begin),
-        np.add.reduceat(boxes.count, begin),
-        boxes.row[best],
-        np.searchsorted(begin, boxes.bounds),
+        cut(boxes.start),
+        cut(boxes.end),
+        cut(boxes.busy),
+        cut(boxes.longest),
+        cut(boxes.count),
+        cut(boxes.row),
+        np.cumsum(sizes),
     )
 
 
-def _first_of_group(boxes: Boxes, resolution: int, longest: Int64) -> np.ndarray:
-    """bool[k]: boxes that begin a group."""
-    short = longest < resolution
+def merge(boxes: Boxes, resolution: int) -> Boxes:
+    """Boxes at a resolution that is a multiple of theirs."""
+    return _join(boxes, _begins(boxes, resolution)) if len(boxes.row) else boxes
+
+
+def _begins(boxes: Boxes, resolution: int) -> Int64:
+    """int64[k]: where the groups begin that share a box at this resolution."""
+    first = np.ones(len(boxes.row), np.bool_)
     bucket = boxes.start // resolution
-    first = np.ones(len(boxes.start), np.bool_)
-    first[1:] = (bucket[1:] != bucket[:-1]) | ~short[1:] | ~short[:-1]
-    begins = boxes.bounds[:-1]
-    first[begins[begins < len(first)]] = True
-    return first
+    np.not_equal(bucket[1:], bucket[:-1], out=first[1:])
+    # A long slice begins a group, and so does what follows it.
+    long = boxes.longest >= resolution
+    first |= long
+    first[1:] |= long[:-1]
+    starts = boxes.bounds[:-1]
+    first[starts[starts < len(first)]] = True
+    return np.flatnonzero(first)
 
 
-def tile(trace: Trace, python: bool, which: Int64, begin: int, end: int, resolution: int) -> Boxes:
-    """The boxes of some lanes in [begin, end) at a resolution."""
-    found = clip(single(lanes_of(trace, python)), which, begin, end)
-    return merge(found, resolution, found.end - found.start)
+def _join(boxes: Boxes, begins: Int64) -> Boxes:
+    """One box per group, which begins where it says."""
+    if len(begins) == len(boxes.row):
+        return boxes
+    sizes = np.diff(begins, append=len(boxes.row))
+    longest = np.maximum.reduceat(boxes.longest, begins)
+    best = np.flatnonzero(boxes.longest == np.repeat(longest, sizes))
+    # The first of each group that is as long as its longest.
+    best = best[np.searchsorted(best, begins)]
+    return Boxes(
+        boxes.start[begins],
+        boxes.end[begins + sizes - 1],
+        np.add.reduceat(boxes.busy, begins),
+        longest,
+        np.add.reduceat(boxes.count, begins),
+        boxes.row[best],
+        np.searchsorted(begins, boxes.bounds),
+    )
