@@ -80,6 +80,22 @@ def test_times_of_a_narrow_tile_are_exact() -> None:
     assert (column(tile, "start", "<i4"), column(tile, "duration", "<i4")) == ([0], [7])
 
 
+def test_colours_by_module_and_by_process_group() -> None:
+    trace = draw(PICTURE, {
+        "ph": "X", "cat": "kernel", "name": "ncclAllReduce", "pid": 0, "tid": 9, "ts": 120, "dur": 5,
+        "args": {"Process Group Name": "1", "Process Group Description": "tp", "device": 0, "stream": 9},
+    })  # fmt: skip
+    for by, expected in (
+        ("module", ["none", "Net_0", "Net_0", "Net_0", "none"]),
+        ("process_group", ["none", "none", "none", "none", "1 (tp)"]),
+    ):
+        legend = ask(trace, "trace/colours", by=by)["texts"]
+        tile = ask(trace, "trace/tile", begin=0, end=200_000, colour=by)
+        assert [legend[code] for code in column(tile, "colour", "<u2")] == expected
+    with pytest.raises(UsageError, match="colour"):
+        ask(trace, "trace/tile", begin=0, end=1, colour="x")
+
+
 def test_only_the_tracks_that_were_asked_for() -> None:
     tile = ask(draw(PICTURE), "trace/tile", begin=0, end=200_000, tracks="1")
     assert tile["lane_track"] == [1]
@@ -107,7 +123,7 @@ def test_everything_of_an_event() -> None:
     assert event["args"] == {"correlation": 7, "device": 0, "stream": 7}
     assert (event["operator"]["name"], event["launch"]["name"]) == ("aten::mm", "cudaLaunch")
     assert (event["operator_name"], event["kernel_name"]) == ("aten::mm", "gemm")
-    assert (event["module"], event["stack_source"]) == ("Net_0", "python frames")
+    assert (event["module"], event["stack_source"]) == (["Net_0"], "python frames")
     assert event["stack"][1] | {"event": 0} == {
         "text": "train.py(7): step",
         "file": "train.py",

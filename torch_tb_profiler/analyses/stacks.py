@@ -14,8 +14,6 @@ from torch_tb_profiler.model.trace import NO_CODE, Trace
 
 _LOCATION = re.compile(r"^(?P<file>.+)\((?P<line>\d+)\): (?P<function>.+)$", re.DOTALL)
 
-MODULE_PREFIX = "nn.Module: "
-
 
 @dataclass(frozen=True)
 class Frame:
@@ -61,17 +59,6 @@ def frame(text: str, event: int | None = None) -> Frame:
     if match is None:
         return Frame(text, None, None, None, event)
     return Frame(text, match["file"], int(match["line"]), match["function"], event)
-
-
-def module(trace: Trace, row: int) -> str | None:
-    """The innermost nn.Module whose Python frame is around an event or its launch; None if none is recorded."""
-    host = launch_of(trace, row) if kinds(trace)[row] in DEVICE else row
-    if host == NO_CODE:
-        return None
-    for each in python_frames(trace, host)[::-1].tolist():
-        if name_of(trace, each).startswith(MODULE_PREFIX):
-            return name_of(trace, each)[len(MODULE_PREFIX) :]
-    return None
 
 
 def name_of(trace: Trace, row: int) -> str:

@@ -13,10 +13,11 @@ from torch_tb_profiler.analyses.colours import classes
 from torch_tb_profiler.analyses.flows import LAUNCH, Edge, edges, launch_of, operator_of
 from torch_tb_profiler.analyses.lanes import lanes_of
 from torch_tb_profiler.analyses.places import ancestors, find, self_time
-from torch_tb_profiler.analyses.stacks import Frame, module, name_of, stack
+from torch_tb_profiler.analyses.stacks import Frame, name_of, stack
 from torch_tb_profiler.analyses.tracks import all_slices, track_of
 from torch_tb_profiler.errors import NotFoundError
 from torch_tb_profiler.model.kinds import DEVICE, Kind, kinds
+from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
 from torch_tb_profiler.views.trace_tiles import part
@@ -59,7 +60,7 @@ class TraceEvent:
     around       slices around it, outermost first
     stack        frames, innermost first; `stack_source` is "call stack" or "python frames"
     operator, launch  of device work and host calls: the operator, the call that launched it
-    module       the innermost nn.Module
+    module       the nn.Module it belongs to, outermost first; [] if to none
     operator_name, kernel_name  the row of the Operators and Kernels view it belongs to
     reasons      field -> why it is null
     """
@@ -83,7 +84,7 @@ class TraceEvent:
     stack_source: str | None
     operator: TraceRef | None
     launch: TraceRef | None
-    module: str | None
+    module: list[str]
     operator_name: str | None
     kernel_name: str | None
     reasons: Mapping[str, str]
@@ -121,10 +122,10 @@ def build_event(trace: Trace, params: EventParams) -> TraceEvent:
         stack_source=source,
         operator=ref(trace, operator, params.python) if operator != NO_CODE else None,
         launch=ref(trace, launch, params.python) if launch != NO_CODE else None,
-        module=module(trace, row),
+        module=list(modules(trace).path(int(modules(trace).code[row]))),
         operator_name=name_of(trace, own) if own != NO_CODE else None,
         kernel_name=name_of(trace, row) if kind == Kind.KERNEL else None,
-        reasons=_reasons(kind, launch, operator, frames),
+        reasons=_reasons(kind, launch, operator, frames, bool(modules(trace).names)),
     )
 
 
@@ -184,15 +185,18 @@ def _step(trace: Trace, row: int) -> str | None:
     return found.names[int(inside[0])] if found.recorded and len(inside) else None
 
 
-def _reasons(kind: Kind, launch: int, operator: int, frames: list[Frame]) -> dict[str, str]:
+def _reasons(
+    kind: Kind, launch: int, operator: int, frames: list[Frame], recorded_modules: bool
+) -> dict[str, str]:
     reasons = {}
     if kind in DEVICE and launch == NO_CODE:
         reasons["launch"] = "no runtime or driver call with the same `correlation` is recorded"
     if kind in DEVICE and operator == NO_CODE:
         reasons["operator"] = "no operator is around the launch"
+    if not modular:
+        reasons["module"] = "no nn.Module is recorded (`profile(with_stack=True)`)"
     if not frames:
         reasons["stack"] = "no Python source is recorded here (`profile(with_stack=True)`)"
-        reasons["module"] = "no nn.Module frame is recorded here (`profile(with_stack=True)`)"
     return reasons
 
 

@@ -14,6 +14,7 @@ from torch_tb_profiler.analyses.lanes import lanes_of
 from torch_tb_profiler.analyses.tiles import Boxes, resolution, tile
 from torch_tb_profiler.analyses.tracks import tracks
 from torch_tb_profiler.errors import UsageError
+from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.trace import Int32, Int64, Trace
 from torch_tb_profiler.view import Scope, View
 
@@ -121,7 +122,9 @@ def _colours(trace: Trace, rows: Int32, by: str) -> npt.NDArray[np.generic]:
         return classes(trace)[rows]
     if by == "process_group":
         return np.minimum(process_groups(trace)[0][rows], 0xFFFF)
-    raise UsageError(f"colour cannot be {by!r}", hint="class, process_group")
+    if by == "module":
+        return np.minimum(modules(trace).code[rows] + 1, 0xFFFF)
+    raise UsageError(f"colour cannot be {by!r}", hint="class, process_group, module")
 
 
 def check_window(begin: int, end: int, width: int) -> None:
@@ -192,7 +195,11 @@ def build_colours(trace: Trace, params: ColoursParams) -> TraceColours:
         return TraceColours("class", list(CLASSES))
     if params.by == "process_group":
         return TraceColours(params.by, list(process_groups(trace)[1]))
-    raise UsageError(f"colours cannot be by {params.by!r}", hint="class, process_group")
+    if params.by == "module":
+        found = modules(trace)
+        paths = [" / ".join(found.path(code)) for code in range(min(len(found.names), 0xFFFE))]
+        return TraceColours(params.by, ["none", *paths])
+    raise UsageError(f"colours cannot be by {params.by!r}", hint="class, process_group, module")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,160 @@
+"""How quickly the server answers the timeline of a trace of 1 and of 5 million events.
+
+    python -m benchmarks.timeline [--events 1000000 5000000] [--rounds 5]
+
+The trace is grown in memory from an own sample, so nothing has to be downloaded or kept: launches and kernels are
+added (the sample was recorded without a GPU), then its columns are repeated one after the other in time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import io
+import json
+import resource
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.ingest import read_trace
+from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Events, Trace
+from torch_tb_profiler.views import trace as view
+from torch_tb_profiler.views import trace_event, trace_find, trace_tiles
+
+SAMPLE = Path(__file__).resolve().parent.parent / "samples" / "transformer"
+WIDTH = 1600
+NUMBERED = ("correlation", "External id", "Ev Idx", "Sequence number")
+
+
+def sample() -> Trace:
+    """The sample, with a launch and a kernel for every operator that would have one on a GPU."""
+    (path,) = SAMPLE.glob("*.json.gz")
+    document = json.loads(gzip.decompress(path.read_bytes()))
+    events = document["traceEvents"]
+    free = 0.0
+    for number, event in enumerate([e for e in events if e.get("cat") == "cpu_op" and _launches(e["name"])]):
+        host, ts, duration = {"pid": event["pid"], "tid": event["tid"]}, float(event["ts"]), float(event["dur"])
+        launch = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "args": {"correlation": number}}
+        events.append({**launch, **host, "ts": ts, "dur": min(duration, 1.0)})
+        free = max(free, ts + 10)
+        stream = 20 if number % 50 == 0 else 7
+        kernel = {"ph": "X", "cat": "kernel", "name": f"{event['name']}_kernel<float, {number % 7}>", "pid": 0}
+        args = {"correlation": number, "device": 0, "stream": stream, "blocks per SM": 0.5 + number % 3}
+        events.append({**kernel, "tid": stream, "ts": free, "dur": duration, "args": args})
+        free += duration
+    return read_trace(io.BytesIO(json.dumps(document).encode()))
+
+
+def _launches(name: str) -> bool:
+    return name.startswith(("aten::mm", "aten::addmm", "aten::bmm", "aten::add", "aten::mul", "aten::copy_"))
+
+
+def grow(trace: Trace, events: int) -> Trace:
+    """The trace repeated until it has so many events; ids and correlations of the copies differ."""
+    copies, count = -(-events // len(trace)), len(trace)
+    copy = np.repeat(np.arange(copies, dtype=np.int64), count)
+    columns: dict[str, Any] = {name: np.tile(getattr(trace.events, name), copies) for name in Events.__slots__}
+    span = int(trace.events.start[trace.events.start != ABSENT].max()) + 1_000_000
+    for name, step in (("start", span), ("id", 1 << 32)):
+        columns[name] = np.where(columns[name] != ABSENT, columns[name] + copy * step, ABSENT)
+    args = {}
+    for key, column in trace.args.items():
+        of = np.repeat(np.arange(copies, dtype=np.int64), len(column.rows))
+        values = np.tile(column.values, copies)
+        if key in NUMBERED and column.kind == "int":
+            values = values + (of << 32)
+        rows = (np.tile(column.rows, copies) + of * count).astype(np.int32)
+        args[key] = ArgColumn(column.kind, rows, values, column.dictionary)
+    return replace(trace, events=Events(**columns), args=args, _memo={})
+
+
+class Report:
+    """Rows of a Markdown table: what was asked, how long it took, how large the answer is."""
+
+    def __init__(self, rounds: int) -> None:
+        self._rounds = rounds
+        print("| asked | first ms | median ms | max ms | answer KB | gzip KB |\n|---|---|---|---|---|---|")
+
+    def ask(self, what: str, build: Callable[[int], Any]) -> Any:
+        """Time one kind of question: the first, then some more of its kind."""
+        times, answer, payload = [], None, b""
+        for turn in range(self._rounds + 1):
+            began = time.perf_counter()
+            answer = build(turn)
+            payload = msgspec.json.encode(answer)
+            times.append((time.perf_counter() - began) * 1e3)
+        middle, most = statistics.median(times[1:]), max(times[1:])
+        sizes = f"{len(payload) / 1e3:.0f} | {len(gzip.compress(payload, 5)) / 1e3:.0f}"
+        print(f"| {what} | {times[0]:.1f} | {middle:.1f} | {most:.1f} | {sizes} |", flush=True)
+        return answer
+
+
+def measure(trace: Trace, rounds: int) -> None:
+    """Every question the page asks, each from a trace as the cache opens it: nothing derived yet."""
+    report = Report(rounds)
+    whole = report.ask("tracks", lambda turn: view.build(trace, view.TraceParams()))
+    length = whole.end_ns - whole.begin_ns
+    rng = np.random.default_rng(3)
+
+    def window(share: float) -> tuple[int, int]:
+        wide = max(1, int(length * share))
+        begin = int(rng.integers(0, length - wide + 1))
+        return begin, begin + wide
+
+    for share in (1, 0.3, 0.1, 0.01, 0.001, 0.00001):
+        name = f"{100 * share:g} %"
+
+        def tile(turn: int, share: float = share) -> Any:
+            return trace_tiles.build_tile(trace, trace_tiles.TileParams(*window(share), WIDTH))
+
+        def counters(turn: int, share: float = share) -> Any:
+            return trace_tiles.build_counters(trace, trace_tiles.CounterParams(*window(share), WIDTH))
+
+        def selection(turn: int, share: float = share) -> Any:
+            return trace_find.build_selection(trace, trace_find.SelectionParams(*window(share), limit=300))
+
+        report.ask(f"tile, {name}", tile)
+        report.ask(f"counters, {name}", counters)
+        report.ask(f"selection, {name}", selection)
+    slices = np.flatnonzero(trace.events.phase == ord("X"))
+
+    def event(turn: int) -> Any:
+        return trace_event.build_event(trace, trace_event.EventParams(int(rng.choice(slices))))
+
+    def flows(turn: int) -> Any:
+        return trace_event.build_flows(trace, trace_event.EventParams(int(rng.choice(slices))))
+
+    report.ask("event", event)
+    report.ask("flows", flows)
+    report.ask("search, text", lambda turn: trace_find.build_search(trace, trace_find.SearchParams("aten::")))
+    expression = trace_find.SearchParams("mm.*kernel", regex=True)
+    report.ask("search, expression", lambda turn: trace_find.build_search(trace, expression))
+    report.ask("tracks, with Python", lambda turn: view.build(trace, view.TraceParams(python=True)))
+    unfolded = trace_tiles.TileParams(0, length, WIDTH, python=True)
+    report.ask("tile, 100 %, with Python", lambda turn: trace_tiles.build_tile(trace, unfolded))
+    coloured = trace_tiles.TileParams(0, length, WIDTH, colour="module")
+    report.ask("tile, 100 %, by module", lambda turn: trace_tiles.build_tile(trace, coloured))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--events", type=int, nargs="+", default=[1_000_000, 5_000_000])
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    small = sample()
+    for events in options.events:
+        trace = grow(small, events)
+        print(f"\n{len(trace):,} events\n")
+        measure(trace, options.rounds)
+        print(f"\npeak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
+
+
+if __name__ == "__main__":
+    main()
