@@ -39,7 +39,7 @@ def sample() -> Trace:
     document = json.loads(gzip.decompress(path.read_bytes()))
     events = document["traceEvents"]
     free = 0.0
-    for number, event in enumerate([e for e in events if e.get("cat") == "cpu_op" and _launches(e["name"])]):
+    for number, event in enumerate(_leaves(events)):
         host, ts, duration = {"pid": event["pid"], "tid": event["tid"]}, float(event["ts"]), float(event["dur"])
         launch = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "args": {"correlation": number}}
         events.append({**launch, **host, "ts": ts, "dur": min(duration, 1.0)})
@@ -52,8 +52,18 @@ def sample() -> Trace:
     return read_trace(io.BytesIO(json.dumps(document).encode()))
 
 
-def _launches(name: str) -> bool:
-    return name.startswith(("aten::mm", "aten::addmm", "aten::bmm", "aten::add", "aten::mul", "aten::copy_"))
+def _leaves(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The operators in which nothing else runs."""
+    operators = sorted(
+        (event for event in events if event.get("cat") == "cpu_op"),
+        key=lambda event: (event["tid"], event["ts"], -event["dur"]),
+    )
+    following = [*operators[1:], {"tid": None, "ts": 0}]
+    return [
+        event
+        for event, after in zip(operators, following, strict=True)
+        if after["tid"] != event["tid"] or after["ts"] >= event["ts"] + event["dur"]
+    ]
 
 
 def grow(trace: Trace, events: int) -> Trace:

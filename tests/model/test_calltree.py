@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.traces import draw, read
+from torch_tb_profiler.model import nesting
 from torch_tb_profiler.model.calltree import call_tree, enclosing_operator
 from torch_tb_profiler.model.trace import Trace
 
@@ -144,16 +146,26 @@ def naive(events: list[tuple[int, int, int]]) -> tuple[dict[int, int | None], di
         st.tuples(st.integers(1, 2), st.integers(0, 30), st.integers(0, 20)),
         min_size=1,
         max_size=25,
-    )
+    ),
+    st.booleans(),
+    st.sampled_from([0, 0.3, 1]),
+    st.sampled_from([0, 1, 4]),
 )
-def test_the_tree_is_the_definition(events: list[tuple[int, int, int]]) -> None:
+def test_the_tree_is_the_definition(
+    events: list[tuple[int, int, int]], absurd: bool, one_by_one: float, rounds: int
+) -> None:
+    if absurd:  # times of which several threads' worth do not fit 64 bits
+        events = [*events, (3, 2**52, 5)]
     trace = read(
         [
             {"ph": "X", "cat": "cpu_op", "name": "x", "pid": 1, "tid": tid, "ts": start, "dur": duration}
             for tid, start, duration in events
         ]
     )
-    tree = call_tree(trace)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nesting, "_ONE_BY_ONE", one_by_one)
+        patch.setattr(nesting, "_ROUNDS", rounds)
+        tree = call_tree(trace)
     wanted_parent, wanted_lane = naive(events)
     assert {i: None if p < 0 else p for i, p in enumerate(tree.parent.tolist())} == wanted_parent
     assert dict(enumerate(tree.lane.tolist())) == wanted_lane

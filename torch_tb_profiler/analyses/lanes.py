@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from torch_tb_profiler.analyses.tracks import Role, all_slices, roles, track_of
-from torch_tb_profiler.model.calltree import nest
 from torch_tb_profiler.model.kinds import Kind, ends, kinds
+from torch_tb_profiler.model.nesting import nest, nesting_order, one_axis
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, Trace, derived
 
 
@@ -82,9 +82,10 @@ def _arrange(trace: Trace, which: Bool) -> Lanes:
     parts: list[tuple[Int32, Int64, Int64, Int32, Int32, int]] = []
     stack = 0
     while len(rows):
-        order = np.lexsort((-(end - start), start, track))
+        begin, finish = one_axis(start, end, track)
+        order = nesting_order(begin, finish)
         rows, track, start, end = rows[order], track[order], start[order], end[order]
-        _, level, fits = nest(start, end, track)
+        _, level, fits = nest(begin[order], finish[order])
         depth = level.astype(np.int32)
         parts.append((rows[fits], start[fits], end[fits], track[fits], depth[fits], stack))
         rows, track, start, end = rows[~fits], track[~fits], start[~fits], end[~fits]

@@ -154,7 +154,6 @@ class _Facts:
         self.untimed = self._count(role, slices & (events.start == ABSENT))
         self.instants = self._count(role, (role == Role.INSTANT) & (events.start != ABSENT))
         self.spans = self._count(role, slices & (kinds(trace) == Kind.SPAN))
-        self.first = self._first(role, slices | (role == Role.INSTANT))
         self.names = _Names(trace)
         self.kind = device_kind(trace)
         self.device, self.stream = _places(trace)
@@ -172,12 +171,6 @@ class _Facts:
         key = self.trace.events.thread[which].astype(np.int64) * len(Role) + role[which]
         size = len(self.trace.threads) * len(Role)
         return np.bincount(key, minlength=size).reshape(-1, len(Role))
-
-    def _first(self, role: np.ndarray, which: Bool) -> Int64:
-        rows = np.flatnonzero(which & (self.trace.events.start != ABSENT))
-        first = np.full((len(self.trace.threads), len(Role)), np.iinfo(np.int64).max)
-        np.minimum.at(first, (self.trace.events.thread[rows], role[rows]), self.trace.events.start[rows])
-        return first
 
     def group_key(self, code: int, role: Role) -> _GroupKey:
         pid = self.trace.threads[code].pid
@@ -244,8 +237,7 @@ class _Facts:
             # A stream's annotations and waits stand beneath its work.
             stream = track.stream if track.stream is not None else track.code
             return track.group, by_kind, stream, by_role, track.code
-        first = int(self.first[track.code, Role.INSTANT if track.kind == "instants" else Role.HOST])
-        return track.group, by_kind, by_role, self.names.thread_order.get(track.code, 0), first, track.code
+        return track.group, by_kind, by_role, self.names.thread_order.get(track.code, 0), track.code
 
 
 class _Names:

@@ -35,17 +35,23 @@ class DeviceLinks:
 
 
 @derived
-def device_links(trace: Trace) -> DeviceLinks:
-    """Launch and operator of every device event; what cannot be linked stays unlinked."""
+def launches(trace: Trace) -> tuple[Int32, Int32]:
+    """(int32[k] rows of device events, int32[k] rows of their launches, NO_CODE if none is recorded)."""
     rows = of_kind(trace, *DEVICE)
     correlation = trace.arg_int("correlation")
     calls = of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
-    launch = _first_match(correlation[calls], calls, correlation[rows])
+    return rows, _first_match(correlation[calls], calls, correlation[rows])
+
+
+@derived
+def device_links(trace: Trace) -> DeviceLinks:
+    """Launch and operator of every device event; what cannot be linked stays unlinked."""
+    rows, launch = launches(trace)
     around = enclosing_operator(trace)
     operator = np.where(launch >= 0, around[launch], NO_CODE).astype(np.int32)
     unlinked = operator < 0
     if unlinked.any():
-        operator[unlinked] = _by_external_id(trace, rows[unlinked], correlation)
+        operator[unlinked] = _by_external_id(trace, rows[unlinked])
     return DeviceLinks(rows, launch, operator)
 
 
@@ -55,9 +61,9 @@ def external_ids(trace: Trace) -> Int64:
     return np.where(modern == ABSENT, trace.arg_int("external id"), modern)
 
 
-def _by_external_id(trace: Trace, rows: Int32, correlation: Int64) -> Int32:
+def _by_external_id(trace: Trace, rows: Int32) -> Int32:
     """The operator whose external id a device event carries; an id equal to the correlation says nothing."""
-    ids = external_ids(trace)
+    ids, correlation = external_ids(trace), trace.arg_int("correlation")
     wanted = np.where(ids[rows] == correlation[rows], ABSENT, ids[rows])
     wanted = np.where(wanted == 0, ABSENT, wanted)
     operators = of_kind(trace, Kind.CPU_OP)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from torch_tb_profiler.model.kinds import HOST, Kind, ends, kinds, of_kind
-from torch_tb_profiler.model.links import device_links
+from torch_tb_profiler.model.links import launches
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, Trace, derived
 
 PREFIX = "ProfilerStep#"
@@ -99,21 +99,21 @@ class _Work:
 
 
 def _device_work(trace: Trace, start: Int64, end: Int64) -> _Work:
-    links = device_links(trace)
+    device, launch = launches(trace)
     finish = ends(trace)
-    known = links.launch >= 0
-    launch = np.where(known, links.launch, 0)
+    known = launch >= 0
+    launch = np.where(known, launch, 0)
     step = np.searchsorted(start, trace.events.start[launch], "right") - 1
     inside = known & (step >= 0)
     inside[inside] &= finish[launch[inside]] <= end[step[inside]]
-    step, rows = step[inside], links.rows[inside]
+    step, rows = step[inside], device[inside]
     count = len(start)
     first = np.full(count, np.iinfo(np.int64).max)
     last = np.full(count, ABSENT)
     np.minimum.at(first, step, trace.events.start[rows])
     np.maximum.at(last, step, finish[rows])
     first[last == ABSENT] = ABSENT
-    return _Work(first, last, np.bincount(step, minlength=count), finish[links.rows[~inside]])
+    return _Work(first, last, np.bincount(step, minlength=count), finish[device[~inside]])
 
 
 def _extend(host_start: Int64, host_end: Int64, work: _Work) -> tuple[Int64, Int64]:

@@ -185,9 +185,7 @@ def _step(trace: Trace, row: int) -> str | None:
     return found.names[int(inside[0])] if found.recorded and len(inside) else None
 
 
-def _reasons(
-    kind: Kind, launch: int, operator: int, frames: list[Frame], recorded_modules: bool
-) -> dict[str, str]:
+def _reasons(kind: Kind, launch: int, operator: int, frames: list[Frame], modular: bool) -> dict[str, str]:
     reasons = {}
     if kind in DEVICE and launch == NO_CODE:
         reasons["launch"] = "no runtime or driver call with the same `correlation` is recorded"

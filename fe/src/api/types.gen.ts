@@ -1462,7 +1462,7 @@ export interface components {
      *     around       slices around it, outermost first
      *     stack        frames, innermost first; `stack_source` is "call stack" or "python frames"
      *     operator, launch  of device work and host calls: the operator, the call that launched it
-     *     module       the innermost nn.Module
+     *     module       the nn.Module it belongs to, outermost first; [] if to none
      *     operator_name, kernel_name  the row of the Operators and Kernels view it belongs to
      *     reasons      field -> why it is null
      */
@@ -1486,7 +1486,7 @@ export interface components {
       stack_source: string | null;
       operator: components['schemas']['TraceRef'] | null;
       launch: components['schemas']['TraceRef'] | null;
-      module: string | null;
+      module: string[];
       operator_name: string | null;
       kernel_name: string | null;
       reasons: {
