@@ -1,0 +1,185 @@
+"""Time per module: of its calls on the host, of the device work that it launched, forward and backward.
+
+For a module call of duration d, with calls of modules c and operators o directly inside:
+
+    d = self + sum(o) + sum(c)        an operator counts without the module calls that it contains
+
+so that self is what Python and the framework take around the operators. Device time adds up over the tree:
+
+    sum over modules (forward self + backward self) + outside any module + not linked = all device time
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from torch_tb_profiler.model.calltree import CallTree, tree_of
+from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.links import device_links
+from torch_tb_profiler.model.modules import Modules
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace
+
+
+@dataclass(frozen=True)
+class DeviceWork:
+    """Device events and the sum of their durations, ns."""
+
+    events: int
+    time: int
+
+
+@dataclass(frozen=True)
+class ModuleTimes:
+    """Per place of the model (m places), int64[m]; times in ns. Totals include the places inside.
+
+    calls            module calls; 0 where only operators tell of the place (`Module Hierarchy`)
+    operators        outermost operators directly in the place, forward
+    operators_time   their host time, without the module calls inside them
+    host_total       durations of the calls; of a place without calls, of all operators in and below it
+    host_self        of the calls, outside of modules and operators inside them
+    backward_host_*  host time of the backward operators of the place, without module calls inside them
+    forward_*        device work launched in the place
+    backward_*       device work launched by its backward operators
+    event            row to show for the place: its longest call or operator
+    """
+
+    calls: Int64
+    operators: Int64
+    operators_time: Int64
+    host_total: Int64
+    host_self: Int64
+    backward_host_total: Int64
+    backward_host_self: Int64
+    forward_total: Int64
+    forward_self: Int64
+    backward_total: Int64
+    backward_self: Int64
+    event: Int64
+    outside: DeviceWork
+    unlinked: DeviceWork
+
+    @property
+    def device_time(self) -> int:
+        """All device time of the trace, ns."""
+        placed = int(self.forward_self.sum() + self.backward_self.sum())
+        return placed + self.outside.time + self.unlinked.time
+
+
+def module_times(trace: Trace, found: Modules) -> ModuleTimes:
+    """Times of all places."""
+    count = len(found.names)
+    lasting = ends(trace) - trace.events.start
+
+    def per_place(rows: Int32, times: Int64) -> Int64:
+        return _sums(found.code[rows], times, count)
+
+    inner = _inside_markers(trace, found, lasting)
+    tree = operators_and_calls(trace, found)
+    direct, contained = direct_operators(trace, found), _calls_in_operators(found, tree)
+    nested = direct[tree.lane[direct] == 0]
+    operators_time = per_place(nested, lasting[nested])
+    operators_time -= _sums(found.code[found.nesting.parent[contained]], lasting[contained], count)
+    calls = np.bincount(found.code[found.calls], minlength=count)
+    call_time = per_place(found.calls, lasting[found.calls])
+    host_self = call_time - per_place(found.calls, inner[found.calls]) - operators_time
+    backward_self = per_place(found.tasks, (lasting - inner)[found.tasks])
+    rows, unlinked = device_links(trace).rows, unlinked_device_work(trace)
+    placed, backward = found.code[rows] >= 0, found.backward[rows]
+    forward_device = per_place(rows[placed & ~backward], lasting[rows[placed & ~backward]])
+    backward_device = per_place(rows[placed & backward], lasting[rows[placed & backward]])
+    return ModuleTimes(
+        calls=calls,
+        operators=np.bincount(found.code[direct], minlength=count),
+        operators_time=operators_time,
+        host_total=np.where(calls > 0, call_time, subtree_sums(operators_time, found.parent)),
+        host_self=np.where(calls > 0, host_self, 0),
+        backward_host_total=subtree_sums(backward_self, found.parent),
+        backward_host_self=backward_self,
+        forward_total=subtree_sums(forward_device, found.parent),
+        forward_self=forward_device,
+        backward_total=subtree_sums(backward_device, found.parent),
+        backward_self=backward_device,
+        event=_longest(np.concatenate([direct, found.calls]), found, lasting),
+        outside=_work(rows[~placed & ~unlinked], lasting),
+        unlinked=_work(rows[~placed & unlinked], lasting),
+    )
+
+
+def unlinked_device_work(trace: Trace) -> Bool:
+    """bool[k]: device events (in the order of `device_links`) with neither launch nor operator."""
+    links = device_links(trace)
+    unlinked: Bool = (links.launch < 0) & (links.operator < 0)
+    return unlinked
+
+
+def operators_and_calls(trace: Trace, found: Modules) -> CallTree:
+    """Forward operators of modules, module calls and backward tasks, nested among themselves.
+
+    Other events (Python frames, annotations) may overlap an operator without nesting; here they do not disturb.
+    """
+    rows = of_kind(trace, Kind.CPU_OP)
+    rows = rows[(found.code[rows] >= 0) & ~found.backward[rows]]
+    return tree_of(trace, np.sort(np.concatenate([rows, found.nesting.rows])))
+
+
+def direct_operators(trace: Trace, found: Modules) -> Int32:
+    """int32[k]: the forward operators of all places that no other operator of the same call encloses."""
+    tree = operators_and_calls(trace, found)
+    marker = _marks(trace, found)
+    rows = np.sort(tree.rows[~marker[tree.rows]])
+    above = tree.parent[rows]
+    direct: Int32 = rows[(above < 0) | marker[above] | (found.code[above] != found.code[rows])]
+    return direct
+
+
+def subtree_sums(values: Int64, parent: Int32) -> Int64:
+    """int64[m]: each place's value with those of all places below it."""
+    total = values.copy()
+    for code in range(len(parent) - 1, -1, -1):
+        if parent[code] != NO_CODE:
+            total[parent[code]] += total[code]
+    return total
+
+
+def _inside_markers(trace: Trace, found: Modules, lasting: Int64) -> Int64:
+    """int64[n]: for a module call or backward task, the time of those directly inside it."""
+    rows = found.nesting.rows
+    parent = found.nesting.parent[rows]
+    return _sums(parent[parent >= 0], lasting[rows[parent >= 0]], len(trace))
+
+
+def _calls_in_operators(found: Modules, tree: CallTree) -> Int32:
+    """Module calls and backward tasks that lie inside an operator of the call around them."""
+    rows = found.nesting.rows
+    rows = rows[(found.nesting.parent[rows] >= 0) & (tree.parent[rows] != found.nesting.parent[rows])]
+    contained: Int32 = rows[(tree.parent[rows] >= 0) & ~found.backward[found.nesting.parent[rows]]]
+    return contained
+
+
+def _marks(trace: Trace, found: Modules) -> Bool:
+    """bool[n]: module calls and backward tasks."""
+    marker = np.zeros(len(trace), np.bool_)
+    marker[found.nesting.rows] = True
+    return marker
+
+
+def _longest(rows: Int32, found: Modules, lasting: Int64) -> Int64:
+    """int64[m]: the longest of the rows of each place, calls before operators."""
+    is_call = np.isin(rows, found.calls)
+    order = np.lexsort((-rows, lasting[rows], is_call))
+    longest = np.full(len(found.names), NO_CODE, np.int64)
+    longest[found.code[rows[order]]] = rows[order]
+    return longest
+
+
+def _work(rows: Int32, lasting: Int64) -> DeviceWork:
+    return DeviceWork(len(rows), int(lasting[rows].sum()))
+
+
+def _sums(codes: Int32, values: Int64, count: int) -> Int64:
+    """Exact integer sums per code; `bincount` would add floats."""
+    total = np.zeros(count, np.int64)
+    np.add.at(total, codes, values)
+    return total
