@@ -134,9 +134,20 @@ def direct_operators(trace: Trace, found: Modules) -> Int32:
     return direct
 
 
+def recomputed(trace: Trace, found: Modules) -> Bool:
+    """bool[n]: module calls that backward made, to compute activations again (checkpointing)."""
+    again = np.zeros(len(trace), np.bool_)
+    rows = found.nesting.rows
+    for depth in range(1, int(found.nesting.depth.max(initial=0)) + 1):
+        members = rows[found.nesting.depth[rows] == depth]
+        above = found.nesting.parent[members]
+        again[members] = again[above] | found.backward[above]
+    return again
+
+
 def subtree_sums(values: Int64, parent: Int32) -> Int64:
     """int64[m]: each place's value with those of all places below it."""
-    total = values.copy()
+    total: Int64 = values.copy()
     for code in range(len(parent) - 1, -1, -1):
         if parent[code] != NO_CODE:
             total[parent[code]] += total[code]

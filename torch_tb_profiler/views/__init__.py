@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from torch_tb_profiler.view import View
-from torch_tb_profiler.views import overview, trace
+from torch_tb_profiler.views import modules, overview, trace
 
 
 def all_views() -> tuple[View[Any, Any], ...]:
     """Every view, in the order of the navigation."""
-    return tuple(sorted((overview.VIEW, trace.VIEW), key=lambda view: (view.order, view.slug)))
+    return tuple(sorted((overview.VIEW, trace.VIEW, modules.VIEW), key=lambda view: (view.order, view.slug)))
 
 
 def with_parts() -> tuple[View[Any, Any], ...]:

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.analyses.test_modules import TRAINING
+from tests.traces import draw
+from tests.views.test_trace import ask
+from torch_tb_profiler.errors import NotFoundError, UsageError
+from torch_tb_profiler.views import modules
+
+
+def test_rows_are_a_tree_in_order_of_the_first_call() -> None:
+    payload = ask(draw(TRAINING), "modules")
+    (net,) = payload["rows"]
+    (linear,) = net["children"]
+    assert (net["name"], net["occurrences"], net["host_total_ns"]) == ("Net_0", 1, 100_000)
+    assert (net["device_total_ns"], net["device_self_ns"]) == (117_000, 7_000)
+    assert (net["forward_device_total_ns"], net["backward_device_total_ns"]) == (57_000, 60_000)
+    assert (linear["host_mean_ns"], linear["host_share"]) == (40_000, 0.4)
+    assert linear["device_share"] == pytest.approx(110 / 122)
+    assert payload["outside"] == {"calls": 1, "device_ns": 3_000}
+    assert payload["unlinked"] == {"calls": 1, "device_ns": 2_000}
+    assert payload["device_ns"] == 122_000
+    assert payload["reasons"] == {}
+
+
+def test_what_is_not_known_is_null_with_a_reason() -> None:
+    scripted = {"Module Hierarchy": "TOP(C)::forward.A0(A)::forward."}
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0.0, "dur": 8.0}
+    payload = ask(draw("", {**event, "args": scripted}), "modules")
+    (top,) = payload["rows"]
+    (inner,) = top["children"]
+    assert (top["host_total_ns"], inner["host_total_ns"], inner["operators"]) == (8_000, 8_000, 1)
+    null = {field for field, value in inner.items() if value is None}
+    assert null == {"occurrences", "host_self_ns", "host_mean_ns", "module_id", "device_share"}
+    assert null < payload["reasons"].keys()
+
+
+def test_the_flag_to_set_is_named() -> None:
+    assert "with_stack=True" in str(modules.unavailable(draw("host cpu_op aten::mm 0 10")))
+    assert "nn.Module" in str(modules.unavailable(draw("host python_function main.py(1):~f 0 10")))
+
+
+def test_a_model_nested_without_end_is_cut_off_not_refused() -> None:
+    deep = "\n".join(f"host python_function nn.Module:~M_{i} {i} {2000 - 2 * i}" for i in range(900))
+    payload = ask(draw(deep), "modules")
+    depth, rows = 0, payload["rows"]
+    while rows:
+        depth, rows = depth + 1, rows[0]["children"]
+    assert depth == modules.MAX_DEPTH
+
+
+def test_frames_refer_to_the_one_around_them() -> None:
+    flame = ask(draw(TRAINING), "modules/flame", time="device")
+    assert flame["total_ns"] == 117_000
+    assert [(frame["name"], frame["kind"], frame["parent"]) for frame in flame["frames"]] == [
+        ("Net_0", "module", None),
+        ("Linear_0", "module", 0),
+        ("aten::linear", "operator", 1),
+        ("backward", "backward", 1),
+    ]
+    with pytest.raises(UsageError, match="host or device"):
+        ask(draw(TRAINING), "modules/flame", time="wall")
+
+
+def test_calls_of_a_module_longest_first() -> None:
+    again = "\nhost  python_function  nn.Module:~Net_0  800  150  Python module id=0"
+    found = ask(draw(TRAINING + again), "modules/instances", place=0)
+    assert found["path"] == ["Net_0"]
+    assert [(call["start_ns"], call["duration_ns"], call["device_ns"]) for call in found["rows"]] == [
+        (800_000, 150_000, 0),
+        (0, 100_000, 57_000),
+    ]
+    page = ask(draw(TRAINING + again), "modules/instances", place=0, first=1, limit=1)
+    assert (page["total"], len(page["rows"])) == (2, 1)
+    with pytest.raises(NotFoundError, match="no module 9"):
+        ask(draw(TRAINING), "modules/instances", place=9)
+
+
+def level(payload: Any) -> list[tuple[str, int]]:
+    return [(row["name"], row["children"]) for row in payload["rows"]]
+
+
+def test_the_call_tree_opens_level_by_level() -> None:
+    trace = draw(TRAINING)
+    top = ask(trace, "modules/calls", thread="1/1")
+    assert level(top) == [("nn.Module: Net_0", 3), ("cudaLaunchKernel", 0)]
+    net = top["rows"][0]
+    assert (net["self_ns"], net["device_ns"], net["kind"], net["module"]) == (45_000, 57_000, "python", "Net_0")
+    inside = ask(trace, "modules/calls", parent=net["event"])
+    assert level(inside) == [("aten::view", 1), ("nn.Module: Linear_0", 1), ("cudaLaunchKernel", 0)]
+    assert inside["thread"] == "1/1"
+    page = ask(trace, "modules/calls", parent=net["event"], first=1, limit=1)
+    assert (page["total"], level(page)) == (3, [("nn.Module: Linear_0", 1)])
+    assert {thread["thread"] for thread in top["threads"]} == {"1/1", "1/2"}
+
+
+def test_asking_for_calls_that_are_not_there() -> None:
+    trace = draw(TRAINING)
+    with pytest.raises(UsageError, match="no thread '9/9'"):
+        ask(trace, "modules/calls", thread="9/9")
+    with pytest.raises(NotFoundError, match="no call"):
+        ask(trace, "modules/calls", parent=12)
+    with pytest.raises(UsageError, match="limit"):
+        ask(trace, "modules/calls", limit=0)
+
+
+def test_calls_that_overlap_without_nesting_are_listed_too() -> None:
+    trace = draw("""
+    host  python_function  nn.Module:~Net_0    0  100
+    host  user_annotation  region             50  100
+    """)
+    assert level(ask(trace, "modules/calls")) == [("nn.Module: Net_0", 0), ("region", 0)]
