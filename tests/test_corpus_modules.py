@@ -18,6 +18,7 @@ from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
 from torch_tb_profiler.model.modules import modules
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
+from torch_tb_profiler.views import lightning
 from torch_tb_profiler.views import modules as view
 from torch_tb_profiler.views.module_parts import FlameParams, build_flame
 
@@ -151,3 +152,27 @@ def walk(rows: list[Row]) -> Any:
     for row in rows:
         yield row
         yield from walk(row.get("children", []))
+
+
+def test_a_real_lightning_run_has_hooks_and_modules(corpus: Path) -> None:
+    (path,) = (corpus / "traces").glob("gen_lightning_dev/*.json.gz")
+    trace = read(path)
+    assert trace is not None
+    payload = lightning.build(trace, NoParams())
+    hooks = {row.name: row for row in flat(payload.hooks)}
+    assert hooks["SingleDeviceStrategy.training_step"].occurrences == 3
+    assert hooks["SingleDeviceStrategy.training_step"].owner == "Strategy"
+    marks = {code for code, text in enumerate(trace.strings) if text.startswith("[pl][profile]")}
+    rows = [row for row in range(len(trace)) if trace.events.name[row] in marks]
+    assert sum(row.occurrences for row in flat(payload.hooks)) == len(rows)
+    assert sum(row.host_total_ns for row in flat(payload.hooks)) == int(trace.events.duration[rows].sum())
+    assert all(row.host_self_ns >= 0 for row in flat(payload.hooks))
+    (net,) = payload.rows
+    assert (net.name, net.occurrences) == ("net", 3)
+    assert [child.name for child in net.children] == [f"net.{i}" for i in range(6)]
+    # The same modules as their Python frames tell.
+    (frames,) = view.build(trace, NoParams()).rows
+    assert [child.class_name for child in frames.children] == [
+        child.class_name.rpartition(".")[2] for child in net.children
+    ]
+    assert sum(child.operators for child in net.children) == sum(child.operators for child in frames.children)

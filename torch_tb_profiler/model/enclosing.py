@@ -9,8 +9,10 @@ from torch_tb_profiler.model.kinds import ends
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
 
 
-def innermost(trace: Trace, forest: CallTree) -> Int32:
+def innermost(trace: Trace, forest: CallTree, thread: Int32 | None = None) -> Int32:
     """int32[n]: row of the innermost slice of the forest on each event's thread at the event's start.
+
+    `thread`, int32[n]: another thread to look on than the event's own.
 
     Never the event itself, nor a slice that starts with the event and is shorter (that one lies inside the
     event). What overlaps without nesting (side lanes) encloses nothing. NO_CODE where there is none.
@@ -18,10 +20,11 @@ def innermost(trace: Trace, forest: CallTree) -> Int32:
     events = trace.events
     found = np.full(len(trace), NO_CODE, np.int32)
     rows = forest.rows[forest.lane[forest.rows] == 0]
-    by_thread = np.argsort(events.thread, kind="stable").astype(np.int32)
+    thread = events.thread if thread is None else thread
+    by_thread = np.argsort(thread, kind="stable").astype(np.int32)
     threads, first = np.unique(events.thread[rows], return_index=True)
     bounds = np.append(first, len(rows))
-    low, high = np.searchsorted(events.thread[by_thread], [threads, threads + 1])
+    low, high = np.searchsorted(thread[by_thread], [threads, threads + 1])
     for i in range(len(threads)):
         members = by_thread[low[i] : high[i]]
         members = members[events.start[members] != ABSENT]

@@ -70,6 +70,9 @@ DEVICE = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
 # The plain autograd exporter writes no categories but names its two processes.
 _AUTOGRAD_PROCESSES = {"CPU functions": Kind.CPU_OP, "CUDA functions": Kind.KERNEL}
 
+# Marks of Lightning's profiler, which old Kineto filed under operators.
+_MARKS = ("[pl][profile]", "[pl][module]")
+
 
 @derived
 def kinds(trace: Trace) -> npt.NDArray[np.int8]:
@@ -82,6 +85,9 @@ def kinds(trace: Trace) -> npt.NDArray[np.int8]:
     if by_process.any():
         bare = trace.events.category < 0
         found = np.where(bare, by_process[trace.events.thread], found)
+    marks = np.array([text.startswith(_MARKS) for text in trace.strings] + [False])
+    if marks.any():
+        found[marks[trace.events.name] & (found == Kind.CPU_OP)] = Kind.ANNOTATION
     return found
 
 

@@ -29,6 +29,9 @@ PREFIX = "nn.Module: "
 
 HIERARCHY = "Module Hierarchy"
 
+# Frames of today's traces number the instances of a class: Linear_75.
+_INSTANCE = re.compile(r"_\d+$")
+
 # One step of a hierarchy: attribute(Class)::method. SELF is another method of the same module.
 _STEP = re.compile(r"([^.()]+)\(([^()]*)\)::[^.]*")
 
@@ -38,6 +41,7 @@ class Modules:
     """The m places of a model and what belongs to each; NO_CODE is none of them.
 
     names     of each place, without "nn.Module: "; of a `Module Hierarchy` "attribute (Class)"
+    classes   class of each place
     ids       `Python module id` of each place, ABSENT where the trace gives none
     parent    int32[m]  the place around it, NO_CODE for the outermost; always smaller than its own code
     calls     int32[k]  rows of the module calls, by thread and time; none in traces of scripted models
@@ -49,6 +53,7 @@ class Modules:
     """
 
     names: tuple[str, ...]
+    classes: tuple[str, ...]
     ids: tuple[int, ...]
     parent: Int32
     calls: Int32
@@ -80,21 +85,54 @@ def module_calls(trace: Trace) -> Int32:
 @derived
 def modules(trace: Trace) -> Modules:
     """The module of every event, forward and backward."""
-    places = _Places()
-    calls = module_calls(trace)
-    tasks = backward_tasks(trace)
-    forest = tree_of(trace, calls)
+    places = Places()
+    forest = tree_of(trace, module_calls(trace))
+    in_backward = innermost(trace, tree_of(trace, backward_tasks(trace).rows)) >= 0
+    return attribute(trace, forest, _call_places(trace, forest, in_backward, places), places)
+
+
+class Places:
+    """Numbers places as they are met: the one around a place before it."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.classes: list[str] = []
+        self.ids: list[int] = []
+        self.parents: list[int] = []
+        self._codes: dict[tuple[int, str, str, int], int] = {}
+        self._first: dict[tuple[str, int], int] = {}
+
+    def inside(self, parent: int, name: str, kind: str, number: int = int(ABSENT)) -> int:
+        """The place of an instance inside another place (NO_CODE: outermost)."""
+        key = (parent, kind, name, number)
+        if key not in self._codes:
+            self._codes[key] = len(self.names)
+            self._first.setdefault((name, number), len(self.names))
+            self.names.append(name)
+            self.classes.append(kind)
+            self.ids.append(number)
+            self.parents.append(parent)
+        return self._codes[key]
+
+    def anywhere(self, name: str, kind: str, number: int) -> int:
+        """The first place of an instance; an outermost one if it was not met before."""
+        known = self._first.get((name, number))
+        return self.inside(NO_CODE, name, kind, number) if known is None else known
+
+
+def attribute(trace: Trace, forest: CallTree, code: Int32, places: Places) -> Modules:
+    """All events to places, given the module calls (nested) and their places, int32[n]."""
     within = innermost(trace, forest)
-    code = _call_places(trace, forest, innermost(trace, tree_of(trace, tasks.rows)) >= 0, places)
     plain = code < 0
     code = np.where(plain & (within >= 0), code[within], code)
     _read_hierarchy(trace, code, places)
     # Forward operators have their place now; so have the tasks that differentiate them.
+    tasks = backward_tasks(trace)
     of_task = np.where(tasks.forward >= 0, code[tasks.forward], NO_CODE)
     known = tasks.rows[of_task >= 0]
     backward = np.zeros(len(trace), np.bool_)
     if len(known):
-        forest = tree_of(trace, np.sort(np.concatenate([calls, known])))
+        forest = tree_of(trace, np.sort(np.concatenate([forest.rows, known])))
         within = innermost(trace, forest)
         code[known], backward[known], plain[known] = of_task[of_task >= 0], True, False
         inside = plain & (within >= 0)
@@ -103,6 +141,7 @@ def modules(trace: Trace) -> Modules:
     _follow_launches(trace, code, backward)
     return Modules(
         names=tuple(places.names),
+        classes=tuple(places.classes),
         ids=tuple(places.ids),
         parent=np.array(places.parents, np.int32),
         calls=forest.rows[~backward[forest.rows]],
@@ -114,34 +153,7 @@ def modules(trace: Trace) -> Modules:
     )
 
 
-class _Places:
-    """Numbers places as they are met: the one around a place before it."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self.ids: list[int] = []
-        self.parents: list[int] = []
-        self._codes: dict[tuple[int, str, int], int] = {}
-        self._first: dict[tuple[str, int], int] = {}
-
-    def inside(self, parent: int, name: str, number: int) -> int:
-        """The place of an instance inside another place (NO_CODE: outermost)."""
-        key = (parent, name, number)
-        if key not in self._codes:
-            self._codes[key] = len(self.names)
-            self._first.setdefault((name, number), len(self.names))
-            self.names.append(name)
-            self.ids.append(number)
-            self.parents.append(parent)
-        return self._codes[key]
-
-    def anywhere(self, name: str, number: int) -> int:
-        """The first place of an instance; an outermost one if it was not met before."""
-        known = self._first.get((name, number))
-        return self.inside(NO_CODE, name, number) if known is None else known
-
-
-def _call_places(trace: Trace, forest: CallTree, in_backward: Bool, places: _Places) -> Int32:
+def _call_places(trace: Trace, forest: CallTree, in_backward: Bool, places: Places) -> Int32:
     """int32[n]: the place of every module call.
 
     Backward may call modules once more to compute activations again (checkpointing). Such a call has no caller
@@ -162,13 +174,16 @@ def _call_places(trace: Trace, forest: CallTree, in_backward: Bool, places: _Pla
             found = []
             for parent, text, number in distinct.tolist():
                 name = trace.strings[text].removeprefix(PREFIX) if text >= 0 else "(no name)"
-                outermost = repeated and depth == 0
-                found.append(places.anywhere(name, number) if outermost else places.inside(parent, name, number))
+                kind = _INSTANCE.sub("", name)
+                if repeated and depth == 0:
+                    found.append(places.anywhere(name, kind, number))
+                else:
+                    found.append(places.inside(parent, name, kind, number))
             code[rows] = np.array(found, np.int32)[which.reshape(-1)]
     return code
 
 
-def _read_hierarchy(trace: Trace, code: Int32, places: _Places) -> None:
+def _read_hierarchy(trace: Trace, code: Int32, places: Places) -> None:
     """Give events without a module call around them the place that `Module Hierarchy` spells."""
     texts, dictionary = trace.arg_codes(HIERARCHY)
     if not any(dictionary):
@@ -179,12 +194,12 @@ def _read_hierarchy(trace: Trace, code: Int32, places: _Places) -> None:
     code[:] = np.where((code < 0) & (around >= 0), code[around], code)
 
 
-def _hierarchy_place(text: str, places: _Places) -> int:
+def _hierarchy_place(text: str, places: Places) -> int:
     place = NO_CODE
     for attribute, kind in _STEP.findall(text):
         if attribute != "SELF":
             name = kind if attribute == "TOP" else f"{attribute} ({kind})"
-            place = places.inside(place, name, int(ABSENT))
+            place = places.inside(place, name, kind)
     return place
 
 

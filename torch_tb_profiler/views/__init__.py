@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from torch_tb_profiler.view import View
-from torch_tb_profiler.views import modules, overview, trace
+from torch_tb_profiler.views import lightning, modules, overview, trace
 
 
 def all_views() -> tuple[View[Any, Any], ...]:
     """Every view, in the order of the navigation."""
-    return tuple(sorted((overview.VIEW, trace.VIEW, modules.VIEW), key=lambda view: (view.order, view.slug)))
+    views = (overview.VIEW, trace.VIEW, modules.VIEW, lightning.VIEW)
+    return tuple(sorted(views, key=lambda view: (view.order, view.slug)))
 
 
 def with_parts() -> tuple[View[Any, Any], ...]:

@@ -58,6 +58,13 @@ class ModuleCalls:
     threads: list[CallThread]
 
 
+def no_calls(trace: Trace) -> str | None:
+    """A call tree needs host events."""
+    if len(call_tree(trace).rows):
+        return None
+    return "no host event is recorded: profile with `activities=[ProfilerActivity.CPU, ...]`"
+
+
 def build_calls(trace: Trace, params: CallsParams) -> ModuleCalls:
     """One level of the call tree."""
     listed, tree = threads(trace), calls(trace)

@@ -12,7 +12,7 @@ from torch_tb_profiler.model.kinds import Kind, of_kind
 from torch_tb_profiler.model.modules import Modules, modules
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
 from torch_tb_profiler.view import NoParams, Scope, View
-from torch_tb_profiler.views.module_calls import CallsParams, ModuleCalls, build_calls
+from torch_tb_profiler.views.module_calls import CallsParams, ModuleCalls, build_calls, no_calls
 from torch_tb_profiler.views.module_parts import parts
 
 MAX_DEPTH = 200
@@ -24,6 +24,7 @@ class ModuleRow:
     """A place in the model: an instance of a module, called from the place around it. Times in ns.
 
     place             number of the place, as `modules/instances` takes it
+    class_name        "Linear" of "Linear_75"
     module_id         `Python module id`, null where the trace gives none
     event             row of its longest call, for the timeline
     occurrences       calls; null where only operators tell of the module (`Module Hierarchy`)
@@ -41,6 +42,7 @@ class ModuleRow:
 
     place: int
     name: str
+    class_name: str
     module_id: int | None
     event: int | None
     occurrences: int | None
@@ -93,19 +95,15 @@ class ModulesPayload:
 def build(trace: Trace, params: NoParams) -> ModulesPayload:
     """The module tree of one trace."""
     found = modules(trace)
-    return payload(trace, found, module_times(trace, found))
-
-
-def payload(trace: Trace, found: Modules, times: ModuleTimes) -> ModulesPayload:
-    """The tree of these places."""
+    times = module_times(trace, found)
     return ModulesPayload(
         rows=module_rows(trace, found, times),
         device_ns=times.device_time,
-        outside=_rest(times.outside),
-        unlinked=_rest(times.unlinked),
+        outside=rest(times.outside),
+        unlinked=rest(times.unlinked),
         has_device=times.device_time > 0,
         has_backward=len(found.tasks) > 0,
-        reasons=_reasons(found, times),
+        reasons=reasons(found, times),
     )
 
 
@@ -143,6 +141,7 @@ def _row(found: Modules, times: ModuleTimes, code: int, outermost: int) -> Modul
     return ModuleRow(
         place=code,
         name=found.names[code],
+        class_name=found.classes[code],
         module_id=None if found.ids[code] == ABSENT else found.ids[code],
         event=None if event == NO_CODE else event,
         occurrences=calls or None,
@@ -165,22 +164,24 @@ def _row(found: Modules, times: ModuleTimes, code: int, outermost: int) -> Modul
     )
 
 
-def _rest(work: DeviceWork) -> ModuleRest:
+def rest(work: DeviceWork) -> ModuleRest:
+    """Device work of no module."""
     return ModuleRest(work.events, work.time)
 
 
-def _reasons(found: Modules, times: ModuleTimes) -> dict[str, str]:
-    reasons: dict[str, str] = {}
+def reasons(found: Modules, times: ModuleTimes) -> dict[str, str]:
+    """Why fields of the rows are null."""
+    found_null: dict[str, str] = {}
     if (times.calls == 0).any():
         text = "only operators tell of these modules (`Module Hierarchy`), not their calls"
-        reasons |= dict.fromkeys(("occurrences", "host_self_ns", "host_mean_ns"), text)
+        found_null |= dict.fromkeys(("occurrences", "host_self_ns", "host_mean_ns"), text)
     if (np.array(found.ids) == ABSENT).any():
-        reasons["module_id"] = "the trace numbers no instances"
+        found_null["module_id"] = "the trace numbers no instances"
     if not times.device_time:
-        reasons["device_share"] = "the trace holds no device work"
+        found_null["device_share"] = "the trace holds no device work"
     if not len(found.tasks):
-        reasons["backward"] = "no backward operator could be linked to a forward operator inside a module"
-    return reasons
+        found_null["backward"] = "no backward operator could be linked to a forward operator inside a module"
+    return found_null
 
 
 def unavailable(trace: Trace) -> str | None:
@@ -209,6 +210,6 @@ VIEW = View(
     build=build,
     parts=(
         *parts("modules", modules, unavailable),
-        View("modules/calls", "Call tree", 0, Scope.WORKER, CallsParams, ModuleCalls, unavailable, build_calls),
+        View("modules/calls", "Call tree", 0, Scope.WORKER, CallsParams, ModuleCalls, no_calls, build_calls),
     ),
 )
