@@ -987,6 +987,459 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/modules': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Modules view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['ModulesPayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/modules/flame': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Module flame graph view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          time?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['ModuleFlame'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/modules/instances': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Module calls view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          place?: string;
+          first?: string;
+          limit?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['ModuleInstances'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/modules/calls': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Call tree view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          thread?: string;
+          parent?: string;
+          first?: string;
+          limit?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['ModuleCalls'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/lightning': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Lightning view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['LightningPayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/lightning/flame': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Module flame graph view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          time?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['ModuleFlame'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/lightning/instances': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Module calls view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          place?: string;
+          first?: string;
+          limit?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['ModuleInstances'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1607,6 +2060,212 @@ export interface components {
     SelectionTrack: {
       track: number;
       busy_ns: number;
+    };
+    /**
+     * ModulesPayload
+     * @description The outermost modules in order of their first call.
+     *
+     *     device_ns    all device time = sum of all `device_self_ns` + outside + unlinked
+     *     outside      launched outside of any module
+     *     unlinked     no launch and no operator is recorded for it
+     *     has_device   the trace holds device work; has_backward: some backward work has its module
+     *     reasons      field -> why it is null
+     */
+    ModulesPayload: {
+      rows: components['schemas']['ModuleRow'][];
+      device_ns: number;
+      outside: components['schemas']['ModuleRest'];
+      unlinked: components['schemas']['ModuleRest'];
+      has_device: boolean;
+      has_backward: boolean;
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * ModuleRow
+     * @description A place in the model: an instance of a module, called from the place around it. Times in ns.
+     *
+     *     place             number of the place, as `modules/instances` takes it
+     *     class_name        "Linear" of "Linear_75"
+     *     module_id         `Python module id`, null where the trace gives none
+     *     event             row of its longest call, for the timeline
+     *     occurrences       calls; null where only operators tell of the module (`Module Hierarchy`)
+     *     operators         operators called directly by it, forward
+     *     host_total_ns     of the calls, with all that happens in them
+     *     host_self_ns      of the calls, outside of modules and operators inside: Python and framework
+     *     operators_ns      host time of its operators: total = self + operators + totals of the modules inside
+     *     host_mean_ns      total / occurrences
+     *     host_share        total / total of the outermost modules
+     *     device_*          device work that it launched, forward and backward: self without the modules inside
+     *     device_share      device total / all device time of the trace; null if there is none
+     *     forward_device_*, backward_device_*  the two parts of it
+     *     backward_host_*   host time of its backward operators; not part of `host_*`
+     */
+    ModuleRow: {
+      place: number;
+      name: string;
+      class_name: string;
+      module_id: number | null;
+      event: number | null;
+      occurrences: number | null;
+      operators: number;
+      host_total_ns: number;
+      host_self_ns: number | null;
+      operators_ns: number;
+      host_mean_ns: number | null;
+      host_share: number | null;
+      device_total_ns: number;
+      device_self_ns: number;
+      device_share: number | null;
+      forward_device_total_ns: number;
+      forward_device_self_ns: number;
+      backward_device_total_ns: number;
+      backward_device_self_ns: number;
+      backward_host_total_ns: number;
+      backward_host_self_ns: number;
+      children: components['schemas']['ModuleRow'][];
+    };
+    /**
+     * ModuleRest
+     * @description Device work of no module.
+     */
+    ModuleRest: {
+      calls: number;
+      device_ns: number;
+    };
+    /**
+     * ModuleFlame
+     * @description Frames, each after the one around it; `total_ns` is the sum of the outermost.
+     */
+    ModuleFlame: {
+      time: string;
+      total_ns: number;
+      frames: components['schemas']['ModuleFrame'][];
+    };
+    /**
+     * ModuleFrame
+     * @description A frame of the flame graph.
+     *
+     *     kind      module; operator: the operators of that name that the module calls directly; backward: of the
+     *               module itself
+     *     parent    index of the frame around it, null for the outermost
+     *     value_ns  with all frames inside; frames beside each other share no time
+     *     place     the module, also of its operators and its backward pass
+     *     event     row of the longest of its events
+     */
+    ModuleFrame: {
+      name: string;
+      /** @enum {unknown} */
+      kind: 'backward' | 'module' | 'operator';
+      parent: number | null;
+      value_ns: number;
+      place: number;
+      event: number | null;
+    };
+    /**
+     * ModuleInstances
+     * @description Calls of one place; `path` leads from the outermost module to it.
+     */
+    ModuleInstances: {
+      path: string[];
+      total: number;
+      rows: components['schemas']['ModuleCall'][];
+    };
+    /**
+     * ModuleCall
+     * @description One call of a module; `recomputed` if backward made it, to compute activations again.
+     */
+    ModuleCall: {
+      event: number;
+      thread: string;
+      start_ns: number;
+      duration_ns: number;
+      device_ns: number;
+      recomputed: boolean;
+    };
+    /**
+     * ModuleCalls
+     * @description One level of the call tree, in order of time.
+     */
+    ModuleCalls: {
+      thread: string;
+      parent: number | null;
+      total: number;
+      rows: components['schemas']['CallNode'][];
+      threads: components['schemas']['CallThread'][];
+    };
+    /**
+     * CallNode
+     * @description One call. `self_ns` is what no call inside it covers; `device_ns` what it and those inside launched.
+     */
+    CallNode: {
+      event: number;
+      name: string;
+      kind: string;
+      module: string | null;
+      start_ns: number;
+      duration_ns: number;
+      self_ns: number;
+      device_ns: number;
+      children: number;
+    };
+    /** CallThread */
+    CallThread: {
+      thread: string;
+      name: string;
+      role: string;
+    };
+    /**
+     * LightningPayload
+     * @description Hooks and modules, the outermost in order of their first call.
+     *
+     *     rows      the model: dotted names, `class_name` in full; modules inside the module their name says
+     *     device_ns all device time = sum of `device_self_ns` of `rows` + outside + unlinked
+     *     reasons   field -> why it is null or empty
+     */
+    LightningPayload: {
+      hooks: components['schemas']['HookRow'][];
+      rows: components['schemas']['ModuleRow'][];
+      device_ns: number;
+      outside: components['schemas']['ModuleRest'];
+      unlinked: components['schemas']['ModuleRest'];
+      has_device: boolean;
+      has_backward: boolean;
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * HookRow
+     * @description A hook, called from the hook around it. Times in ns.
+     *
+     *     place           number of the hook
+     *     name            "L.training_step"; `owner` is what Lightning puts before it: LightningModule, Strategy,
+     *                     Callback, ...; "" if nothing
+     *     event           row of its longest call, for the timeline
+     *     operators       operators called directly by it
+     *     host_self_ns    outside of hooks and operators inside
+     *     operators_ns    host time of its operators: total = self + operators + totals of the hooks inside
+     *     host_share      total / total of the outermost hooks
+     *     device_*        device work launched while it ran, by the backward pass that it waited for too
+     */
+    HookRow: {
+      place: number;
+      name: string;
+      owner: string;
+      event: number | null;
+      occurrences: number;
+      operators: number;
+      host_total_ns: number;
+      host_self_ns: number;
+      operators_ns: number;
+      host_mean_ns: number;
+      host_share: number | null;
+      device_total_ns: number;
+      device_self_ns: number;
+      device_share: number | null;
+      children: components['schemas']['HookRow'][];
     };
   };
   responses: never;
