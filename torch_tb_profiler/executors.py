@@ -8,11 +8,13 @@ when they have been idle for a while.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -62,6 +64,22 @@ def report_progress(progress: ProgressTuple) -> None:
     if _shared is not None:
         stage, done, total, events = progress
         _shared[:] = (_STAGES.index(stage), done, total, events)
+
+
+_BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+
+
+@contextmanager
+def _without_blas_threads() -> Iterator[None]:
+    """For a process that starts inside: numpy would give it a spinning thread per core for algebra no job does."""
+    if _BLAS_THREADS in os.environ:
+        yield
+        return
+    os.environ[_BLAS_THREADS] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(_BLAS_THREADS, None)
 
 
 class _Slot:
@@ -151,11 +169,12 @@ class ProcessExecutor(Executor):
             if not future.set_running_or_notify_cancel():
                 continue
             slot.job = future
-            try:
-                inner = slot.start().submit(fn, *args)
-            except BrokenProcessPool:
-                slot.release()
-                inner = slot.start().submit(fn, *args)
+            with _without_blas_threads():
+                try:
+                    inner = slot.start().submit(fn, *args)
+                except BrokenProcessPool:
+                    slot.release()
+                    inner = slot.start().submit(fn, *args)
             inner.add_done_callback(partial(self._finish, slot, future))
 
     def _finish(self, slot: _Slot, future: Future[Any], done: Future[Any]) -> None:

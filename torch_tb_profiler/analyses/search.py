@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from torch_tb_profiler.analyses.lanes import drawn
 from torch_tb_profiler.analyses.tracks import track_of, tracks
 from torch_tb_profiler.errors import UsageError
 from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, derived
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,10 @@ def _matching_names(trace: Trace, query: str, regex: bool) -> Bool:
 
     Arrow matches in time linear in the text whatever the expression is (RE2), so none can hang the server.
     """
+    # Not at the top: a process that only reads traces does without.
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     match = pc.match_substring_regex if regex else pc.match_substring
     try:
         found = match(_names(trace), query, ignore_case=True)
@@ -55,6 +61,8 @@ def _matching_names(trace: Trace, query: str, regex: bool) -> Bool:
 
 @derived
 def _names(trace: Trace) -> pa.Array:
+    import pyarrow as pa
+
     return pa.array([text.encode("utf-8", "replace").decode() for text in trace.strings], pa.large_string())
 
 
