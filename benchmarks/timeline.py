@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.ingest import read_trace
-from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Events, Trace
+from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Events, Memo, Trace
 from torch_tb_profiler.views import trace as view
 from torch_tb_profiler.views import trace_event, trace_find, trace_tiles
 
@@ -82,7 +82,7 @@ def grow(trace: Trace, events: int) -> Trace:
             values = values + (of << 32)
         rows = (np.tile(column.rows, copies) + of * count).astype(np.int32)
         args[key] = ArgColumn(column.kind, rows, values, column.dictionary)
-    return replace(trace, events=Events(**columns), args=args, _memo={})
+    return replace(trace, events=Events(**columns), args=args, _memo=Memo())
 
 
 class Report:

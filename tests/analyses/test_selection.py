@@ -23,7 +23,7 @@ gpu0  gpu_memcpy  copy        70   10  stream=7
 
 def table(trace: Trace, begin: int, end: int) -> dict[str, tuple[int, int, int, int, int]]:
     laid = lanes(trace)
-    found = totals(trace, laid, np.arange(len(laid.track)), begin, end)
+    found = totals(trace, False, np.arange(len(laid.track)), begin, end)
     columns = (found.count, found.total, found.self_time, found.least, found.most)
     return {
         trace.strings[code]: tuple(int(column[i]) for column in columns)  # type: ignore[misc]
@@ -82,13 +82,13 @@ def test_self_times_in_a_window_sum_to_what_a_thread_is_busy(
     origin = trace.trace_start_ns
     window = begin * 1000 - origin, (begin + length) * 1000 - origin
     every = np.arange(len(laid.track))
-    found = totals(trace, laid, every, *window)
+    found = totals(trace, False, every, *window)
     start, end = np.maximum(trace.events.start, window[0]), np.minimum(ends(trace), window[1])
     assert int(found.total.sum()) == int(np.maximum(end - start, 0).sum())
     if laid.side() == 0:
         assert int(found.self_time.sum()) == sum(busy_of_tracks(laid, every, *window).values())
     tree = call_tree(trace)
-    whole = totals(trace, laid, every, -(10**9), 10**9)
+    whole = totals(trace, False, every, -(10**9), 10**9)
     lasting = ends(trace) - trace.events.start
     alone = lasting.copy()
     children = np.flatnonzero(tree.parent >= 0)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torch_tb_profiler.analyses.lanes import Lanes
+from torch_tb_profiler.analyses.lanes import Lanes, lanes_of
 from torch_tb_profiler.analyses.places import nested_time
 from torch_tb_profiler.intervals import Intervals, intersect, merge, total
 from torch_tb_profiler.model.communication import communication_kernels
 from torch_tb_profiler.model.devices import device_of, devices
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
-from torch_tb_profiler.model.trace import Int32, Int64, Trace
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived
 
 
 @dataclass(frozen=True)
@@ -33,46 +33,78 @@ class Totals:
     most: Int64
 
 
-def totals(trace: Trace, laid: Lanes, which: Int64, begin: int, end: int) -> Totals:
-    """Totals by name over some lanes in [begin, end)."""
-    rows, lasting, alone = [], [], []
+def totals(trace: Trace, python: bool, which: Int64, begin: int, end: int) -> Totals:
+    """Totals by name over some lanes (as positions) in [begin, end); `python`: of the lanes with Python frames."""
+    laid = lanes_of(trace, python)
+    alone = _self_times_with_python(trace) if python else _self_times(trace)
+    sums = _Sums(trace)
     for lane in which.tolist():
-        low, high = laid.bounds[lane], laid.bounds[lane + 1]
-        first = low + np.searchsorted(laid.end[low:high], begin, "left")
-        last = low + np.searchsorted(laid.start[low:high], end, "left")
-        start, finish = laid.start[first:last], laid.end[first:last]
-        touching = (finish > begin) | (start >= begin)  # what ends where the window begins is outside
-        start, finish = np.maximum(start[touching], begin), np.minimum(finish[touching], end)
-        rows.append(laid.rows[first:last][touching])
-        lasting.append(finish - start)
-        alone.append(finish - start - nested_time(laid, lane, start, finish))
-    return _by_name(
-        trace,
-        np.concatenate([np.empty(0, np.int32), *rows]),
-        np.concatenate([np.empty(0, np.int64), *lasting]),
-        np.concatenate([np.empty(0, np.int64), *alone]),
-    )
+        low, high = laid.bounds[lane : lane + 2].tolist()
+        first = low + int(np.searchsorted(laid.end[low:high], begin, "left"))
+        last = low + int(np.searchsorted(laid.start[low:high], end, "left"))
+        while first < last and laid.end[first] <= begin and laid.start[first] < begin:
+            first += 1  # what ends where the window begins is outside
+        # Nothing overlaps in a lane, so only its first and last slice can reach over an edge.
+        edges = {first, last - 1} if first < last else set()
+        over = sorted(at for at in edges if laid.start[at] < begin or laid.end[at] > end)
+        inner = slice(first + (first in over), last - (last - 1 in over and last - 1 > first))
+        sums.add(laid.rows[inner], laid.end[inner] - laid.start[inner], alone[inner])
+        start, finish = np.maximum(laid.start[over], begin), np.minimum(laid.end[over], end)
+        sums.add(laid.rows[over], finish - start, finish - start - nested_time(laid, lane, start, finish))
+    return sums.finish()
 
 
-def _by_name(trace: Trace, rows: Int32, lasting: Int64, alone: Int64) -> Totals:
-    # Within a name the longest comes first.
-    name = trace.events.name[rows]
-    order = np.lexsort((-lasting, name))
-    rows, name, lasting, alone = rows[order], name[order], lasting[order], alone[order]
-    first = np.flatnonzero(np.append(True, name[1:] != name[:-1])[: len(name)])
-    if len(first) == 0:
-        none = np.empty(0, np.int64)
-        return Totals(name, rows, none, none, none, none, none)
-    last = np.append(first[1:], len(name)) - 1
-    return Totals(
-        name[first],
-        rows[first],
-        last - first + 1,
-        np.add.reduceat(lasting, first),
-        np.add.reduceat(alone, first),
-        lasting[last],
-        lasting[first],
-    )
+@derived
+def _self_times(trace: Trace) -> Int64:
+    return _alone(lanes_of(trace, False))
+
+
+@derived
+def _self_times_with_python(trace: Trace) -> Int64:
+    return _alone(lanes_of(trace, True))
+
+
+def _alone(laid: Lanes) -> Int64:
+    """int64[k]: self time of every slice, in the order of the lanes."""
+    alone = laid.end - laid.start
+    for lane, (low, high) in enumerate(zip(laid.bounds[:-1].tolist(), laid.bounds[1:].tolist(), strict=True)):
+        alone[low:high] -= nested_time(laid, lane, laid.start[low:high], laid.end[low:high])
+    return alone
+
+
+class _Sums:
+    """Sums by name code, exact; the last cell is for slices without a name."""
+
+    def __init__(self, trace: Trace) -> None:
+        size = len(trace.strings) + 1
+        self._trace = trace
+        self._count, self._total, self._alone = (np.zeros(size, np.int64) for _ in range(3))
+        self._least, self._most = np.full(size, np.iinfo(np.int64).max), np.full(size, -1)
+        self._row = np.full(size, NO_CODE, np.int32)
+
+    def add(self, rows: Int32, lasting: Int64, alone: Int64) -> None:
+        name = self._trace.events.name[rows]
+        np.add.at(self._count, name, 1)
+        np.add.at(self._total, name, lasting)
+        np.add.at(self._alone, name, alone)
+        np.minimum.at(self._least, name, lasting)
+        before = self._most.copy()
+        np.maximum.at(self._most, name, lasting)
+        longest = np.flatnonzero((lasting == self._most[name]) & (lasting > before[name]))[::-1]
+        self._row[name[longest]] = rows[longest]  # of equals the first, which is written last
+
+    def finish(self) -> Totals:
+        found = np.flatnonzero(self._count)
+        name = np.where(found == len(self._count) - 1, NO_CODE, found).astype(np.int32)
+        return Totals(
+            name,
+            self._row[found],
+            self._count[found],
+            self._total[found],
+            self._alone[found],
+            self._least[found],
+            self._most[found],
+        )
 
 
 @dataclass(frozen=True)

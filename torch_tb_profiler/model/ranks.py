@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from torch_tb_profiler.model.kinds import DEVICE, HOST, of_kind
-from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Bool, Events, Trace, derived, distinct
+from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Bool, Events, Memo, Trace, derived, distinct
 
 
 @derived
@@ -64,5 +64,5 @@ def select(trace: Trace, which: Bool) -> Trace:
         events=replace(events, start=start),
         args=args,
         trace_start_ns=trace.trace_start_ns + origin,
-        _memo={},
+        _memo=Memo(),
     )

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
+from threading import RLock
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -93,6 +94,17 @@ class ArgColumn:
     dictionary: Sequence[str] = ()
 
 
+class Memo(dict[str, Any]):
+    """Tables derived from one trace, by name. They stay in their process: a pickled memo is empty."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = RLock()
+
+    def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
+        return Memo, ()
+
+
 @dataclass(frozen=True)
 class Trace:
     """Everything one file (or one rank of a merged file) says.
@@ -111,7 +123,7 @@ class Trace:
     trace_start_ns: int
     base_ns: int
     health: tuple[Note, ...] = ()
-    _memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.events)
@@ -193,14 +205,19 @@ T = TypeVar("T")
 
 
 def derived(function: Callable[[Trace], T]) -> Callable[[Trace], T]:
-    """Memoise a table derived from a trace next to the trace; the trace itself is immutable."""
+    """Memoise a table derived from a trace next to the trace; the trace itself is immutable.
+
+    Several requests may ask at once: the first computes, the others wait for it.
+    """
     key = f"{function.__module__}.{function.__qualname__}"
 
     @wraps(function)
     def memoised(trace: Trace) -> T:
         memo = trace._memo
         if key not in memo:
-            memo[key] = function(trace)
+            with memo.lock:
+                if key not in memo:
+                    memo[key] = function(trace)
         return memo[key]  # type: ignore[no-any-return]
 
     return memoised

@@ -157,7 +157,7 @@ def build_selection(trace: Trace, params: SelectionParams) -> TraceSelection:
     laid = lanes_of(trace, params.python)
     wanted = [id for id in track_ids(trace, params.tracks) if _has_slices(trace, id)]
     which = np.flatnonzero(np.isin(laid.track, wanted))
-    found = totals(trace, laid, which, params.begin, params.end)
+    found = totals(trace, params.python, which, params.begin, params.end)
     rows = [_row(trace, found, i) for i in _order(trace, found, params.sort)]
     busy = busy_of_tracks(laid, which, params.begin, params.end)
     return TraceSelection(
