@@ -123,7 +123,14 @@ def test_everything_of_an_event() -> None:
     assert event["args"] == {"correlation": 7, "device": 0, "stream": 7}
     assert (event["operator"]["name"], event["launch"]["name"]) == ("aten::mm", "cudaLaunch")
     assert (event["operator_name"], event["kernel_name"]) == ("aten::mm", "gemm")
-    assert (event["module"], event["stack_source"]) == (["Net_0"], "python frames")
+    assert ask(trace, "trace/module", event=5) == {
+        "event": 5,
+        "path": ["Net_0"],
+        "backward": False,
+        "reason": None,
+    }
+    assert "outside" in ask(trace, "trace/module", event=0)["reason"]
+    assert event["stack_source"] == "python frames"
     assert event["stack"][1] | {"event": 0} == {
         "text": "train.py(7): step",
         "file": "train.py",
@@ -149,7 +156,8 @@ def test_the_recorded_call_stack_comes_first() -> None:
     event = ask(trace, "trace/event", event=2)
     assert [(frame["file"], frame["line"]) for frame in event["stack"]] == [("a.py", 3), (None, None)]
     assert event["stack_source"] == "call stack"
-    assert set(ask(trace, "trace/event", event=0)["reasons"]) == {"stack", "module"}
+    assert set(ask(trace, "trace/event", event=0)["reasons"]) == {"stack"}
+    assert "with_stack" in ask(trace, "trace/module", event=0)["reason"]
 
 
 def test_flows_carry_the_wait_in_the_queue() -> None:

@@ -60,7 +60,6 @@ class TraceEvent:
     around       slices around it, outermost first
     stack        frames, innermost first; `stack_source` is "call stack" or "python frames"
     operator, launch  of device work and host calls: the operator, the call that launched it
-    module       the nn.Module it belongs to, outermost first; [] if to none
     operator_name, kernel_name  the row of the Operators and Kernels view it belongs to
     reasons      field -> why it is null
     """
@@ -84,7 +83,6 @@ class TraceEvent:
     stack_source: str | None
     operator: TraceRef | None
     launch: TraceRef | None
-    module: list[str]
     operator_name: str | None
     kernel_name: str | None
     reasons: Mapping[str, str]
@@ -122,10 +120,9 @@ def build_event(trace: Trace, params: EventParams) -> TraceEvent:
         stack_source=source,
         operator=ref(trace, operator, params.python) if operator != NO_CODE else None,
         launch=ref(trace, launch, params.python) if launch != NO_CODE else None,
-        module=list(modules(trace).path(int(modules(trace).code[row]))),
         operator_name=name_of(trace, own) if own != NO_CODE else None,
         kernel_name=name_of(trace, row) if kind == Kind.KERNEL else None,
-        reasons=_reasons(kind, launch, operator, frames, bool(modules(trace).names)),
+        reasons=_reasons(kind, launch, operator, frames),
     )
 
 
@@ -185,14 +182,12 @@ def _step(trace: Trace, row: int) -> str | None:
     return found.names[int(inside[0])] if found.recorded and len(inside) else None
 
 
-def _reasons(kind: Kind, launch: int, operator: int, frames: list[Frame], modular: bool) -> dict[str, str]:
+def _reasons(kind: Kind, launch: int, operator: int, frames: list[Frame]) -> dict[str, str]:
     reasons = {}
     if kind in DEVICE and launch == NO_CODE:
         reasons["launch"] = "no runtime or driver call with the same `correlation` is recorded"
     if kind in DEVICE and operator == NO_CODE:
         reasons["operator"] = "no operator is around the launch"
-    if not modular:
-        reasons["module"] = "no nn.Module is recorded (`profile(with_stack=True)`)"
     if not frames:
         reasons["stack"] = "no Python source is recorded here (`profile(with_stack=True)`)"
     return reasons
@@ -246,7 +241,34 @@ def _edge(trace: Trace, edge: Edge, python: bool) -> TraceEdge:
     return TraceEdge(edge.kind, source, target, delay)
 
 
+@dataclass(frozen=True)
+class TraceModule:
+    """The nn.Module an event belongs to, outermost first; [] if to none, which `reason` explains.
+
+    Asked for by itself: the first time it takes a walk over the whole trace.
+    """
+
+    event: int
+    path: list[str]
+    backward: bool
+    reason: str | None
+
+
+def build_module(trace: Trace, params: EventParams) -> TraceModule:
+    """The module of an event, of device work by its launch, of backward work by its forward operator."""
+    row = check_event(trace, params.event)
+    found = modules(trace)
+    path = list(found.path(int(found.code[row])))
+    reason = None
+    if not found.names:
+        reason = "no nn.Module is recorded (`profile(with_stack=True)`)"
+    elif not path:
+        reason = "this runs outside of every module"
+    return TraceModule(row, path, bool(found.backward[row]), reason)
+
+
 PARTS = (
     part("event", "Event", EventParams, TraceEvent, build_event),
+    part("module", "Module of an event", EventParams, TraceModule, build_module),
     part("flows", "Flows", EventParams, TraceFlows, build_flows),
 )

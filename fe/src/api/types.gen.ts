@@ -782,6 +782,71 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/trace/module': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Module of an event view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          event?: string;
+          python?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['TraceModule'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/trace/flows': {
     parameters: {
       query?: never;
@@ -1915,7 +1980,6 @@ export interface components {
      *     around       slices around it, outermost first
      *     stack        frames, innermost first; `stack_source` is "call stack" or "python frames"
      *     operator, launch  of device work and host calls: the operator, the call that launched it
-     *     module       the nn.Module it belongs to, outermost first; [] if to none
      *     operator_name, kernel_name  the row of the Operators and Kernels view it belongs to
      *     reasons      field -> why it is null
      */
@@ -1939,7 +2003,6 @@ export interface components {
       stack_source: string | null;
       operator: components['schemas']['TraceRef'] | null;
       launch: components['schemas']['TraceRef'] | null;
-      module: string[];
       operator_name: string | null;
       kernel_name: string | null;
       reasons: {
@@ -1969,6 +2032,18 @@ export interface components {
       line: number | null;
       function: string | null;
       event: number | null;
+    };
+    /**
+     * TraceModule
+     * @description The nn.Module an event belongs to, outermost first; [] if to none, which `reason` explains.
+     *
+     *     Asked for by itself: the first time it takes a walk over the whole trace.
+     */
+    TraceModule: {
+      event: number;
+      path: string[];
+      backward: boolean;
+      reason: string | null;
     };
     /**
      * TraceFlows
