@@ -92,3 +92,23 @@ def test_the_program_and_a_reader_that_leaves(folder: Path) -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "{"
     assert done.stderr == ""
+
+
+def test_slice_writes_a_trace_that_can_be_read_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = folder / "step.json.gz"
+    assert main(["slice", str(folder), "--step", "1", "--category", "cpu_op", "-o", str(out)]) == 0
+    assert main(["view", "trace", str(out)]) == 0
+    payload = json.loads(capsys.readouterr().out)
+    assert (payload["counts"]["slices"], payload["trace_start_ns"]) == (1, 110_000)
+    assert main(["slice", str(folder), "--from", "0us", "--to", "0.15ms", "-o", "-"]) == 0
+    events = json.loads(capsys.readouterr().out)["traceEvents"]
+    assert [event["ts"] for event in events] == [0, 100, 10, 110]
+
+
+def test_slice_says_what_is_wrong(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(folder / "out.json")
+    for wrong in (["--step", "9"], ["--from", "1"], ["--category", "x"], ["--step", "1", "--to", "1s"]):
+        assert main(["slice", str(folder), *wrong, "-o", out]) == 2, wrong
+        assert capsys.readouterr().err.startswith("error:")
+    assert main(["slice", str(folder), "-o", str(folder / "no" / "out.json")]) == 1
+    assert not (folder / "out.json").exists()

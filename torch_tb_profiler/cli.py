@@ -7,20 +7,24 @@ from __future__ import annotations
 
 import argparse
 import csv
+import gzip
 import io
 import json
 import logging
 import os
 import sys
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from torch_tb_profiler.errors import ProfilerError, UsageError
+from torch_tb_profiler.errors import ProfilerError, StorageError, UsageError
 from torch_tb_profiler.settings import Settings
+from torch_tb_profiler.units import parse_duration
 
 if TYPE_CHECKING:
-    from torch_tb_profiler.session import Session
+    from torch_tb_profiler.session import FileState, Session
+
+T = TypeVar("T")
 
 OK, TROUBLE, USAGE = 0, 1, 2
 FORMATS = ("json", "table", "csv")
@@ -77,6 +81,17 @@ def _parser() -> argparse.ArgumentParser:
         view.add_argument(f"--{name}", dest=f"select_{name}", metavar=name.upper(), help="default: the first")
     view.add_argument("--param", action="append", default=[], metavar="KEY=VALUE", help="a parameter of the view")
     view.add_argument("--format", choices=FORMATS, default="json")
+
+    part = command("slice", _slice, "write a part of a trace as a trace file of its own")
+    part.add_argument("path", metavar="PATH", help="a log folder, a URL, or one trace file")
+    for name in ("run", "worker", "span"):
+        part.add_argument(f"--{name}", dest=f"select_{name}", metavar=name.upper(), help="default: the first")
+    part.add_argument("--from", dest="begin", metavar="TIME", help="since the trace's start, such as 1.5s")
+    part.add_argument("--to", dest="end", metavar="TIME", help="likewise")
+    part.add_argument("--step", metavar="N", help="a step instead of a window")
+    part.add_argument("--category", action="append", default=[], metavar="C", help="keep only this; repeatable")
+    part.add_argument("--min-duration", default="0ns", metavar="TIME", help="leave shorter slices out")
+    part.add_argument("-o", "--output", required=True, metavar="FILE", help="gzip if it ends in .gz; - is stdout")
 
     check = command("check", _check, "say for every file what can be read and what is wrong with it")
     check.add_argument("path", metavar="PATH", help="a log folder, a URL, or one trace file")
@@ -137,37 +152,78 @@ def _list(options: argparse.Namespace, settings: Settings) -> int:
 def _view(options: argparse.Namespace, settings: Settings) -> int:
     params = dict(_param(text) for text in options.param)
     session = _session(options.path, settings)
+    selected = options.select_run, options.select_worker, options.select_span
+
+    def ask() -> tuple[FileState, bytes | None]:
+        answer = session.view(options.slug, *selected, params, wait=True, timeout=0.5)
+        return answer.state, answer.payload
+
     try:
-        answer = None
-        began, told = time.monotonic(), False
-        while answer is None or answer.state.state in ("waiting", "loading"):
-            answer = session.view(
-                options.slug,
-                options.select_run,
-                options.select_worker,
-                options.select_span,
-                params,
-                wait=True,
-                timeout=0.5,
-            )
-            if time.monotonic() - began > 1 and sys.stderr.isatty():
-                told = _tell(answer.state) or told
-        if told:
-            sys.stderr.write("\r\033[K")
+        payload = _wait(ask)
     finally:
         session.close()
-    error = answer.state.error
-    if answer.payload is None:
-        assert error is not None
-        raise ProfilerError(error.message, where=error.where, hint=error.hint)
     if options.format == "json":
-        sys.stdout.write(answer.payload.decode() + "\n")
+        sys.stdout.write(payload.decode() + "\n")
     else:
-        _print(json.loads(answer.payload), options.format)
+        _print(json.loads(payload), options.format)
     return OK
 
 
-def _tell(state: Any) -> bool:
+def _slice(options: argparse.Namespace, settings: Settings) -> int:
+    params = {name: getattr(options, name) for name in ("begin", "end") if getattr(options, name) is not None}
+    params = {name: str(parse_duration(text)) for name, text in params.items()}
+    params["min_duration_ns"] = str(parse_duration(options.min_duration))
+    params["categories"] = ",".join(options.category)
+    if options.step is not None:
+        params["step"] = options.step
+    session = _session(options.path, settings)
+    selected = options.select_run, options.select_worker, options.select_span
+    try:
+        found = _wait(lambda: session.excerpt(*selected, params, wait=True, timeout=0.5))
+        _save(options.output, found.pieces)
+    finally:
+        session.close()
+    return OK
+
+
+def _save(path: str, pieces: Iterable[bytes]) -> None:
+    """Write a file, whole or not at all; "-" is stdout."""
+    if path == "-":
+        for piece in pieces:
+            sys.stdout.buffer.write(piece)
+        return
+    partial = f"{path}.part"
+    try:
+        with gzip.open(partial, "wb", 5) if path.endswith(".gz") else open(partial, "wb") as file:
+            for piece in pieces:
+                file.write(piece)
+        os.replace(partial, path)
+    except OSError as error:
+        raise StorageError(f"cannot be written: {error.strerror or error}", where=path) from error
+    finally:
+        if os.path.exists(partial):
+            os.remove(partial)
+
+
+def _wait(ask: Callable[[], tuple[FileState, T | None]]) -> T:
+    """Ask until a file is ready, telling a terminal how far it is; ProfilerError if it failed."""
+    began, told = time.monotonic(), False
+    while True:
+        state, found = ask()
+        if found is not None or state.state not in ("waiting", "loading"):
+            break
+        if time.monotonic() - began > 1 and sys.stderr.isatty():
+            told = _tell(state) or told
+    if told:
+        sys.stderr.write("\r\033[K")
+    if found is None:
+        error = state.error
+        assert error is not None
+        raise ProfilerError(error.message, where=error.where, hint=error.hint)
+    return found
+
+
+def _tell(state: FileState) -> bool:
     progress = state.progress
     if progress is None:
         return False

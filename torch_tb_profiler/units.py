@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal, InvalidOperation
 from math import isfinite, log10
+
+from torch_tb_profiler.errors import UsageError
 
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
 _BYTES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
@@ -24,6 +28,19 @@ def format_duration(ns: float | None) -> str:
         return "-"
     scale, unit = next((row for row in _TIMES if abs(ns) >= row[0]), _TIMES[-1])
     return f"{format_number(ns / scale)} {unit}"
+
+
+def parse_duration(text: str) -> int:
+    """ns of "1.5 ms", "20us", "3s"; UsageError without a number or a unit."""
+    match = re.fullmatch(r"\s*(-?[0-9.]+)\s*(ns|us|µs|ms|s)\s*", text)
+    try:
+        number = Decimal(match[1]) if match else None
+    except InvalidOperation:
+        number = None
+    if match is None or number is None:
+        raise UsageError(f"{text!r} is no duration", hint="a number with ns, us, ms or s, such as 1.5ms")
+    scale = {"ns": 1, "us": 1000, "µs": 1000, "ms": 1_000_000, "s": 1_000_000_000}[match[2]]
+    return int(number * scale)
 
 
 def format_bytes(count: float | None) -> str:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from werkzeug.wrappers import Request, Response
 
+from torch_tb_profiler.analyses.excerpt import Cut
 from torch_tb_profiler.errors import NotFoundError, ProfilerError, UsageError
 from torch_tb_profiler.http import answers
+from torch_tb_profiler.http.attachment import Attachment
 from torch_tb_profiler.http.static import StaticFiles
 from torch_tb_profiler.session import ErrorInfo, FileState, Session, Target
 from torch_tb_profiler.views import all_views
@@ -85,7 +87,7 @@ class App:
             return _respond(405, _body(UsageError(f"use {route.method}")), request, {"Allow": ", ".join(methods)})
         slug = request.path.partition("/view/")[2] if route.path.startswith("/view/") else ""
         status, body = route.handler(self, _query(request, route), slug)
-        return _respond(status, body, request)
+        return body.response(request) if isinstance(body, Attachment) else _respond(status, body, request)
 
     def _serve_static(self, environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         request = Request(environ)
@@ -182,17 +184,20 @@ class App:
                 "payload": msgspec.Raw(answer.payload),
             }
             return 200, envelope
-        if state.state == "failed" and state.error is not None:
-            return STATUS.get(state.error.code, 500), answers.ErrorBody(state.error)
-        pending = "loading" if state.state == "loading" else "waiting"
-        return 202, answers.Pending(
-            pending,  # type: ignore[arg-type]
-            answer.view,
-            answer.run,
-            answer.worker,
-            answer.span,
-            state.progress,
-        )
+        return _not_ready(state, answer.view, answer.run, answer.worker, answer.span)
+
+    def download(self, query: Mapping[str, str], _: str) -> tuple[int, Any]:
+        file = self._session.original(*(query.get(name) for name in SELECTORS))
+        return 200, Attachment.of_file(file.name, file.size, file.stream)
+
+    def slice(self, query: Mapping[str, str], _: str) -> tuple[int, Any]:
+        params = {name: value for name, value in query.items() if name not in SELECTORS}
+        run, worker, span = (query.get(name) for name in SELECTORS)
+        state, found = self._session.excerpt(run, worker, span, params)
+        if found is None:
+            target = self._find(query)
+            return _not_ready(state, "slice", target.run.name, target.worker.name, target.span.name)
+        return 200, Attachment(found.name, "application/json", found.pieces)
 
     def _find(self, query: Mapping[str, str]) -> Target:
         return self._session.find(*(query.get(name) for name in SELECTORS))
@@ -207,6 +212,16 @@ class App:
         return answers.SpanInfo(span.name, span.label, file.path, file.size, self._session.state(run, span))
 
 
+def _not_ready(state: FileState, what: str, run: str, worker: str, span: str) -> tuple[int, Any]:
+    """How far a file is, or why it failed."""
+    if state.state == "failed" and state.error is not None:
+        return STATUS.get(state.error.code, 500), answers.ErrorBody(state.error)
+    pending: Any = "loading" if state.state == "loading" else "waiting"
+    return 202, answers.Pending(pending, what, run, worker, span, state.progress)
+
+
+_CUT = tuple(Cut.__dataclass_fields__)
+
 ROUTES = (
     Route("/runs", "GET", (), answers.Runs, App.runs, "All runs and how many of their files are loaded"),
     Route("/workers", "GET", ("run",), answers.Workers, App.workers, "The workers of a run with their spans"),
@@ -215,6 +230,8 @@ ROUTES = (
     Route("/retry", "POST", SELECTORS, answers.State, App.retry, "Load a failed file again"),
     Route("/health", "GET", SELECTORS, answers.Health, App.health, "What was skipped or repaired, per file"),
     Route("/views", "GET", SELECTORS, answers.Views, App.views, "The views and whether a file has them"),
+    Route("/download", "GET", SELECTORS, bytes, App.download, "The file of a span as it is stored"),
+    Route("/slice", "GET", (*SELECTORS, *_CUT), bytes, App.slice, "A part of a trace as a trace file of its own"),
     Route("/view/{slug}", "GET", SELECTORS, dict, App.view, "The payload of a view, or how far its file is"),
 )
 

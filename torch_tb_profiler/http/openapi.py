@@ -16,13 +16,18 @@ from torch_tb_profiler.http import answers
 from torch_tb_profiler.http.app import ROUTES
 from torch_tb_profiler.views import with_parts
 
+_FILE = {
+    "description": "",
+    "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+}
+
 _REF = "#/components/schemas/{name}"
 
 
 def document() -> dict[str, Any]:
     """OpenAPI 3.1 of every route, relative to the plugin's prefix."""
     views = with_parts()
-    bodies = [route.body for route in ROUTES if route.body is not dict]
+    bodies = [route.body for route in ROUTES if route.body not in (dict, bytes)]
     types = [*bodies, answers.ErrorBody, answers.Pending, *(view.payload for view in views)]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
     refs = dict(zip(types, schemas, strict=True))
@@ -31,7 +36,8 @@ def document() -> dict[str, Any]:
     for route in ROUTES:
         if route.path.startswith("/view/"):
             continue
-        operation = _operation(route.summary, route.takes, {"200": _json(refs[route.body])}, refs)
+        answer = _FILE if route.body is bytes else _json(refs[route.body])
+        operation = _operation(route.summary, route.takes, {"200": answer}, refs)
         paths[route.path] = {route.method.lower(): operation}
     for view in views:
         ready = {

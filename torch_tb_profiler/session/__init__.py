@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import BinaryIO
 
+from torch_tb_profiler.analyses.excerpt import Cut, excerpt
 from torch_tb_profiler.discovery import Catalog, Run, Sniffer, Span, Worker, build_catalog
 from torch_tb_profiler.discovery.catalog import find_span, find_worker
 from torch_tb_profiler.discovery.names import RANK_FOLDER
@@ -23,7 +25,9 @@ from torch_tb_profiler.views import all_views, with_parts
 
 __all__ = [
     "Answer",
+    "Download",
     "ErrorInfo",
+    "Excerpt",
     "FileState",
     "HealthCounts",
     "Note",
@@ -67,6 +71,23 @@ class Answer:
     span: str
     state: FileState
     payload: bytes | None
+
+
+@dataclass(frozen=True)
+class Download:
+    """A stored file: its name without folders, its bytes, open for reading."""
+
+    name: str
+    size: int
+    stream: BinaryIO
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A part of a trace as JSON: a name for the file, its pieces."""
+
+    name: str
+    pieces: Iterator[bytes]
 
 
 class Session:
@@ -266,13 +287,8 @@ class Session:
         """
         view = find_view(slug)
         parsed = parse_params(view.params, params or {})
-        target = self.find(run, worker, span)
-        key = self.load(target.run, target.span)
-        if wait:
-            self._store.wait(key, timeout)
+        key, target = self._ready(run, worker, span, wait, timeout)
         state = self._store.state(key)
-        if state.state == "ready":
-            target = self.find(run, worker, span)  # a merged file has just become several workers
         payload = self._payload(view, parsed, key, target) if state.state == "ready" else None
         if state.state == "ready" and payload is None:
             self._store.reload(key)
@@ -282,10 +298,61 @@ class Session:
             state = self._store.state(key)
         return Answer(slug, target.run.name, target.worker.name, target.span.name, state, payload)
 
+    # ---- files for other tools ----------------------------------------------------------------------
+
+    def original(self, run: str | None = None, worker: str | None = None, span: str | None = None) -> Download:
+        """The file of a span as it is stored; the caller closes the stream.
+
+        Raises NotFoundError for unknown names, StorageError if it cannot be opened.
+        """
+        target = self.find(run, worker, span)
+        file = target.span.file
+        stream = self._places[target.run.name].open(file.path)
+        return Download(file.path.rsplit("/", 1)[-1], file.size, stream)
+
+    def excerpt(
+        self,
+        run: str | None = None,
+        worker: str | None = None,
+        span: str | None = None,
+        params: Mapping[str, str] | None = None,
+        *,
+        wait: bool = False,
+        timeout: float | None = None,
+    ) -> tuple[FileState, Excerpt | None]:
+        """A part of a trace as a trace file of its own; None while the file is loading or if it failed.
+
+        `params` are the fields of `analyses.excerpt.Cut` as text. Raises NotFoundError for unknown names,
+        UsageError for parameters that make no sense.
+        """
+        cut = parse_params(Cut, params or {})
+        key, target = self._ready(run, worker, span, wait, timeout)
+        state = self._store.state(key)
+        trace = self._store.trace(key, target.rank) if state.state == "ready" else None
+        if state.state == "ready" and trace is None:
+            self._store.reload(key)
+            state = self._store.state(key)
+        if trace is None:
+            return state, None
+        stem = target.span.file.path.rsplit("/", 1)[-1].removesuffix(".gz").removesuffix(".json")
+        return state, Excerpt(f"{stem.removesuffix('.pt.trace')}.slice.json", excerpt(trace, cut))
+
     def unavailable(self, target: Target) -> Mapping[str, str] | None:
         """View slug -> why there is nothing to show; None while the file is not loaded."""
         facts = self._facts(target.run, target.span)
         return facts.unavailable if facts is not None else None
+
+    def _ready(
+        self, run: str | None, worker: str | None, span: str | None, wait: bool, timeout: float | None
+    ) -> tuple[str, Target]:
+        """Ask for a file, wait for it if told to; its key and whose it is."""
+        target = self.find(run, worker, span)
+        key = self.load(target.run, target.span)
+        if wait:
+            self._store.wait(key, timeout)
+        if self._store.state(key).state == "ready":
+            target = self.find(run, worker, span)  # a merged file has just become several workers
+        return key, target
 
     def _payload(self, view: View[object, object], params: object, key: str, target: Target) -> bytes | None:
         facts = self._store.facts(key)
