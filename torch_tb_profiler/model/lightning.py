@@ -32,9 +32,17 @@ _OWNER = re.compile(r"^\[(?P<owner>[^\]]*)\](?P<name>.*)$", re.DOTALL)
 
 def _marks(trace: Trace, prefix: str) -> Int32:
     """int32[k]: rows of the host's slices whose name begins so."""
-    named = np.array([text.startswith(prefix) for text in trace.strings] + [False])[trace.events.name]
+    named = np.array([text.startswith(prefix) for text in trace.strings] + [False])
+    if not named.any():
+        return np.empty(0, np.int32)
+    named = named[trace.events.name]
     copies = np.isin(kinds(trace), (*DEVICE, Kind.DEVICE_ANNOTATION))
     return np.flatnonzero(named & ~copies & is_slice(trace)).astype(np.int32)
+
+
+def has_marks(trace: Trace) -> bool:
+    """True if Lightning's profiler marked a hook or a module."""
+    return len(_marks(trace, HOOK)) > 0 or len(_marks(trace, MODULE)) > 0
 
 
 @derived

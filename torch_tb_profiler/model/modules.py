@@ -82,6 +82,12 @@ def module_calls(trace: Trace) -> Int32:
     return found
 
 
+def has_modules(trace: Trace) -> bool:
+    """True if `modules` would find a place; known without attributing every event."""
+    _, hierarchies = trace.arg_codes(HIERARCHY)
+    return len(module_calls(trace)) > 0 or any(_hierarchy_place(text, Places()) >= 0 for text in hierarchies)
+
+
 @derived
 def modules(trace: Trace) -> Modules:
     """The module of every event, forward and backward."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from torch_tb_profiler.analyses.modules import module_times
-from torch_tb_profiler.model.lightning import lightning_hooks, lightning_modules
+from torch_tb_profiler.model.lightning import has_marks, lightning_hooks, lightning_modules
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams, Scope, View
 from torch_tb_profiler.views.module_parts import parts
@@ -108,7 +108,7 @@ def _hook(row: ModuleRow) -> HookRow:
 
 def unavailable(trace: Trace) -> str | None:
     """Lightning's profiler must have marked something."""
-    if lightning_modules(trace).names or lightning_hooks(trace).names:
+    if has_marks(trace):
         return None
     return (
         "no mark of Lightning's profiler (`[pl][profile]`, `[pl][module]`) is recorded: train with "

@@ -9,7 +9,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.modules import DeviceWork, ModuleTimes, module_times
 from torch_tb_profiler.model.kinds import Kind, of_kind
-from torch_tb_profiler.model.modules import Modules, modules
+from torch_tb_profiler.model.modules import Modules, has_modules, modules
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
 from torch_tb_profiler.view import NoParams, Scope, View
 from torch_tb_profiler.views.module_calls import CallsParams, ModuleCalls, build_calls, no_calls
@@ -186,7 +186,7 @@ def reasons(found: Modules, times: ModuleTimes) -> dict[str, str]:
 
 def unavailable(trace: Trace) -> str | None:
     """Modules need Python frames, or a scripted model."""
-    if modules(trace).names:
+    if has_modules(trace):
         return None
     if len(of_kind(trace, Kind.PYTHON)):
         return (
