@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.traces import draw, read
 from torch_tb_profiler.analyses.lanes import Lanes, drawn, lanes, lanes_with_python
-from torch_tb_profiler.analyses.tracks import Role, all_slices, roles, tracks
+from torch_tb_profiler.analyses.tracks import Role, all_slices, count_other, roles, tracks
 from torch_tb_profiler.model.trace import Trace
 
 
@@ -110,6 +110,18 @@ def test_instants_have_tracks_of_their_own() -> None:
     thread, instants = tracks(trace).tracks
     assert (thread.slices, thread.instants) == (1, 0)
     assert (instants.kind, instants.slices, instants.instants) == ("instants", 0, 1)
+
+
+def test_what_is_on_no_track_is_counted() -> None:
+    trace = draw(
+        "host  cpu_op  mm  0  10",
+        {"ph": "b", "cat": "request", "id": 1, "name": "async", "pid": 1, "tid": 1, "ts": 1},
+        {"ph": "B", "name": "pair", "pid": 1, "tid": 1, "ts": 20},
+        {"ph": "E", "pid": 1, "tid": 1, "ts": 30},
+        {"ph": "E", "pid": 1, "tid": 1, "ts": 40},
+    )
+    assert [track.slices for track in tracks(trace).tracks] == [2]
+    assert count_other(trace) == 2
 
 
 def test_slices_without_a_time_are_counted_and_not_drawn() -> None:

@@ -116,14 +116,27 @@ def _of_memory(trace: Trace) -> list[Series]:
     made = []
     for device_type, device in sorted(set(zip(kind.tolist(), id.tolist(), strict=True))):
         mine = rows[(kind == device_type) & (id == device)]
-        cpu = device_type == _CPU
+        if device_type == _CPU:
+            group, suffix = _group_of_process(trace, int(mine[0])), ", CPU"
+        else:
+            group = _group_of_device(trace, device)
+            # Under HIP_VISIBLE_DEVICES the allocator's numbers are not those of the kernels.
+            suffix = "" if group is not None else f", device {device}"
         for key, title in (("Total Allocated", "Memory allocated"), ("Total Reserved", "Memory reserved")):
             series = _series_of(trace, mine, key)
-            if series is not None and not (cpu and not series[1].any()):
-                name = f"{title}, CPU" if cpu else title
-                group = None if cpu else _group_of_device(trace, device)
-                made.append(Series("memory", name, group, None if cpu else device, "bytes", *series))
+            if series is not None and (device_type != _CPU or series[1].any()):
+                place = None if device_type == _CPU else device
+                made.append(Series("memory", title + suffix, group, place, "bytes", *series))
     return made
+
+
+def _group_of_process(trace: Trace, row: int) -> int | None:
+    """The group of the process that an event belongs to."""
+    pid = str(trace.threads[trace.events.thread[row]].pid)
+    for i, group in enumerate(tracks(trace).groups):
+        if group.kind == "process" and group.pid == pid:
+            return i
+    return None
 
 
 def _of_file(trace: Trace) -> list[Series]:
@@ -136,7 +149,6 @@ def _of_file(trace: Trace) -> list[Series]:
     process = np.array([pids[thread.pid] for thread in trace.threads])[events.thread[rows]]
     key = np.stack([process, events.name[rows], events.id[rows]])
     distinct, which = np.unique(key, axis=1, return_inverse=True)
-    groups = {group.pid: i for i, group in enumerate(tracks(trace).groups) if group.kind == "process"}
     made = []
     for argument in trace.args:
         carriers = np.isin(rows, trace.args[argument].rows)
@@ -144,11 +156,14 @@ def _of_file(trace: Trace) -> list[Series]:
             series = _series_of(trace, rows[carriers & (which.ravel() == i)], argument)
             if series is None:
                 continue
-            pid, name, id = distinct[:, i].tolist()
+            _, name, id = distinct[:, i].tolist()
+            first = int(rows[np.flatnonzero(which.ravel() == i)[0]])
+            group = _group_of_process(trace, first)
             title = trace.strings[name] if name >= 0 else "counter"
             title += f" {id}" if id != ABSENT else ""
             title += f" · {argument}" if argument not in (title, "value") else ""
-            made.append(Series("", title, groups.get(str(list(pids)[pid])), None, _unit(title), *series))
+            title += f", {trace.threads[trace.events.thread[first]].pid}" if group is None else ""
+            made.append(Series("", title, group, None, _unit(title), *series))
     return made
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from torch_tb_profiler.model.communication import communication_kernels
 from torch_tb_profiler.model.devices import device_kind, device_of, devices, stream_of
 from torch_tb_profiler.model.kinds import DEVICE, HOST, Kind, ends, is_slice, kinds, of_kind
+from torch_tb_profiler.model.names import names
 from torch_tb_profiler.model.steps import is_step_name
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, derived
 
@@ -90,6 +91,13 @@ def count_phases(trace: Trace, phases: bytes) -> int:
     return int(_of_phase(trace, phases).sum())
 
 
+def count_other(trace: Trace) -> int:
+    """How many events are neither slices, instants, counters, flows nor metadata, nor the end of a slice."""
+    known = all_slices(trace) | _of_phase(trace, INSTANT_PHASES + FLOW_PHASES + b"CM")
+    paired = int((all_slices(trace) & (trace.events.phase == ord("B"))).sum())  # each has its "E"
+    return int((~known).sum()) - paired
+
+
 def _of_phase(trace: Trace, phases: bytes) -> Bool:
     found: Bool = np.isin(trace.events.phase, np.frombuffer(phases, np.uint8))
     return found
@@ -138,7 +146,18 @@ def tracks(trace: Trace) -> Tracks:
     return Tracks(tuple(made[i] for i in order), tuple(described[key] for key in order_of_groups), lookup)
 
 
-_GroupKey = tuple[str, object]
+NO_STREAM = 2**32 - 1
+"""What the driver records for a wait that concerns no single stream."""
+
+
+def _spelled(tid: int | str | None) -> str:
+    """The name of a thread that nothing names."""
+    if isinstance(tid, int):
+        return f"thread {tid}"
+    return tid or "marks"
+
+
+_GroupKey = tuple[str, int | str | None]
 
 
 class _Facts:
@@ -154,7 +173,7 @@ class _Facts:
         self.untimed = self._count(role, slices & (events.start == ABSENT))
         self.instants = self._count(role, (role == Role.INSTANT) & (events.start != ABSENT))
         self.spans = self._count(role, slices & (kinds(trace) == Kind.SPAN))
-        self.names = _Names(trace)
+        self.names = names(trace)
         self.kind = device_kind(trace)
         self.device, self.stream = _places(trace)
         self.stream_role = _stream_roles(trace)
@@ -197,22 +216,25 @@ class _Facts:
 
     def group_order(self, key: _GroupKey, group: Group) -> tuple[int, int, str]:
         rank = ("process", "device", "profiler").index(group.kind)
-        return rank, group.device if group.device is not None else self.names.order.get(key[1], 0), group.pid
+        return (
+            rank,
+            group.device if group.device is not None else self.names.process_order.get(key[1], 0),
+            group.pid,
+        )
 
     def track(self, code: int, role: Role, group: int) -> Track:
         thread = self.trace.threads[code]
-        named = self.names.thread.get(code, "")
+        name = self.names.thread.get(code) or _spelled(thread.tid)
         kind: Literal["thread", "stream", "instants"] = "thread"
         stream = None
         what = ""
         if role == Role.INSTANT:
-            kind, name = "instants", named or f"thread {thread.tid}"
+            kind = "instants"
         elif role == Role.HOST:
-            name = named or f"thread {thread.tid}"
             what = "main" if code == self.main else "backward" if code in self.backward else ""
         else:
             kind, stream = "stream", self.stream.get(code)
-            name = f"stream {thread.tid if stream is None else stream}"
+            name = "all streams" if stream == NO_STREAM else f"stream {thread.tid if stream is None else stream}"
             what = {Role.ANNOTATION: "annotation", Role.SYNC: "sync"}.get(role) or self.stream_role[code]
         return Track(
             kind=kind,
@@ -238,31 +260,6 @@ class _Facts:
             stream = track.stream if track.stream is not None else track.code
             return track.group, by_kind, stream, by_role, track.code
         return track.group, by_kind, by_role, self.names.thread_order.get(track.code, 0), track.code
-
-
-class _Names:
-    """What "M" events say: names and sort indices of processes (by pid) and threads (by thread code)."""
-
-    def __init__(self, trace: Trace) -> None:
-        self.process: dict[object, str] = {}
-        self.order: dict[object, int] = {}
-        self.thread: dict[int, str] = {}
-        self.thread_order: dict[int, int] = {}
-        rows = np.flatnonzero(trace.events.phase == ord("M"))
-        texts, dictionary = trace.arg_codes("name")
-        index = trace.arg_int("sort_index")
-        for row in rows.tolist():
-            what = trace.strings[trace.events.name[row]] if trace.events.name[row] >= 0 else ""
-            code = int(trace.events.thread[row])
-            text = dictionary[texts[row]].strip('"') if texts[row] >= 0 else ""
-            if what == "process_name":
-                self.process[trace.threads[code].pid] = text
-            elif what == "thread_name":
-                self.thread[code] = text
-            elif what == "process_sort_index" and index[row] != ABSENT:
-                self.order[trace.threads[code].pid] = int(index[row])
-            elif what == "thread_sort_index" and index[row] != ABSENT:
-                self.thread_order[code] = int(index[row])
 
 
 def _places(trace: Trace) -> tuple[dict[int, int | None], dict[int, int | None]]:

@@ -82,7 +82,13 @@ class TraceStep:
 
 @dataclass(frozen=True)
 class TraceCounts:
-    """Events of the file by what they are; `side` slices overlap without nesting and have side lanes."""
+    """Events of the file by what they are.
+
+    untimed, outside  slices without a time, and with an absurd one
+    side              slices that overlap without nesting and so have side lanes
+    other             none of these and no metadata: asynchronous events, a begin without an end; they are in the
+                      file but not on the timeline
+    """
 
     slices: int
     python_slices: int
@@ -92,6 +98,7 @@ class TraceCounts:
     untimed: int
     outside: int
     side: int
+    other: int
 
 
 @dataclass(frozen=True)
@@ -238,6 +245,7 @@ def _counts(trace: Trace, laid: Lanes, outside: int) -> TraceCounts:
         untimed=sum(track.untimed for track in listed),
         outside=outside,
         side=laid.side(),
+        other=analysis.count_other(trace),
     )
 
 

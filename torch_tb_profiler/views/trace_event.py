@@ -22,7 +22,7 @@ from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
 from torch_tb_profiler.views.trace_tiles import part
 
-MAX_EDGES = 500
+MAX_EDGES = 200
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ class TraceEdge:
 class TraceFlows:
     """Links of an event in order of the targets' time.
 
-    previous, next  the slices one step back and ahead; `total` links there are, the first 500 are listed
+    previous, next  the slices one step back and ahead; `total` links there are, the first 200 are listed
     kernels         rows of all device work launched inside a host slice, to be lit
     """
 

@@ -1971,7 +1971,12 @@ export interface components {
     };
     /**
      * TraceCounts
-     * @description Events of the file by what they are; `side` slices overlap without nesting and have side lanes.
+     * @description Events of the file by what they are.
+     *
+     *     untimed, outside  slices without a time, and with an absurd one
+     *     side              slices that overlap without nesting and so have side lanes
+     *     other             none of these and no metadata: asynchronous events, a begin without an end; they are in the
+     *                       file but not on the timeline
      */
     TraceCounts: {
       slices: number;
@@ -1982,6 +1987,7 @@ export interface components {
       untimed: number;
       outside: number;
       side: number;
+      other: number;
     };
     /** TraceStep */
     TraceStep: {
@@ -2148,7 +2154,7 @@ export interface components {
      * TraceFlows
      * @description Links of an event in order of the targets' time.
      *
-     *     previous, next  the slices one step back and ahead; `total` links there are, the first 500 are listed
+     *     previous, next  the slices one step back and ahead; `total` links there are, the first 200 are listed
      *     kernels         rows of all device work launched inside a host slice, to be lit
      */
     TraceFlows: {
