@@ -11,7 +11,7 @@ from tests.traces import draw
 from torch_tb_profiler.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import parse_params
-from torch_tb_profiler.views import with_parts
+from torch_tb_profiler.views import trace_tiles, with_parts
 
 PICTURE = """
 host  user_annotation  ProfilerStep#1    0  200
@@ -94,6 +94,14 @@ def test_colours_by_module_and_by_process_group() -> None:
         assert [legend[code] for code in column(tile, "colour", "<u2")] == expected
     with pytest.raises(UsageError, match="colour"):
         ask(trace, "trace/tile", begin=0, end=1, colour="x")
+
+
+def test_a_tile_never_outgrows_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = draw("\n".join(f"host cpu_op s{i} {2 * i} 1" for i in range(200)))
+    monkeypatch.setattr(trace_tiles, "MAX_BOXES", 50)
+    tile = ask(trace, "trace/tile", begin=0, end=400_000, width=400)
+    counts = column(tile, "count", "<u4")
+    assert (len(counts) <= 50, sum(counts), tile["resolution_ns"]) == (True, 200, 8192)
 
 
 def test_only_the_tracks_that_were_asked_for() -> None:

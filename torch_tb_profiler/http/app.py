@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import logging
 from collections.abc import Callable, Mapping
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from isal import igzip
 from werkzeug.wrappers import Request, Response
 
 from torch_tb_profiler.analyses.excerpt import Cut
@@ -270,6 +270,6 @@ def _respond(status: int, body: Any, request: Request, headers: Mapping[str, str
     if status == 200:
         response.set_etag(hashlib.sha256(content).hexdigest()[:32], weak=True)
     if len(content) >= GZIP_FROM and request.accept_encodings.quality("gzip"):
-        response.set_data(gzip.compress(content, 5, mtime=0))
+        response.set_data(igzip.compress(content, 2, mtime=0))
         response.headers["Content-Encoding"] = "gzip"
     return response.make_conditional(request)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from torch_tb_profiler.analyses.colours import CLASSES, classes, process_groups
 from torch_tb_profiler.analyses.counters import all_series, sample
 from torch_tb_profiler.analyses.lanes import lanes_of
-from torch_tb_profiler.analyses.tiles import Boxes, resolution, tile
+from torch_tb_profiler.analyses.tiles import Boxes, merge, resolution, tile
 from torch_tb_profiler.analyses.tracks import tracks
 from torch_tb_profiler.errors import UsageError
 from torch_tb_profiler.model.modules import modules
@@ -19,6 +19,9 @@ from torch_tb_profiler.model.trace import Int32, Int64, Trace
 from torch_tb_profiler.view import Scope, View
 
 MAX_WIDTH = 8192
+MAX_BOXES = 75_000
+"""Boxes in one answer, about 1 MB on the wire; a tile of more tracks and pixels is coarser than asked."""
+
 LABEL_BUCKETS = 12
 """A box narrower than this many buckets has no room for its name."""
 
@@ -48,7 +51,8 @@ class TileParams:
 class TraceTile:
     """Boxes by lane. Columns are little-endian arrays of equal length, one entry per box.
 
-    resolution_ns  a power of two; shorter slices that begin in the same bucket of so many ns share a box
+    resolution_ns  a power of two; shorter slices that begin in the same bucket of so many ns share a box; coarser
+                   than asked where there would be more than 75,000 boxes
     unit_ns        unit of `start` (from begin_ns), `duration` and `busy`; 1 wherever a bucket is up to 256 ns
     lane_track, lane_depth  of each lane that has boxes; lane i holds the boxes lane_first[i]..lane_first[i + 1]
     start          int32   a box may reach beyond the window on both sides
@@ -86,6 +90,9 @@ def build_tile(trace: Trace, params: TileParams) -> TraceTile:
     which = np.flatnonzero(np.isin(laid.track, wanted))
     bucket = resolution(params.begin, params.end, params.width)
     found = tile(trace, params.python, which, params.begin, params.end, bucket)
+    while len(found.row) > MAX_BOXES:
+        bucket *= 2
+        found = merge(found, bucket)
     filled = np.flatnonzero(np.diff(found.bounds))
     unit = max(1, bucket >> 8)
     name = trace.events.name[found.row]

@@ -2000,7 +2000,8 @@ export interface components {
      * TraceTile
      * @description Boxes by lane. Columns are little-endian arrays of equal length, one entry per box.
      *
-     *     resolution_ns  a power of two; shorter slices that begin in the same bucket of so many ns share a box
+     *     resolution_ns  a power of two; shorter slices that begin in the same bucket of so many ns share a box; coarser
+     *                    than asked where there would be more than 75,000 boxes
      *     unit_ns        unit of `start` (from begin_ns), `duration` and `busy`; 1 wherever a bucket is up to 256 ns
      *     lane_track, lane_depth  of each lane that has boxes; lane i holds the boxes lane_first[i]..lane_first[i + 1]
      *     start          int32   a box may reach beyond the window on both sides
