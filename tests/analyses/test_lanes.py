@@ -109,7 +109,8 @@ def test_instants_have_tracks_of_their_own() -> None:
     )
     thread, instants = tracks(trace).tracks
     assert (thread.slices, thread.instants) == (1, 0)
-    assert (instants.kind, instants.slices, instants.instants) == ("instants", 0, 1)
+    assert (instants.kind, instants.slices, instants.instants, instants.untimed) == ("instants", 0, 2, 1)
+    assert len(lanes(trace).rows) == 2
 
 
 def test_what_is_on_no_track_is_counted() -> None:

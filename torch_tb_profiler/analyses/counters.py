@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torch_tb_profiler.analyses.tracks import tracks
+from torch_tb_profiler.analyses.tracks import is_memory, tracks
 from torch_tb_profiler.intervals import merge
 from torch_tb_profiler.model.devices import device_of, devices
 from torch_tb_profiler.model.kinds import Kind, ends, of_kind
@@ -108,10 +108,7 @@ _CPU = 0
 
 def _of_memory(trace: Trace) -> list[Series]:
     """Allocated and reserved bytes per device, from the `[memory]` instants."""
-    code = {text: i for i, text in enumerate(trace.strings)}.get("[memory]")
-    if code is None:
-        return []
-    rows = np.flatnonzero((trace.events.name == code) & (trace.events.start != ABSENT)).astype(np.int32)
+    rows = np.flatnonzero(is_memory(trace) & (trace.events.start != ABSENT)).astype(np.int32)
     kind, id = trace.arg_int("Device Type")[rows], trace.arg_int("Device Id")[rows]
     made = []
     for device_type, device in sorted(set(zip(kind.tolist(), id.tolist(), strict=True))):

@@ -135,9 +135,13 @@ def _whole_flows(trace: Trace, inside: Bool) -> Bool:
     found = np.zeros(len(trace), np.bool_)
     if len(flows) == 0:
         return found
-    key = np.stack([events.id[flows], events.category[flows].astype(np.int64), events.name[flows]], 1)
-    _, code = np.unique(key, axis=0, return_inverse=True)
-    code = code.ravel()
+    keys = events.name[flows], events.category[flows], events.id[flows]
+    order = np.lexsort(keys)
+    fresh = np.zeros(len(flows), np.bool_)
+    for key in keys:
+        fresh[1:] |= np.diff(key[order]) != 0
+    code = np.empty(len(flows), np.int64)
+    code[order] = np.cumsum(fresh)
     lost = np.bincount(code, ~inside[flows]) > 0
     found[flows[~lost[code]]] = True
     return found

@@ -45,10 +45,12 @@ class Track:
     """One track of slices or instants.
 
     kind     "thread" | "stream" | "instants"
-    role     threads: "main", "backward" or ""; streams: "compute", "communication", "copy", "annotation", "sync"
+    role     threads: "main", "backward" or ""; streams: "compute", "communication", "copy", "annotation", "sync";
+             instants: "memory" (nothing but allocations, which the memory counters show) or ""
     group    index into `Tracks.groups`
     code     thread code in the trace
     slices   "X" events and matched "B"/"E" pairs, Python frames and those without a time included
+    untimed  slices or instants without a time, which cannot be drawn
     """
 
     kind: Literal["thread", "stream", "instants"]
@@ -111,6 +113,13 @@ def all_slices(trace: Trace) -> Bool:
     return found
 
 
+def is_memory(trace: Trace) -> Bool:
+    """bool[n]: events of the allocator."""
+    code = {text: i for i, text in enumerate(trace.strings)}.get("[memory]", len(trace.strings))
+    found: Bool = trace.events.name == code
+    return found
+
+
 @derived
 def roles(trace: Trace) -> np.ndarray:
     """int8[n]: the Role of every slice or instant (HOST for what is neither)."""
@@ -146,6 +155,8 @@ def tracks(trace: Trace) -> Tracks:
     return Tracks(tuple(made[i] for i in order), tuple(described[key] for key in order_of_groups), lookup)
 
 
+_ROLE_ORDER = ("main", "backward", "compute", "communication", "copy", "", "annotation", "sync", "memory")
+
 NO_STREAM = 2**32 - 1
 """What the driver records for a wait that concerns no single stream."""
 
@@ -170,8 +181,10 @@ class _Facts:
         self.trace = trace
         self.slices = self._count(role, slices)
         self.python = self._count(role, slices & (kinds(trace) == Kind.PYTHON))
-        self.untimed = self._count(role, slices & (events.start == ABSENT))
-        self.instants = self._count(role, (role == Role.INSTANT) & (events.start != ABSENT))
+        instants = role == Role.INSTANT
+        self.untimed = self._count(role, (slices | instants) & (events.start == ABSENT))
+        self.instants = self._count(role, instants)
+        self.memory = self._count(role, instants & is_memory(trace))
         self.spans = self._count(role, slices & (kinds(trace) == Kind.SPAN))
         self.names = names(trace)
         self.kind = device_kind(trace)
@@ -230,6 +243,7 @@ class _Facts:
         what = ""
         if role == Role.INSTANT:
             kind = "instants"
+            what = "memory" if self.memory[code, role] == self.instants[code, role] else ""
         elif role == Role.HOST:
             what = "main" if code == self.main else "backward" if code in self.backward else ""
         else:
@@ -246,7 +260,7 @@ class _Facts:
             stream=stream,
             slices=int(self.slices[code, role]) if role != Role.INSTANT else 0,
             python_slices=int(self.python[code, role]) if role != Role.INSTANT else 0,
-            untimed=int(self.untimed[code, role]) if role != Role.INSTANT else 0,
+            untimed=int(self.untimed[code, role]),
             instants=int(self.instants[code, role]) if role == Role.INSTANT else 0,
         )
 

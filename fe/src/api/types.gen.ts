@@ -1940,13 +1940,15 @@ export interface components {
      * @description One track; the list is in display order, `id` names a track in the parts.
      *
      *     kind     steps (the ruler, drawn from `steps`) | thread | stream | instants | counter
-     *     role     thread: main, backward, ""; stream: compute, communication, copy, annotation, sync;
+     *     role     thread: main, backward, ""; stream: compute, communication, copy, annotation, sync; instants: memory
+     *              (nothing but allocations), "";
      *              counter: utilization, sm_efficiency, memory, "" (of the file)
      *     group    index into `groups`, null for the ruler
      *     thread   `pid/tid` as the `thread` parameter of other views takes it
      *     depth    lanes, 0 for counters
      *     slices   "X" events and matched "B"/"E" pairs, all of them: `python_slices` are Python frames, which are
-     *              folded unless asked for; `untimed` have no time and cannot be drawn
+     *              folded unless asked for
+     *     untimed  slices or instants that have no time and cannot be drawn
      *     unit     of counters: ratio, bytes or ""; `low` and `high` are the least and largest value
      */
     TraceTrack: {
@@ -1973,7 +1975,8 @@ export interface components {
      * TraceCounts
      * @description Events of the file by what they are.
      *
-     *     untimed, outside  slices without a time, and with an absurd one
+     *     untimed           slices and instants without a time
+     *     outside           slices with an absurd one
      *     side              slices that overlap without nesting and so have side lanes
      *     other             none of these and no metadata: asynchronous events, a begin without an end; they are in the
      *                       file but not on the timeline
