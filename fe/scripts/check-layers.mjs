@@ -7,10 +7,11 @@ const ALLOWED = {
   api: ['base'],
   state: ['api', 'base'],
   widgets: ['base'],
-  views: ['widgets', 'state', 'api', 'base'],
+  timeline: ['api', 'base'],
+  views: ['timeline', 'widgets', 'state', 'api', 'base'],
   shell: ['views', 'widgets', 'state', 'api', 'base'],
 };
-const NO_REACT = ['base', 'api'];
+const NO_REACT = ['base', 'api', 'timeline'];
 const root = resolve('src');
 
 function* files(folder) {

@@ -15,22 +15,33 @@ export interface Client {
   workers(run: string): Promise<Workers>;
   health(run: string): Promise<Health>;
   views(selectors: Selectors): Promise<Views>;
-  view<P>(slug: string, selectors: Selectors, params: Record<string, string>): Promise<ViewAnswer<P>>;
+  view<P>(
+    slug: string,
+    selectors: Selectors,
+    params: Record<string, string>,
+    signal?: AbortSignal,
+  ): Promise<ViewAnswer<P>>;
+  /** Where a file can be downloaded from. */
+  address(path: string, query: object): string;
   retry(selectors: Selectors): Promise<void>;
 }
 
 /** Talks to the plugin's routes, found relative to this module, so that any path prefix works. */
 export function httpClient(base: URL): Client {
-  async function request<T>(path: string, query: object, method = 'GET'): Promise<T> {
+  function address(path: string, query: object): URL {
     const url = new URL(path, base);
     for (const [key, value] of Object.entries(query)) {
       if (value !== undefined) {
         url.searchParams.set(key, String(value));
       }
     }
+    return url;
+  }
+
+  async function request<T>(path: string, query: object, method = 'GET', signal?: AbortSignal): Promise<T> {
     let response: Response;
     try {
-      response = await fetch(url, { method });
+      response = await fetch(address(path, query), { method, signal });
     } catch {
       throw unreachable(0, 'TensorBoard does not answer');
     }
@@ -49,7 +60,9 @@ export function httpClient(base: URL): Client {
     workers: run => request('workers', { run }),
     health: run => request('health', { run }),
     views: selectors => request('views', selectors),
-    view: (slug, selectors, params) => request(`view/${slug}`, { ...selectors, ...params }),
+    view: (slug, selectors, params, signal) =>
+      request(`view/${slug}`, { ...selectors, ...params }, 'GET', signal),
+    address: (path, query) => address(path, query).href,
     retry: selectors => request('retry', selectors, 'POST'),
   };
 }

@@ -21,6 +21,17 @@ export type Overview = Schemas['Overview'];
 export type Device = Schemas['Device'];
 export type Recommendation = Schemas['Recommendation'];
 
+export type TracePayload = Schemas['TracePayload'];
+export type TraceTile = Schemas['TraceTile'];
+export type TraceCounters = Schemas['TraceCounters'];
+export type TraceEvent = Schemas['TraceEvent'];
+export type TraceModule = Schemas['TraceModule'];
+export type TraceFlows = Schemas['TraceFlows'];
+export type TraceSearch = Schemas['TraceSearch'];
+export type TraceSelection = Schemas['TraceSelection'];
+export type TraceColours = Schemas['TraceColours'];
+export type TraceRef = Schemas['TraceRef'];
+
 export interface Ready<P> {
   state: 'ready';
   view: string;

@@ -27,3 +27,7 @@ export function shortKernelName(name: string): string {
   out = out.trim();
   return out === '' || out === '<…>' ? name : out;
 }
+
+/** The name of a slice: of device code without its C++ details, of everything else as it is. */
+export const sliceName = (name: string, kind: string | undefined): string =>
+  kind === 'kernel' || kind === 'communication' ? shortKernelName(name) : name;

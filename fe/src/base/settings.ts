@@ -1,28 +1,18 @@
-// What a user sets once, kept in the browser; where the browser keeps nothing, it lasts until the page goes.
+// What a user sets once, as JSON; where the browser keeps nothing, it lasts until the page goes.
+import { recall, remember } from './host';
 
-const PREFIX = 'pytorch_profiler.';
-const memory = new Map<string, string>();
+const session = new Map<string, string>();
 
 export function readSetting(name: string): unknown {
-  let text: string | null | undefined;
   try {
-    text = localStorage.getItem(PREFIX + name);
+    return JSON.parse(recall(name) ?? session.get(name) ?? 'null') ?? undefined;
   } catch {
-    text = null; // blocked in this browser
-  }
-  try {
-    return JSON.parse(text ?? memory.get(name) ?? 'null') ?? undefined;
-  } catch {
-    return undefined;
+    return undefined; // written by something else
   }
 }
 
 export function writeSetting(name: string, value: unknown): void {
   const text = JSON.stringify(value);
-  memory.set(name, text);
-  try {
-    localStorage.setItem(PREFIX + name, text);
-  } catch {
-    return; // blocked or full: kept in memory
-  }
+  session.set(name, text);
+  remember(name, text);
 }

@@ -5,7 +5,7 @@ import type { Selectors } from '../api/types';
 
 export const ClientContext = createContext<Client | null>(null);
 
-function useClient(): Client {
+export function useClient(): Client {
   const client = useContext(ClientContext);
   if (!client) {
     throw new Error('queries need a ClientContext');

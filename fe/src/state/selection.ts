@@ -28,8 +28,11 @@ export function fromSelection(selection: Selection): Record<string, string> {
 
 export interface SelectionControl {
   selection: Selection;
-  /** Change something: a new run forgets worker and span, a new view its parameters. */
-  select: (change: Partial<Selection>) => void;
+  /**
+   * Change something: a new run forgets worker and span, a new view its parameters. `quiet` changes (a window that
+   * is dragged along) replace the entry in the history instead of adding one.
+   */
+  select: (change: Partial<Selection>, quiet?: boolean) => void;
 }
 
 export function nextSelection(now: Selection, change: Partial<Selection>): Selection {
@@ -49,11 +52,11 @@ export function nextSelection(now: Selection, change: Partial<Selection>): Selec
 export function useSelectionState(): SelectionControl {
   const [selection, setSelection] = useState(() => toSelection(readState()));
   useEffect(() => onStateChange(() => setSelection(toSelection(readState()))), []);
-  const select = useCallback((change: Partial<Selection>) => {
+  const select = useCallback((change: Partial<Selection>, quiet = false) => {
     setSelection(now => {
       const next = nextSelection(now, change);
       if (JSON.stringify(fromSelection(next)) !== JSON.stringify(readState())) {
-        writeState(fromSelection(next), true);
+        writeState(fromSelection(next), !quiet);
       }
       return next;
     });

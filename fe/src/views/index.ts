@@ -16,4 +16,9 @@ export interface ViewEntry {
 
 export const VIEWS: Record<string, ViewEntry> = {
   overview: { icon: 'overview', Component: lazy(() => import('./overview')) as ComponentType<ViewProps> },
+  trace: {
+    icon: 'timeline',
+    Component: lazy(() => import('./trace')) as ComponentType<ViewProps>,
+    takes: ['python'],
+  },
 };

@@ -51,6 +51,8 @@ interface Props<R> {
   search: Search;
   onSearch: (search: Search) => void;
   placeholder: string;
+  /** Whether `f` jumps into the search. */
+  hotkey?: boolean;
   /** Rows below a row; the table then is a tree. */
   children?: (row: R) => R[] | undefined;
   /** Left of the search, right of it, below the rows. */
@@ -187,7 +189,12 @@ export function DataTable<R extends object>(props: Props<R>) {
   return (
     <div className="data-table">
       <div className="table-tools">
-        <SearchBox search={search} onSearch={onSearch} placeholder={props.placeholder} />
+        <SearchBox
+          search={search}
+          onSearch={onSearch}
+          placeholder={props.placeholder}
+          hotkey={props.hotkey}
+        />
         {props.before}
         <span className="actions">
           {props.tools}

@@ -6,12 +6,14 @@ interface Props {
   search: Search;
   onSearch: (search: Search) => void;
   placeholder: string;
+  /** Whether `f` jumps here; not where the view has its own use for the key. */
+  hotkey?: boolean;
 }
 
 const PAUSE_MS = 120;
 
-/** Filters while it is typed in; `f` jumps here, Escape empties it. */
-export function SearchBox({ search, onSearch, placeholder }: Props) {
+/** Filters while it is typed in; Escape empties it. */
+export function SearchBox({ search, onSearch, placeholder, hotkey = true }: Props) {
   const input = useRef<HTMLInputElement>(null);
   const [draft, setDraft] = useState(search.text);
   const [known, setKnown] = useState(search.text);
@@ -30,6 +32,9 @@ export function SearchBox({ search, onSearch, placeholder }: Props) {
   }, [draft, search, onSearch]);
 
   useEffect(() => {
+    if (!hotkey) {
+      return;
+    }
     const onKey = (event: KeyboardEvent) => {
       const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement;
       if (event.key === 'f' && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
@@ -39,7 +44,7 @@ export function SearchBox({ search, onSearch, placeholder }: Props) {
     };
     document.addEventListener('keydown', onKey);
     return () => document.removeEventListener('keydown', onKey);
-  }, []);
+  }, [hotkey]);
 
   return (
     <span className={`search-box ${error ? 'wrong' : ''}`}>
@@ -60,7 +65,7 @@ export function SearchBox({ search, onSearch, placeholder }: Props) {
           }
         }}
       />
-      {!draft && <kbd>f</kbd>}
+      {!draft && hotkey && <kbd>f</kbd>}
       <button
         type="button"
         className="toggle"

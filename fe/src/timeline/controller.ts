@@ -1,0 +1,340 @@
+// The timeline's own loop: holds the window, asks for tiles, paints when something changed and not otherwise.
+import type { TraceCounters, TracePayload, TraceTile } from '../api/types';
+import { readPalette, type ColourBy, type Palette } from './colours';
+import { type Layout, rowAt } from './layout';
+import { HEAD, paintAbove, type Above, type Arrow, type Place } from './overlay';
+import { hitTest, paint, type Hit, type Scene } from './paint';
+import { BUCKETS, levelOf, TileStore, type Span } from './store';
+import { decodeSamples, decodeTile, lowerBound, type Samples, type Tile } from './tile';
+import { ticks, type Tick } from './ticks';
+import { around, clamp, pan, whole, zoom } from './viewport';
+
+export interface Source {
+  tile(begin: number, end: number, width: number, signal: AbortSignal): Promise<TraceTile>;
+  counters(begin: number, end: number, width: number, signal: AbortSignal): Promise<TraceCounters>;
+  names(codes: number[]): Promise<Record<string, string>>;
+}
+
+export interface Events {
+  /** The window has come to rest. */
+  onWindow: (window: Span) => void;
+  onLoading: (loading: boolean) => void;
+  onTrouble: (error: unknown) => void;
+}
+
+/** What is drawn above the slices; the page sets it. */
+export interface Highlights {
+  area: Span | null;
+  marks: readonly number[];
+  selected: Place | null;
+  arrows: readonly Arrow[];
+  lit: ReadonlySet<number> | null;
+}
+
+const REST_MS = 250;
+const NOTHING: Highlights = { area: null, marks: [], selected: null, arrows: [], lit: null };
+
+export class Controller {
+  window: Span;
+  private layout: Layout = { rows: [], height: 0 };
+  private scroll = 0;
+  private size = { width: 0, height: 0 };
+  private highlights = NOTHING;
+  private hovered: Place | null = null;
+  private cursor: number | null = null;
+  private palette: Palette | null = null;
+  private colourBy: ColourBy = 'class';
+  private theme = '';
+  private origin = 0;
+  private label: ((time: number) => string) | null = null;
+  private readonly names = new Map<number, string>();
+  private tiles: TileStore<Tile>;
+  private readonly samples: TileStore<Samples>;
+  private frame = 0;
+  private dirty = { slices: true, above: true };
+  private rest: ReturnType<typeof setTimeout> | undefined;
+  private scene: Scene | null = null;
+  readonly extent: Span;
+
+  constructor(
+    private readonly host: HTMLElement,
+    private readonly slices: HTMLCanvasElement,
+    private readonly above: HTMLCanvasElement,
+    private readonly payload: TracePayload,
+    private source: Source,
+    private readonly events: Events,
+    window: Span | null,
+  ) {
+    this.extent = { begin: payload.begin_ns, end: Math.max(payload.end_ns, payload.begin_ns + 1) };
+    this.window = window ? clamp(window, this.extent) : whole(this.extent);
+    this.tiles = this.makeTiles();
+    this.samples = new TileStore(
+      async (begin, end, signal) => decodeSamples(await this.source.counters(begin, end, BUCKETS, signal)),
+      this.extent,
+      this.arrived,
+      this.events.onTrouble,
+    );
+  }
+
+  private makeTiles(): TileStore<Tile> {
+    return new TileStore(
+      async (begin, end, signal) => {
+        const wire = await this.source.tile(begin, end, BUCKETS, signal);
+        for (const [code, text] of Object.entries(wire.names)) {
+          this.names.set(Number(code), text);
+        }
+        return decodeTile(wire);
+      },
+      this.extent,
+      this.arrived,
+      this.events.onTrouble,
+    );
+  }
+
+  private readonly arrived = () => {
+    this.dirty.slices = true;
+    this.events.onLoading(this.tiles.loading || this.samples.loading);
+    this.request();
+  };
+
+  destroy(): void {
+    cancelAnimationFrame(this.frame);
+    clearTimeout(this.rest);
+  }
+
+  // ---- what the page sets ---------------------------------------------------------------------------
+
+  /** Another source of tiles (other colours, unfolded frames): what is kept no longer fits. */
+  setSource(source: Source, colourBy: ColourBy): void {
+    this.source = source;
+    this.colourBy = colourBy;
+    this.palette = null;
+    this.tiles = this.makeTiles();
+    this.changed();
+  }
+
+  resize(width: number, height: number): void {
+    this.size = { width, height };
+    const ratio = devicePixelRatio;
+    for (const canvas of [this.slices, this.above]) {
+      canvas.width = Math.max(1, Math.round(width * ratio));
+      canvas.height = Math.max(1, Math.round(height * ratio));
+      canvas.style.width = `${width}px`;
+      canvas.style.height = `${height}px`;
+      canvas.getContext('2d', { alpha: canvas === this.above })!.setTransform(ratio, 0, 0, ratio, 0, 0);
+    }
+    this.changed();
+  }
+
+  setLayout(layout: Layout): void {
+    this.layout = layout;
+    this.changed();
+  }
+
+  setScroll(scroll: number): void {
+    this.scroll = scroll;
+    this.changed();
+  }
+
+  setHighlights(highlights: Highlights): void {
+    this.dirty.slices ||= highlights.lit !== this.highlights.lit;
+    this.highlights = highlights;
+    this.dirty.above = true;
+    this.request();
+  }
+
+  /** Where the ruler counts from, and how it writes an instant where counting is not enough. */
+  setClock(origin: number, label: ((time: number) => string) | null): void {
+    this.origin = origin;
+    this.label = label;
+    this.dirty.above = true;
+    this.request();
+  }
+
+  /** The page's colours have changed; they are read anew with the next frame. */
+  setTheme(theme: string): void {
+    if (theme !== this.theme) {
+      this.theme = theme;
+      this.palette = null;
+      this.changed();
+    }
+  }
+
+  // ---- the window ---------------------------------------------------------------------------------
+
+  private show(window: Span): void {
+    this.window = window;
+    clearTimeout(this.rest);
+    this.rest = setTimeout(() => this.events.onWindow(this.window), REST_MS);
+    this.changed();
+  }
+
+  get nsPerPixel(): number {
+    return (this.window.end - this.window.begin) / Math.max(this.size.width, 1);
+  }
+
+  timeAt(x: number): number {
+    return this.window.begin + x * this.nsPerPixel;
+  }
+
+  panBy(pixels: number): void {
+    this.show(pan(this.window, pixels * this.nsPerPixel, this.extent));
+  }
+
+  zoomBy(factor: number, x: number): void {
+    this.show(zoom(this.window, factor, this.timeAt(x), this.extent));
+  }
+
+  zoomTo(span: Span): void {
+    this.show(around(span, this.extent));
+  }
+
+  showAll(): void {
+    this.show(whole(this.extent));
+  }
+
+  showWindow(window: Span): void {
+    this.show(clamp(window, this.extent));
+  }
+
+  // ---- pointing -----------------------------------------------------------------------------------
+
+  hover(x: number | null, y: number): Hit | null {
+    this.cursor = x;
+    const found = x === null ? null : this.hit(x, y);
+    this.hovered = found && {
+      track: found.track,
+      depth: found.depth,
+      start: found.hit.start,
+      duration: found.hit.duration,
+    };
+    this.dirty.above = true;
+    this.request();
+    return found?.hit ?? null;
+  }
+
+  hit(x: number, y: number): { hit: Hit; track: number; depth: number } | null {
+    if (!this.scene || y < HEAD) {
+      return null;
+    }
+    const row = rowAt(this.layout, y - HEAD + this.scroll);
+    const found = row ? hitTest(this.scene, row, x, y - HEAD) : null;
+    if (!row?.track || !found) {
+      return null;
+    }
+    const depth = row.folded ? 0 : Math.floor((y - HEAD - (row.y - this.scroll) - 3) / row.lane);
+    return { hit: found, track: row.track.id, depth };
+  }
+
+  stepAt(x: number, y: number): Span | null {
+    if (y >= HEAD) {
+      return null;
+    }
+    const time = this.timeAt(x);
+    const step = this.payload.steps.find(
+      each => each.start_ns <= time && time < each.start_ns + each.duration_ns,
+    );
+    return step ? { begin: step.start_ns, end: step.start_ns + step.duration_ns } : null;
+  }
+
+  nameOf(code: number): string | undefined {
+    return this.names.get(code);
+  }
+
+  /** The slice before or after one on its lane, as far as it is loaded. */
+  neighbour(place: Place, direction: -1 | 1): number | null {
+    let best: { event: number; start: number } | null = null;
+    for (const cover of this.scene?.tiles ?? []) {
+      const { start, event, count } = cover.data;
+      for (const lane of cover.data.lanes.get(place.track) ?? []) {
+        if (lane.depth !== place.depth) {
+          continue;
+        }
+        let at = lowerBound(start, lane.first, lane.last, direction > 0 ? place.start + 1 : place.start);
+        at -= direction > 0 ? 0 : 1;
+        const found = at >= lane.first && at < lane.last && count[at]! > 0 ? start[at]! : null;
+        if (found !== null && (best === null || (found - best.start) * direction < 0)) {
+          best = { event: event[at]!, start: found };
+        }
+      }
+    }
+    return best?.event ?? null;
+  }
+
+  /** The first slice inside one, one lane deeper. */
+  inside(place: Place): number | null {
+    return this.neighbour({ ...place, depth: place.depth + 1, start: place.start - 1 }, 1);
+  }
+
+  // ---- painting -----------------------------------------------------------------------------------
+
+  private changed(): void {
+    this.dirty = { slices: true, above: true };
+    this.request();
+  }
+
+  private request(): void {
+    if (this.frame === 0) {
+      this.frame = requestAnimationFrame(this.draw);
+    }
+  }
+
+  private readonly draw = () => {
+    this.frame = 0;
+    const { width, height } = this.size;
+    if (width === 0 || height <= HEAD) {
+      return;
+    }
+    this.palette ??= readPalette(this.host, this.colourBy, this.payload.classes);
+    if (this.dirty.slices) {
+      const level = levelOf(this.nsPerPixel);
+      this.tiles.want(this.window, level);
+      this.samples.want(this.window, level);
+      this.events.onLoading(this.tiles.loading || this.samples.loading);
+      this.scene = {
+        width,
+        height: height - HEAD,
+        window: this.window,
+        layout: this.layout,
+        scroll: this.scroll,
+        palette: this.palette,
+        tiles: this.tiles.cover(this.window, level),
+        samples: this.samples.cover(this.window, level),
+        names: this.names,
+        lit: this.highlights.lit,
+      };
+      const context = this.slices.getContext('2d', { alpha: false })!;
+      context.save();
+      context.translate(0, HEAD);
+      paint(context, this.scene);
+      context.restore();
+    }
+    if (this.dirty.above || this.dirty.slices) {
+      paintAbove(this.above.getContext('2d')!, this.aboveScene(this.palette));
+    }
+    this.dirty = { slices: false, above: false };
+  };
+
+  private aboveScene(palette: Palette): Above {
+    let marks: Tick[] = ticks(this.window, this.size.width, this.origin);
+    if (this.label) {
+      marks = marks.map(tick => ({ ...tick, label: this.label!(tick.time) }));
+    }
+    return {
+      width: this.size.width,
+      height: this.size.height,
+      window: this.window,
+      layout: this.layout,
+      scroll: this.scroll,
+      palette,
+      ticks: marks,
+      steps: this.payload.steps,
+      area: this.highlights.area,
+      marks: this.highlights.marks,
+      selected: this.highlights.selected,
+      hovered: this.hovered,
+      arrows: this.highlights.arrows,
+      cursor: this.cursor,
+    };
+  }
+}

@@ -1,0 +1,107 @@
+// A tile of the timeline as typed arrays: boxes by track and lane, times in ns since the trace's start.
+import type { TraceCounters, TraceTile } from '../api/types';
+
+/** Boxes first..last of the columns, ordered by start: one depth of one track. */
+export interface Lane {
+  depth: number;
+  first: number;
+  last: number;
+}
+
+export interface Tile {
+  begin: number;
+  end: number;
+  lanes: Map<number, Lane[]>;
+  start: Float64Array;
+  duration: Float64Array;
+  busy: Float64Array;
+  count: Uint32Array;
+  event: Int32Array;
+  name: Int32Array;
+  colour: Uint16Array;
+}
+
+export interface Samples {
+  begin: number;
+  end: number;
+  /** Track -> first and last entry of the columns. */
+  series: Map<number, [number, number]>;
+  start: Float64Array;
+  low: Float64Array;
+  high: Float64Array;
+  mean: Float64Array;
+  last: Float64Array;
+}
+
+function bytes(base64: string): ArrayBuffer {
+  const text = atob(base64);
+  const array = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) {
+    array[i] = text.charCodeAt(i);
+  }
+  return array.buffer;
+}
+
+function times(column: string, unit: number, origin: number): Float64Array {
+  const raw = new Int32Array(bytes(column));
+  const ns = new Float64Array(raw.length);
+  for (let i = 0; i < raw.length; i++) {
+    ns[i] = raw[i]! * unit + origin;
+  }
+  return ns;
+}
+
+export function decodeTile(wire: TraceTile): Tile {
+  const lanes = new Map<number, Lane[]>();
+  wire.lane_track.forEach((track, i) => {
+    const lane = { depth: wire.lane_depth[i]!, first: wire.lane_first[i]!, last: wire.lane_first[i + 1]! };
+    const known = lanes.get(track);
+    if (known) {
+      known.push(lane);
+    } else {
+      lanes.set(track, [lane]);
+    }
+  });
+  return {
+    begin: wire.begin_ns,
+    end: wire.end_ns,
+    lanes,
+    start: times(wire.start, wire.unit_ns, wire.begin_ns),
+    duration: times(wire.duration, wire.unit_ns, 0),
+    busy: times(wire.busy, wire.unit_ns, 0),
+    count: new Uint32Array(bytes(wire.count)),
+    event: new Int32Array(bytes(wire.event)),
+    name: new Int32Array(bytes(wire.name)),
+    colour: new Uint16Array(bytes(wire.colour)),
+  };
+}
+
+export function decodeSamples(wire: TraceCounters): Samples {
+  return {
+    begin: wire.begin_ns,
+    end: wire.end_ns,
+    series: new Map(
+      wire.series_track.map((track, i) => [track, [wire.series_first[i]!, wire.series_first[i + 1]!]]),
+    ),
+    start: times(wire.start, wire.unit_ns, wire.begin_ns),
+    low: new Float64Array(bytes(wire.low)),
+    high: new Float64Array(bytes(wire.high)),
+    mean: new Float64Array(bytes(wire.mean)),
+    last: new Float64Array(bytes(wire.last)),
+  };
+}
+
+/** The first of the entries from..to that starts at or after a time; `to` if none does. */
+export function lowerBound(starts: Float64Array, from: number, to: number, time: number): number {
+  let low = from;
+  let high = to;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (starts[middle]! < time) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}

@@ -1,0 +1,185 @@
+// The controls above the timeline.
+import { Popover } from '@mantine/core';
+import type { TraceColours, TracePayload } from '../../api/types';
+import { CATEGORY_TITLE, type Category } from '../../base/category';
+import { classColour, distinctColour, type ColourBy } from '../../timeline/colours';
+import { nameOf } from '../../timeline/layout';
+import type { Clock } from '../../timeline/ticks';
+import { Icon } from '../../widgets/Icon';
+import type { TraceState } from './state';
+
+interface SelectProps<T extends string> {
+  label: string;
+  value: T;
+  options: Record<T, string>;
+  onChange: (value: T) => void;
+}
+
+export function Select<T extends string>({ label, value, options, onChange }: SelectProps<T>) {
+  return (
+    <label className="select">
+      <span className="dim">{label}</span>
+      <select value={value} onChange={event => onChange(event.target.value as T)}>
+        {(Object.entries(options) as [T, string][]).map(([key, title]) => (
+          <option key={key} value={key}>
+            {title}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+export const COLOURS: Record<ColourBy, string> = {
+  class: 'category',
+  name: 'name',
+  module: 'module',
+  process_group: 'process group',
+};
+
+export const CLOCKS: Record<Clock, string> = {
+  trace: 'trace start',
+  step: 'step start',
+  wall: 'wall clock',
+};
+
+const CLASS_TITLE: Record<string, string> = {
+  ...CATEGORY_TITLE,
+  annotation: 'Annotation',
+  python: 'Python',
+  sync: 'Synchronisation',
+};
+
+const LEGEND = 8;
+const DEVICE_CLASSES: readonly string[] = ['kernel', 'memcpy', 'memset', 'runtime', 'sync'];
+
+export function Legend({
+  by,
+  payload,
+  colours,
+}: {
+  by: ColourBy;
+  payload: TracePayload;
+  colours?: TraceColours;
+}) {
+  if (by === 'name') {
+    return <span className="dim">one colour for every name</span>;
+  }
+  const texts = by === 'class' ? payload.classes : (colours?.texts ?? []);
+  const device = payload.groups.some(group => group.kind === 'device');
+  const entries = texts
+    .map((text, code) => ({
+      code,
+      text: by === 'class' ? (CLASS_TITLE[text as Category] ?? text) : text,
+      colour: by === 'class' ? classColour(text) : distinctColour(code - 1),
+    }))
+    // Without a device the colours of its work would only explain what is not there.
+    .filter(entry => by !== 'class' || device || !DEVICE_CLASSES.includes(texts[entry.code]!));
+  const rest = entries.slice(LEGEND);
+  return (
+    <span className="tl-legend">
+      {entries.slice(0, LEGEND).map(entry => (
+        <span key={entry.code} className="clip" title={entry.text}>
+          <i className="dot" style={{ background: entry.colour }} /> {entry.text}
+        </span>
+      ))}
+      {rest.length > 0 && (
+        <Popover position="bottom-end" shadow="md" withinPortal>
+          <Popover.Target>
+            <button type="button" className="textlink">
+              {rest.length} more
+            </button>
+          </Popover.Target>
+          <Popover.Dropdown className="column-menu tl-menu">
+            {rest.map(entry => (
+              <span key={entry.code} className="clip" title={entry.text}>
+                <i className="dot" style={{ background: entry.colour }} /> {entry.text}
+              </span>
+            ))}
+          </Popover.Dropdown>
+        </Popover>
+      )}
+    </span>
+  );
+}
+
+interface TracksProps {
+  payload: TracePayload;
+  state: TraceState;
+  filter: string;
+  onFilter: (filter: string) => void;
+  onChange: (change: Partial<TraceState>) => void;
+}
+
+/** Which tracks are shown, and in what order. */
+export function Tracks({ payload, state, filter, onFilter, onChange }: TracksProps) {
+  const order = [...state.order, ...payload.groups.map((_, i) => i).filter(i => !state.order.includes(i))];
+  const listed = payload.tracks.filter(track => track.kind !== 'steps');
+  const move = (group: number, by: number) => {
+    const from = order.indexOf(group);
+    const next = order.filter(each => each !== group);
+    next.splice(Math.max(0, from + by), 0, group);
+    onChange({ order: next });
+  };
+  const toggle = (id: number, shown: boolean) =>
+    onChange({ hidden: shown ? state.hidden.filter(each => each !== id) : [...state.hidden, id] });
+  return (
+    <Popover position="bottom-start" shadow="md" withinPortal trapFocus returnFocus width={340}>
+      <Popover.Target>
+        <button type="button" className="button">
+          <Icon name="columns" size={14} /> Tracks {listed.length - state.hidden.length}
+        </button>
+      </Popover.Target>
+      <Popover.Dropdown className="column-menu tl-menu">
+        <input
+          type="text"
+          className="field"
+          value={filter}
+          placeholder="Filter tracks by name"
+          aria-label="Filter tracks by name"
+          onChange={event => onFilter(event.target.value)}
+        />
+        <span>
+          <button type="button" className="textlink" onClick={() => onChange({ hidden: [] })}>
+            Show all
+          </button>{' '}
+          <button
+            type="button"
+            className="textlink"
+            onClick={() => onChange({ folded: [], pinned: [], order: [] })}
+          >
+            Reset order and folding
+          </button>
+        </span>
+        {order.map(group => {
+          const members = listed.filter(track => track.group === group);
+          return (
+            members.length > 0 && (
+              <fieldset key={group}>
+                <legend>
+                  {payload.groups[group]!.name}
+                  <button type="button" className="button quiet" title="Up" onClick={() => move(group, -1)}>
+                    ↑
+                  </button>
+                  <button type="button" className="button quiet" title="Down" onClick={() => move(group, 1)}>
+                    ↓
+                  </button>
+                </legend>
+                {members.map(track => (
+                  <label key={track.id} title={nameOf(track, payload)}>
+                    <input
+                      type="checkbox"
+                      checked={!state.hidden.includes(track.id)}
+                      onChange={event => toggle(track.id, event.target.checked)}
+                    />
+                    <span className="clip">{track.name}</span>
+                  </label>
+                ))}
+              </fieldset>
+            )
+          );
+        })}
+      </Popover.Dropdown>
+    </Popover>
+  );
+}

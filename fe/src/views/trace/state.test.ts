@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { readTraceState, writeTraceState } from './state';
+
+test('what is written is read again, and nothing else changes', () => {
+  const change = {
+    window: { begin: -120.5, end: 4000.2 },
+    event: 0,
+    area: { begin: 5, end: 9 },
+    marks: [1, 2],
+    pinned: [3],
+    folded: ['g1', '7'],
+    hidden: [8],
+    order: [2, 1],
+    colour: 'module' as const,
+    clock: 'wall' as const,
+  };
+  const params = writeTraceState({ python: 'true' }, change);
+  expect(params.python).toBe('true');
+  expect(readTraceState(params)).toEqual({ ...change, window: { begin: -121, end: 4001 } });
+  const cleared = writeTraceState(params, { event: null, area: null, colour: 'class', marks: [] });
+  expect(Object.keys(cleared)).not.toContain('event');
+  expect(readTraceState(cleared)).toMatchObject({ event: null, area: null, colour: 'class', marks: [] });
+});
+
+test('nonsense in the address is no state', () => {
+  expect(readTraceState({ at: '9-5', event: 'x', pins: 'a,1', colour: 'pink' })).toMatchObject({
+    window: null,
+    event: null,
+    pinned: [1],
+    colour: 'class',
+  });
+});

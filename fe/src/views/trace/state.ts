@@ -1,0 +1,79 @@
+// What the timeline keeps in the address.
+import type { Span } from '../../timeline/store';
+import type { ColourBy } from '../../timeline/colours';
+import type { Clock } from '../../timeline/ticks';
+
+export interface TraceState {
+  window: Span | null;
+  event: number | null;
+  area: Span | null;
+  marks: number[];
+  pinned: number[];
+  folded: string[];
+  hidden: number[];
+  order: number[];
+  colour: ColourBy;
+  clock: Clock;
+}
+
+const COLOURS: readonly string[] = ['class', 'name', 'module', 'process_group'];
+const CLOCKS: readonly string[] = ['trace', 'step', 'wall'];
+
+const numbers = (text: string | undefined): number[] =>
+  (text ?? '').split(',').filter(Boolean).map(Number).filter(Number.isFinite);
+
+function span(text: string | undefined): Span | null {
+  const match = /^(-?\d+)-(-?\d+)$/.exec(text ?? '');
+  const [begin, end] = [Number(match?.[1]), Number(match?.[2])];
+  return match && begin < end ? { begin, end } : null;
+}
+
+const write = ({ begin, end }: Span): string => `${Math.floor(begin)}-${Math.ceil(end)}`;
+
+export function readTraceState(params: Record<string, string>): TraceState {
+  const event = /^\d+$/.test(params.event ?? '') ? Number(params.event) : null;
+  return {
+    window: span(params.at),
+    event,
+    area: span(params.area),
+    marks: numbers(params.marks),
+    pinned: numbers(params.pins),
+    folded: (params.folded ?? '').split(',').filter(Boolean),
+    hidden: numbers(params.hidden),
+    order: numbers(params.order),
+    colour: COLOURS.includes(params.colour ?? '') ? (params.colour as ColourBy) : 'class',
+    clock: CLOCKS.includes(params.clock ?? '') ? (params.clock as Clock) : 'trace',
+  };
+}
+
+/** The parameters of a changed state; what is as it is by default stays out of the address. */
+export function writeTraceState(
+  params: Record<string, string>,
+  change: Partial<TraceState>,
+): Record<string, string> {
+  const text: Record<string, string | undefined> = {};
+  const list = (values: readonly (string | number)[]) => (values.length > 0 ? values.join(',') : undefined);
+  for (const [key, value] of Object.entries(change) as [keyof TraceState, never][]) {
+    if (key === 'window') {
+      text.at = value && write(value as Span);
+    } else if (key === 'area') {
+      text.area = (value && write(value as Span)) ?? undefined;
+    } else if (key === 'event') {
+      text.event = value === null ? undefined : String(value);
+    } else if (key === 'marks') {
+      text.marks = list((value as number[]).map(Math.round));
+    } else if (key === 'pinned') {
+      text.pins = list(value);
+    } else if (key === 'colour') {
+      text.colour = value === 'class' ? undefined : value;
+    } else if (key === 'clock') {
+      text.clock = value === 'trace' ? undefined : value;
+    } else {
+      text[key] = list(value);
+    }
+  }
+  const next = { ...params, ...text };
+  return Object.fromEntries(
+    Object.entries(next).filter((entry): entry is [string, string] => Boolean(entry[1])),
+  );
+}
