@@ -1,6 +1,7 @@
 """How quickly the server answers the timeline of a trace of 1 and of 5 million events.
 
     python -m benchmarks.timeline [--events 1000000 5000000] [--rounds 5]
+    python -m benchmarks.timeline --events 1000000 --write /tmp/log/run/worker.pt.trace.json
 
 The trace is grown in memory from an own sample, so nothing has to be downloaded or kept: launches and kernels are
 added (the sample was recorded without a GPU), then its columns are repeated one after the other in time.
@@ -24,6 +25,7 @@ import msgspec
 import numpy as np
 from isal import igzip
 
+from torch_tb_profiler.analyses.excerpt import write
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Events, Memo, Trace
 from torch_tb_profiler.views import trace as view
@@ -158,8 +160,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--events", type=int, nargs="+", default=[1_000_000, 5_000_000])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--write", metavar="FILE", help="write the first of the traces as JSON, measure nothing")
     options = parser.parse_args()
     small = sample()
+    if options.write:
+        trace = grow(small, options.events[0])
+        with open(options.write, "wb") as file:
+            file.writelines(write(trace, np.arange(len(trace), dtype=np.int32)))
+        return
     for events in options.events:
         trace = grow(small, events)
         print(f"\n{len(trace):,} events\n")

@@ -106,3 +106,21 @@ def test_levels_halve_and_a_wide_window_reads_the_coarsest_that_fits(monkeypatch
         assert (int(boxes.count.sum()), int(boxes.busy.sum())) == (3000, busy)
         direct = tiles.merge(tiles.single(lanes(trace)), bucket)
         assert boxes.row.tolist() == direct.row.tolist()
+
+
+@given(picture, st.integers(0, 8))
+def test_up_to_any_column_the_boxes_are_as_busy_as_the_slices_within_one_column(
+    drawing: list[tuple[int, int]], level: int
+) -> None:
+    lines = [f"host cpu_op s{i} {start / 1000} {lasting / 1000}" for i, (start, lasting) in enumerate(drawing)]
+    trace = draw("\n".join(["host cpu_op first 0 0", *lines]))
+    laid, bucket = lanes(trace), 2**level
+    found = boxes(trace, bucket)
+    for lane, (low, high) in enumerate(zip(found.bounds[:-1], found.bounds[1:], strict=True)):
+        mine = slice(laid.bounds[lane], laid.bounds[lane + 1])
+        exact = merge(laid.start[mine], laid.end[mine])
+        start, busy, alone = found.start[low:high], found.busy[low:high], found.count[low:high] == 1
+        for column in range(0, 700, bucket):
+            shown = np.where(alone, np.clip(column - start, 0, busy), busy * (start < column)).sum()
+            true = covered(exact, np.array([-(10**6)]), np.array([column]))[0]
+            assert 0 <= shown - true < bucket

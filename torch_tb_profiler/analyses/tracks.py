@@ -266,9 +266,7 @@ class _Facts:
 
     def track_order(self, track: Track) -> tuple[int, ...]:
         by_kind = ("thread", "stream", "instants").index(track.kind)
-        by_role = ("main", "backward", "compute", "communication", "copy", "", "annotation", "sync").index(
-            track.role
-        )
+        by_role = _ROLE_ORDER.index(track.role)
         if track.kind == "stream":
             # A stream's annotations and waits stand beneath its work.
             stream = track.stream if track.stream is not None else track.code

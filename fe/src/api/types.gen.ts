@@ -1940,8 +1940,8 @@ export interface components {
      * @description One track; the list is in display order, `id` names a track in the parts.
      *
      *     kind     steps (the ruler, drawn from `steps`) | thread | stream | instants | counter
-     *     role     thread: main, backward, ""; stream: compute, communication, copy, annotation, sync; instants: memory
-     *              (nothing but allocations), "";
+     *     role     thread: main, backward, ""; stream: compute, communication, copy, annotation, sync;
+     *              instants: memory (nothing but allocations), "";
      *              counter: utilization, sm_efficiency, memory, "" (of the file)
      *     group    index into `groups`, null for the ruler
      *     thread   `pid/tid` as the `thread` parameter of other views takes it
