@@ -29,7 +29,7 @@ class Attachment:
     def of_file(cls, name: str, size: int, stream: BinaryIO) -> Attachment:
         """A stored file as it is; the answer closes the stream."""
         media = _MEDIA.get(name[name.rfind(".") :], "application/octet-stream")
-        return cls(name, media, iter(lambda: stream.read(PIECE), b""), size, stream)
+        return cls(name, media, _read(stream, size), size, stream)
 
     def response(self, request: Request) -> Response:
         """The answer to a GET, or to a HEAD without the bytes."""
@@ -48,6 +48,14 @@ class Attachment:
         response.headers["Cache-Control"] = "no-store"
         response.headers["Vary"] = "Accept-Encoding"
         return response
+
+
+def _read(stream: BinaryIO, size: int) -> Iterator[bytes]:
+    """The first `size` bytes: a file that has grown since it was listed must not outgrow its announced length."""
+    left = size
+    while left and (piece := stream.read(min(PIECE, left))):
+        left -= len(piece)
+        yield piece
 
 
 def safe_name(name: str) -> str:
