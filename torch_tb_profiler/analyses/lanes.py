@@ -77,42 +77,43 @@ def drawn(trace: Trace) -> Bool:
 
 def _arrange(trace: Trace, which: Bool) -> Lanes:
     rows = np.flatnonzero(which).astype(np.int32)
-    track = track_of(trace, rows)
-    start, end = trace.events.start[rows], ends(trace)[rows]
-    parts: list[tuple[Int32, Int64, Int64, Int32, Int32, int]] = []
-    stack = 0
+    start, finish = trace.events.start, ends(trace)
+    parts: list[tuple[Int32, Int32, Int64]] = []  # rows, track, depth; one entry per stack
     while len(rows):
-        begin, finish = one_axis(start, end, track)
-        order = nesting_order(begin, finish)
-        rows, track, start, end = rows[order], track[order], start[order], end[order]
-        _, level, fits = nest(begin[order], finish[order])
-        depth = level.astype(np.int32)
-        parts.append((rows[fits], start[fits], end[fits], track[fits], depth[fits], stack))
-        rows, track, start, end = rows[~fits], track[~fits], start[~fits], end[~fits]
-        stack += 1
-    return _join(parts)
+        track = track_of(trace, rows)
+        begin, end = one_axis(start[rows], finish[rows], track)
+        order = nesting_order(begin, end)
+        rows, track = rows[order], track[order]
+        _, depth, fits = nest(begin[order], end[order])
+        if fits.all():
+            parts.append((rows, track, depth))
+            break
+        parts.append((rows[fits], track[fits], depth[fits]))
+        rows = rows[~fits]
+    return _join(trace, parts)
 
 
-def _join(parts: list[tuple[Int32, Int64, Int64, Int32, Int32, int]]) -> Lanes:
+def _join(trace: Trace, parts: list[tuple[Int32, Int32, Int64]]) -> Lanes:
     if not parts:
-        none = np.empty(0, np.int64)
-        few = np.empty(0, np.int32)
+        none, few = np.empty(0, np.int64), np.empty(0, np.int32)
         return Lanes(few, none, none, np.zeros(1, np.int64), few, few, np.empty(0, np.bool_))
-    rows, start, end, track, depth = (np.concatenate([part[i] for part in parts]) for i in range(5))
-    stack = np.concatenate([np.full(len(part[0]), part[5], np.int64) for part in parts])
     # One integer per (track, stack, depth): sorting by it gathers the lanes, each in order of time already.
-    levels, stacks = int(depth.max()) + 1, int(stack.max()) + 1
-    key = (track.astype(np.int64) * stacks + stack) * levels + depth
-    order = np.argsort(key, kind="stable")
-    distinct, first = np.unique(key[order], return_index=True)
-    lane_track = (distinct // (stacks * levels)).astype(np.int32)
-    place = np.arange(len(distinct)) - np.searchsorted(lane_track, lane_track)
+    levels, stacks = 1 + max(int(depth.max(initial=0)) for _, _, depth in parts), len(parts)
+    key = np.concatenate(
+        [(track * np.int64(stacks) + stack) * levels + depth for stack, (_, track, depth) in enumerate(parts)]
+    )
+    order = np.argsort(key.astype(np.uint16) if key.max(initial=0) < 2**16 else key, kind="stable")
+    key = key[order]
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    distinct = key[first]
+    track = (distinct // (stacks * levels)).astype(np.int32)
+    rows = np.concatenate([rows for rows, _, _ in parts])[order]
     return Lanes(
-        rows[order],
-        start[order],
-        end[order],
-        np.append(first, len(order)),
-        lane_track,
-        place.astype(np.int32),
-        distinct % levels == 0,
+        rows=rows,
+        start=trace.events.start[rows],
+        end=ends(trace)[rows],
+        bounds=np.append(first, len(rows)),
+        track=track,
+        depth=(np.arange(len(track)) - np.searchsorted(track, track)).astype(np.int32),
+        root=distinct % levels == 0,
     )

@@ -176,16 +176,11 @@ class _Facts:
 
     def __init__(self, trace: Trace) -> None:
         events = trace.events
-        role = roles(trace)
-        slices = all_slices(trace)
         self.trace = trace
-        self.slices = self._count(role, slices)
-        self.python = self._count(role, slices & (kinds(trace) == Kind.PYTHON))
-        instants = role == Role.INSTANT
-        self.untimed = self._count(role, (slices | instants) & (events.start == ABSENT))
-        self.instants = self._count(role, instants)
-        self.memory = self._count(role, instants & is_memory(trace))
-        self.spans = self._count(role, slices & (kinds(trace) == Kind.SPAN))
+        counts = _counts(trace)
+        self.instants = counts["instant"]
+        self.slices, self.untimed, self.memory = counts["slice"], counts["untimed"], counts["memory"]
+        self.python, self.spans = counts["python"], counts["span"]
         self.names = names(trace)
         self.kind = device_kind(trace)
         self.device, self.stream = _places(trace)
@@ -198,11 +193,6 @@ class _Facts:
         self.device_of_pid = {
             trace.threads[code].pid: device for code, device in self.device.items() if device is not None
         }
-
-    def _count(self, role: np.ndarray, which: Bool) -> Int64:
-        key = self.trace.events.thread[which].astype(np.int64) * len(Role) + role[which]
-        size = len(self.trace.threads) * len(Role)
-        return np.bincount(key, minlength=size).reshape(-1, len(Role))
 
     def group_key(self, code: int, role: Role) -> _GroupKey:
         pid = self.trace.threads[code].pid
@@ -272,6 +262,29 @@ class _Facts:
             stream = track.stream if track.stream is not None else track.code
             return track.group, by_kind, stream, by_role, track.code
         return track.group, by_kind, by_role, self.names.thread_order.get(track.code, 0), track.code
+
+
+def _counts(trace: Trace) -> dict[str, Int64]:
+    """int64[threads, roles] of slices, instants, and of those among them that are ..."""
+    role, slices = roles(trace), all_slices(trace)
+    rows = np.flatnonzero(slices | (role == Role.INSTANT))
+    kind = kinds(trace)[rows]
+    features = {
+        "slice": slices[rows],
+        "untimed": trace.events.start[rows] == ABSENT,
+        "python": slices[rows] & (kind == Kind.PYTHON),
+        "span": slices[rows] & (kind == Kind.SPAN),
+        "memory": is_memory(trace)[rows],
+    }
+    # One code for all features of an event, so that all are counted in one pass.
+    code = (trace.events.thread[rows] * np.int64(len(Role)) + role[rows]) << len(features)
+    for bit, which in enumerate(features.values()):
+        code |= which.astype(np.int64) << bit
+    size = (len(trace.threads) * len(Role)) << len(features)
+    table = np.bincount(code, minlength=size).reshape(len(trace.threads), len(Role), -1)
+    combination = np.arange(table.shape[2])
+    counts = {name: table[:, :, combination >> bit & 1 == 1].sum(2) for bit, name in enumerate(features)}
+    return {**counts, "instant": table.sum(2) - counts["slice"]}
 
 
 def _places(trace: Trace) -> tuple[dict[int, int | None], dict[int, int | None]]:
