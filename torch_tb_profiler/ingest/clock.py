@@ -34,8 +34,10 @@ def ns_from_floats(microseconds: npt.NDArray[np.float64]) -> Int64:
 
 def needs_text(microseconds: npt.NDArray[np.float64]) -> bool:
     """True if float64 has lost digits of these times."""
-    large = microseconds[np.abs(microseconds) >= EXACT_LIMIT_US]
-    return bool(len(large)) and bool((large % 1 != 0).any())
+    sizes = np.abs(microseconds)
+    if not np.fmax.reduce(sizes, initial=0) >= EXACT_LIMIT_US:  # fmax passes over NaN
+        return False
+    return bool((microseconds[sizes >= EXACT_LIMIT_US] % 1 != 0).any())
 
 
 def ns_from_value(value: Any) -> int:

@@ -44,6 +44,12 @@ class Codes(dict[Any, int]):
         """int32[n]: the codes of `values`."""
         return np.fromiter(map(self.__getitem__, values), np.int32)
 
+    def of_pairs(self, first: Sequence[Any], second: Sequence[Any]) -> Int32:
+        """int32[n]: the codes of (first[i], second[i]), of which a block often holds a single one."""
+        if first.count(first[0]) == len(first) and second.count(second[0]) == len(second):
+            return np.full(len(first), self[first[0], second[0]], np.int32)
+        return self.of(zip(first, second, strict=True))
+
     def table(self) -> list[Any]:
         return [value for value, code in self.items() if code != NO_CODE]
 

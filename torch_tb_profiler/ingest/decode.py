@@ -102,7 +102,7 @@ class BlockDecoder:
             np.frombuffer(phases, np.uint8),
             self._codes[layout_of],
             columns.strings.of(name),
-            columns.threads.of(zip(pid, tid, strict=True)),
+            columns.threads.of_pairs(pid, tid),
             self._times(ts),
             self._times(dur),
             columns.ids(flow),
@@ -117,8 +117,7 @@ class BlockDecoder:
         for members in np.split(order, np.flatnonzero(np.diff(layout_of[order])) + 1):
             layout = self._layouts[layout_of[members[0]]]
             rows = (members + self._columns.length).astype(np.int32)
-            which = members.tolist()
-            yield from layout.cells(rows, [events[i] for i in which], [args[i] for i in which])
+            yield from layout.cells(rows, members.tolist(), events, args)
 
     def _times(self, values: Sequence[Any]) -> Int64:
         if self._exact:

@@ -69,12 +69,16 @@ class Layout:
             kw_only=True,
         )
 
-    def cells(self, rows: Int32, events: Sequence[Any], args: Sequence[Any]) -> Iterator[Cells]:
-        """The argument columns of some events of this category. Raises DoesNotFit."""
+    def cells(
+        self, rows: Int32, members: list[int], events: Sequence[Any], args: Sequence[Any]
+    ) -> Iterator[Cells]:
+        """The argument columns of a block's events of this category, which are its `members`. Raises DoesNotFit."""
         if self._own:
+            events = [events[i] for i in members]
             columns = [tuple(map(attrgetter(f"field_{i}"), events)) for i in range(len(self._own))]
             yield from _read(self._own, rows, columns)
         if self._inner:
+            args = [args[i] for i in members]
             if not self._args_always and None in args:
                 rows = rows[[one is not None for one in args]]
                 args = [one for one in args if one is not None]
@@ -95,7 +99,7 @@ def _fields(keys: Iterable[tuple[str, Key]]) -> list[tuple[str, Any, Any]]:
 
 
 def _read(keys: list[tuple[str, Key]], rows: Int32, columns: Iterable[Sequence[Any]]) -> Iterator[Cells]:
-    present = _Present()
+    present = _Present(rows)
     for (name, key), values in zip(keys, columns, strict=False):
         where = rows
         if not key.always:
@@ -104,23 +108,27 @@ def _read(keys: list[tuple[str, Key]], rows: Int32, columns: Iterable[Sequence[A
             if missing == len(values):
                 continue  # a key of other events of this category
             if missing:
-                kept = present.positions(values, absent, missing)
-                where, values = rows[kept], [values[i] for i in kept]
+                where, values = present.cells(values, absent, missing)
         if key.kind is not None:
             yield name, key.kind, where, _convert(key.kind, values)
 
 
 class _Present:
-    """Where the cells of a column are; keys that come together share the search."""
+    """Takes the absent cells out of columns; keys that come together share the search."""
 
-    def __init__(self) -> None:
-        self._known: dict[int, list[int]] = {}
+    def __init__(self, rows: Int32) -> None:
+        self._rows = rows
+        self._known: dict[int, tuple[list[int], Int32]] = {}
 
-    def positions(self, values: Sequence[Any], absent: Any, missing: int) -> list[int]:
-        known = self._known.get(missing)
-        if known is None or any(values[i] is absent for i in known):
-            known = self._known[missing] = [i for i, value in enumerate(values) if value is not absent]
-        return known
+    def cells(self, values: Sequence[Any], absent: Any, missing: int) -> tuple[Int32, list[Any]]:
+        sparse = 2 * missing > len(values)
+        few, where = self._known.get(missing, ([-1], self._rows))
+        # As many are missing as in a column before: if `few` are the same, so are all.
+        if few[0] < 0 or any((values[i] is absent) is sparse for i in few):
+            few = [i for i, value in enumerate(values) if (value is absent) is not sparse]
+            where = self._rows[few] if sparse else np.delete(self._rows, few)
+            self._known[missing] = few, where
+        return where, [values[i] for i in few] if sparse else [value for value in values if value is not absent]
 
 
 def _convert(kind: ArgKind, values: Sequence[Any]) -> Any:
