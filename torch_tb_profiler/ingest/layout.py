@@ -72,7 +72,7 @@ class Layout:
     def cells(
         self, rows: Int32, members: list[int], events: Sequence[Any], args: Sequence[Any]
     ) -> Iterator[Cells]:
-        """The argument columns of a block's events of this category, which are its `members`. Raises DoesNotFit."""
+        """The argument columns of the `members` of a block, its events of this category. Raises DoesNotFit."""
         if self._own:
             events = [events[i] for i in members]
             columns = [tuple(map(attrgetter(f"field_{i}"), events)) for i in range(len(self._own))]
