@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.traces import draw
@@ -15,6 +15,7 @@ def series(samples: list[tuple[int, int]]) -> Series:
     return Series("", "x", None, None, "", np.array(times, np.int64), np.array([float(known[t]) for t in times]))
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 200), st.integers(-9, 9)), min_size=1, max_size=40),
     st.integers(-20, 200),

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.traces import draw, read
@@ -65,6 +65,11 @@ def test_annotations_and_waits_stand_beside_the_work_of_their_stream() -> None:
         ("stream", "sync", 7),
         ("stream", "copy", 8),
         ("stream", "communication", 9),
+    ]
+    assert [track.name for track in tracks(trace).tracks[:3]] == [
+        "stream 7",
+        "stream 7, annotations",
+        "stream 7, waits",
     ]
     assert set(lanes(trace).depth.tolist()) == {0}
 
@@ -147,6 +152,7 @@ slices = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(slices)
 def test_every_slice_is_drawn_once_and_nothing_overlaps(drawing: list[tuple[str, int, int, str]]) -> None:
     lines = [

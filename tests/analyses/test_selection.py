@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.traces import draw
@@ -73,6 +73,7 @@ slices = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(slices, st.integers(0, 60), st.integers(1, 60))
 def test_self_times_in_a_window_sum_to_what_a_thread_is_busy(
     drawing: list[tuple[int, int, str]], begin: int, length: int

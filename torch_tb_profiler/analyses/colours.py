@@ -10,6 +10,7 @@ import numpy.typing as npt
 from torch_tb_profiler.analyses.overview import is_data_loading
 from torch_tb_profiler.model.communication import communication_calls, communication_kernels
 from torch_tb_profiler.model.kinds import Kind, kinds
+from torch_tb_profiler.model.steps import is_step_name
 from torch_tb_profiler.model.trace import Int32, Trace, derived
 
 CLASSES = (
@@ -48,6 +49,8 @@ def classes(trace: Trace) -> npt.NDArray[np.int8]:
     found = table[kinds(trace)]
     found[communication_kernels(trace) | communication_calls(trace)] = CLASSES.index("communication")
     found[is_data_loading(trace)[trace.events.name]] = CLASSES.index("dataloader")
+    # Old profilers record steps as operators.
+    found[is_step_name(trace)[trace.events.name]] = CLASSES.index("annotation")
     return found
 
 

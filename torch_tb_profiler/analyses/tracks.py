@@ -215,7 +215,8 @@ class _Facts:
             return Group("device", f"{prefix} {which}" + (f" · {name}" if name else ""), "", which)
         if kind == "profiler":
             return Group("profiler", "Profiler", "", None)
-        return Group("process", self.names.process.get(which) or "process", str(which), None)
+        spelled = which if isinstance(which, str) and which else f"process {which}"
+        return Group("process", self.names.process.get(which) or spelled, str(which), None)
 
     def group_order(self, key: _GroupKey, group: Group) -> tuple[int, int, str]:
         rank = ("process", "device", "profiler").index(group.kind)
@@ -240,6 +241,7 @@ class _Facts:
             kind, stream = "stream", self.stream.get(code)
             name = "all streams" if stream == NO_STREAM else f"stream {thread.tid if stream is None else stream}"
             what = {Role.ANNOTATION: "annotation", Role.SYNC: "sync"}.get(role) or self.stream_role[code]
+            name += {Role.ANNOTATION: ", annotations", Role.SYNC: ", waits"}.get(role, "")
         return Track(
             kind=kind,
             role=what,
