@@ -17,7 +17,7 @@ from tests.traces import document
 from torch_tb_profiler import cache
 from torch_tb_profiler.errors import UsageError, WorkerDiedError
 from torch_tb_profiler.executors import ProcessExecutor, make_executor
-from torch_tb_profiler.session import Root, Session
+from torch_tb_profiler.session import Root, Session, store
 from torch_tb_profiler.settings import Settings
 
 
@@ -53,6 +53,18 @@ def test_nothing_is_parsed_until_it_is_asked_for(folder: Path) -> None:
         payload = overview(session)
         assert payload["steps"][0]["duration_ns"] == 495_000
         assert session.state(target.run, target.span).state == "ready"
+
+
+def test_open_traces_are_bounded_by_their_events(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "run" / "w.2.pt.trace.json").write_bytes(trace(80))
+    monkeypatch.setattr(store, "OPEN_EVENTS", 100)
+    with Session([Root(str(folder))], settings()) as session:
+        session.scan()
+        for span, count in (("1", 50), ("2", 80), ("1", 50), ("2", 80)):
+            answer = session.view("trace", span=span, wait=True, timeout=60)
+            assert answer.payload is not None
+            assert json.loads(answer.payload)["counts"]["slices"] == count
+            assert [len(kept) for kept in session._store._open.values()] == [count]
 
 
 def test_a_file_that_yields_nothing_is_failed_with_reason_and_place(folder: Path) -> None:

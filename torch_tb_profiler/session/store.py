@@ -30,6 +30,9 @@ logger = logging.getLogger(__name__)
 OPEN_TRACES = 4
 """Traces kept open at once; those from the cache are mapped, so the system can take their pages back."""
 
+OPEN_EVENTS = 12_000_000
+"""Events of all open traces together; what the views derive from them takes up to 400 bytes per event."""
+
 GZIP_RATIO = 12
 """How much larger than its gzip a trace typically is; for the choice of where to parse."""
 
@@ -211,8 +214,11 @@ class TraceStore:
 
     def _keep(self, name: str, trace: Trace) -> None:
         self._open[name] = trace
-        while len(self._open) > OPEN_TRACES:
+        while len(self._open) > 1 and not self._affordable():
             self._open.popitem(last=False)
+
+    def _affordable(self) -> bool:
+        return len(self._open) <= OPEN_TRACES and sum(map(len, self._open.values())) <= OPEN_EVENTS
 
     def _progress(self, file: _File) -> ProgressTuple | None:
         if file.future is not None and isinstance(self._executor, ProcessExecutor):
