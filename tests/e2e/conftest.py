@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, sync_playwright
 
+from tests.analyses.test_modules import TRAINING
 from tests.tensorboard import tensorboard
-from tests.traces import document
+from tests.traces import document, event
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -22,6 +23,12 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 SCRIPT = "<img src=x onerror=alert(1)>"
+
+HOOKS = """
+    host   user_annotation  [pl][profile]run_training_batch                            0  200
+    host   user_annotation  [pl][profile][Strategy]SingleDeviceStrategy.training_step  0  110
+    host   user_annotation  [pl][module]torch.nn.modules.linear.Linear:~layer         19   42
+"""
 
 
 def training(steps: int = 6, name: str = "ProfilerStep#") -> bytes:
@@ -52,6 +59,12 @@ def training(steps: int = 6, name: str = "ProfilerStep#") -> bytes:
     return document(events, deviceProperties=[device])
 
 
+def model() -> bytes:
+    """A drawn step of a model under Lightning's profiler: modules, hooks, backward on another thread."""
+    hostile = f"host python_function nn.Module:~{SCRIPT.replace(' ', '~')} 65 10 Python module id=0"
+    return document([event(line) for line in (TRAINING + hostile + HOOKS).strip().splitlines()])
+
+
 @pytest.fixture(scope="session")
 def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("log")
@@ -67,6 +80,7 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     put("b_damaged/rank2.pt.trace.json", b"")
     put("c <b>bold</b>/w.pt.trace.json", training(1))
     put("d_many/w.pt.trace.json", training(300))
+    put("m_modules/w.pt.trace.json", model())
     return folder
 
 

@@ -26,8 +26,8 @@ HOOK = "[pl][profile]"
 
 MODULE = "[pl][module]"
 
-# [Owner]Class.hook, as in [Strategy]SingleDeviceStrategy.training_step; some hooks have no owner.
-_OWNER = re.compile(r"^\[(?P<owner>[^\]]*)\](?P<name>.*)$", re.DOTALL)
+# [Owner]Class.hook as in [Strategy]SingleDeviceStrategy.training_step, or [Class].hook; some have no owner.
+_OWNER = re.compile(r"^\[(?P<owner>[^\]]*)\]\.?(?P<name>.*)$", re.DOTALL)
 
 
 def _marks(trace: Trace, prefix: str) -> Int32:

@@ -20,6 +20,14 @@ export type Pending = Schemas['Pending'];
 export type Overview = Schemas['Overview'];
 export type Device = Schemas['Device'];
 export type Recommendation = Schemas['Recommendation'];
+export type ModulesPayload = Schemas['ModulesPayload'];
+export type ModuleRow = Schemas['ModuleRow'];
+export type ModuleFlame = Schemas['ModuleFlame'];
+export type ModuleInstances = Schemas['ModuleInstances'];
+export type ModuleCalls = Schemas['ModuleCalls'];
+export type CallNode = Schemas['CallNode'];
+export type LightningPayload = Schemas['LightningPayload'];
+export type HookRow = Schemas['HookRow'];
 
 export type TracePayload = Schemas['TracePayload'];
 export type TraceTile = Schemas['TraceTile'];

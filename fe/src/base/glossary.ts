@@ -65,6 +65,36 @@ export const GLOSSARY = {
     title: 'Trace health',
     text: 'What was skipped, repaired or doubtful while the file was read. Everything else is complete.',
   },
+  module_operators: {
+    title: 'Operators of a module',
+    text: 'Operators that the module calls directly in its forward pass; those inside them are not counted again.',
+  },
+  module_host_self: {
+    title: 'Host self of a module',
+    text: 'What the calls of the module take outside of operators and of modules inside: Python and the framework.',
+    formula: 'total = self + its operators + totals of the modules inside',
+    caveat: 'Recording stacks makes this part longer than it is without the profiler.',
+  },
+  module_host_own: {
+    title: 'Own host time of a class',
+    text: 'Self time and operators of all modules of the class, without the modules inside them: nothing counts twice.',
+  },
+  module_backward: {
+    title: 'Backward pass of a module',
+    text: 'Work of autograd that differentiates operators of the module, found by the flow from forward to backward or by sequence number.',
+    caveat:
+      'The sum of a gradient into its parameter counts for the module whose backward came right before.',
+  },
+  not_linked: {
+    title: 'Not linked',
+    text: 'Device work for which neither a launch nor an operator is recorded. It belongs to no module.',
+    formula: 'device self of all modules + outside any module + not linked = all device time',
+  },
+  hook_self: {
+    title: 'Host self of a hook',
+    text: 'What the hook takes outside of operators and of hooks inside.',
+    formula: 'total = self + its operators + totals of the hooks inside',
+  },
 } satisfies Record<string, Entry>;
 
 export type TermId = keyof typeof GLOSSARY;

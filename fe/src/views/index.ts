@@ -21,4 +21,9 @@ export const VIEWS: Record<string, ViewEntry> = {
     Component: lazy(() => import('./trace')) as ComponentType<ViewProps>,
     takes: ['python'],
   },
+  modules: { icon: 'modules', Component: lazy(() => import('./modules')) as ComponentType<ViewProps> },
+  lightning: {
+    icon: 'logo',
+    Component: lazy(() => import('./modules/lightning')) as ComponentType<ViewProps>,
+  },
 };

@@ -23,6 +23,7 @@ const PATHS = {
   pin: 'M6 2.5h4l-.6 4 2.1 2.5h-7L6.6 6.5zM8 9v4.5',
   fit: 'M3 6V3h3M10 3h3v3M13 10v3h-3M6 13H3v-3',
   external: 'M9 3h4v4M13 3 7.5 8.5M11.5 9.5V13H3V4.5h3.5',
+  modules: 'M6 2.5h4v3H6zM2.5 10.5h4v3h-4zM9.5 10.5h4v3h-4zM8 5.5V8M4.5 10.5V8h7v2.5',
   close: 'm4.5 4.5 7 7M11.5 4.5l-7 7',
 } as const;
 

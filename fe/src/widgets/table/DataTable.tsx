@@ -54,7 +54,9 @@ interface Props<R> {
   /** Whether `f` jumps into the search. */
   hotkey?: boolean;
   /** Rows below a row; the table then is a tree. */
-  children?: (row: R) => R[] | undefined;
+  childRows?: (row: R) => R[] | undefined;
+  /** Keys of the rows that are open at first. */
+  unfolded?: string[];
   /** Left of the search, right of it, below the rows. */
   before?: ReactNode;
   tools?: ReactNode;
@@ -83,7 +85,9 @@ export function DataTable<R extends object>(props: Props<R>) {
     ...Object.fromEntries(columns.filter(column => column.hidden).map(column => [column.id, false])),
     ...(readSetting(`columns.${name}`) as ColumnVisibilityState | undefined),
   }));
-  const [expanded, setExpanded] = useState<ExpandedState>({});
+  const [expanded, setExpanded] = useState<ExpandedState>(() =>
+    Object.fromEntries((props.unfolded ?? []).map(key => [key, true])),
+  );
   const definitions = useMemo(() => columns.map(column => definition(column)), [columns]);
   const textOf = useMemo(() => props.searchText ?? allText(columns), [props.searchText, columns]);
   const wanted = useMemo(() => matcher(search), [search]);
@@ -95,11 +99,11 @@ export function DataTable<R extends object>(props: Props<R>) {
     data: rows,
     columns: definitions,
     getRowId: rowKey,
-    getSubRows: props.children,
+    getSubRows: props.childRows,
     state: {
       sorting: sort ? [{ id: sort.id, desc: sort.descending }] : [],
       columnVisibility: visibility,
-      expanded: searching && props.children ? true : expanded,
+      expanded: searching && props.childRows ? true : expanded,
       globalFilter: searching ? wanted : undefined,
     },
     onExpandedChange: setExpanded,
@@ -225,7 +229,7 @@ export function DataTable<R extends object>(props: Props<R>) {
       <div
         ref={scroller}
         className="table-scroll"
-        role={props.children ? 'treegrid' : 'grid'}
+        role={props.childRows ? 'treegrid' : 'grid'}
         aria-rowcount={shown.length + 1}
         aria-label={name}
         aria-activedescendant={position >= 0 ? rowId(name, shown[position]!.id) : undefined}
@@ -271,8 +275,8 @@ export function DataTable<R extends object>(props: Props<R>) {
                 role="row"
                 aria-rowindex={item.index + 2}
                 aria-selected={row.id === selected}
-                aria-level={props.children ? row.depth + 1 : undefined}
-                aria-expanded={props.children && row.getCanExpand() ? row.getIsExpanded() : undefined}
+                aria-level={props.childRows ? row.depth + 1 : undefined}
+                aria-expanded={props.childRows && row.getCanExpand() ? row.getIsExpanded() : undefined}
                 className={`row ${row.id === selected ? 'selected' : ''}`}
                 style={{ gridTemplateColumns: template, transform: `translateY(${item.start}px)` }}
                 data-index={item.index}
@@ -284,7 +288,7 @@ export function DataTable<R extends object>(props: Props<R>) {
                     className={`cell ${isText(column.kind) ? '' : 'num'} ${column.kind === 'code' ? 'mono' : ''}`}
                     style={i === 0 && row.depth > 0 ? { paddingLeft: 16 * row.depth } : undefined}
                   >
-                    {i === 0 && props.children && (
+                    {i === 0 && props.childRows && (
                       <button
                         type="button"
                         className={`twist ${row.getIsExpanded() ? 'open' : ''}`}
@@ -323,7 +327,7 @@ export function DataTable<R extends object>(props: Props<R>) {
       </div>
       <div className="table-foot">
         <span aria-live="polite">
-          {count === rows.length || props.children
+          {count === rows.length || props.childRows
             ? formatCount(rows.length)
             : `${formatCount(count)} of ${formatCount(rows.length)}`}{' '}
           {props.noun ?? 'rows'}

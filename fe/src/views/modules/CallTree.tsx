@@ -1,0 +1,201 @@
+import { useState, type KeyboardEvent } from 'react';
+import type { CallNode, ModuleCalls } from '../../api/types';
+import { formatCount, formatDuration } from '../../base/format';
+import { useView } from '../../state/queries';
+import { useSelection } from '../../state/selection';
+import { Icon } from '../../widgets/Icon';
+import { Panel } from '../../widgets/Panel';
+import { Picker } from '../../widgets/Picker';
+
+const PAGE = 200;
+const DEEPEST_ALONE = 40;
+
+/** What a thread called, level by level: a level is fetched when the call around it is opened. */
+export function CallTree({ hasDevice }: { hasDevice: boolean }) {
+  const { selection, select } = useSelection();
+  const { thread } = selection.params;
+  const top = useCalls(thread === undefined ? {} : { thread }, 1);
+  const known = top.data?.state === 'ready' ? top.data.payload : undefined;
+  return (
+    <Panel
+      title="Call tree"
+      note="in order of time; a level is read when it is opened"
+      actions={
+        known && (
+          <Picker
+            name="Thread"
+            value={known.thread}
+            options={known.threads.map(each => ({
+              value: each.thread,
+              label: each.name,
+              detail: each.role || undefined,
+            }))}
+            onPick={picked => select({ params: { ...selection.params, thread: picked } })}
+          />
+        )
+      }
+    >
+      {top.error && <p className="status error">{top.error.message}</p>}
+      {known && (
+        <div className={`calls ${hasDevice ? 'with-device' : ''}`} role="treegrid" aria-label="Call tree">
+          <div className="call-row head" role="row">
+            <span role="columnheader">Call</span>
+            <span role="columnheader">Module</span>
+            <span role="columnheader" className="num">
+              Host total
+            </span>
+            <span role="columnheader" className="num">
+              Host self
+            </span>
+            {hasDevice && (
+              <span role="columnheader" className="num">
+                Device
+              </span>
+            )}
+          </div>
+          <Level key={known.thread} thread={known.thread} depth={0} hasDevice={hasDevice} />
+        </div>
+      )}
+    </Panel>
+  );
+}
+
+function useCalls(of: Record<string, string>, limit: number) {
+  const { selection } = useSelection();
+  const { run, worker, span } = selection;
+  return useView<ModuleCalls>('modules/calls', { run, worker, span }, { ...of, limit: String(limit) });
+}
+
+interface LevelProps {
+  thread: string;
+  parent?: CallNode;
+  depth: number;
+  hasDevice: boolean;
+}
+
+function Level({ thread, parent, depth, hasDevice }: LevelProps) {
+  const [most, setMost] = useState(PAGE);
+  const answer = useCalls(parent ? { parent: String(parent.event) } : { thread }, most);
+  const level = answer.data?.state === 'ready' ? answer.data.payload : undefined;
+  const indent = { paddingLeft: 20 + 14 * depth };
+  if (answer.error) {
+    return (
+      <p className="status error" style={indent}>
+        {answer.error.message}
+      </p>
+    );
+  }
+  if (!level) {
+    return (
+      <p className="dim" style={indent}>
+        Reading…
+      </p>
+    );
+  }
+  // A call that is alone opens by itself: Python nests deep before anything branches.
+  const single = level.total === 1 && depth < DEEPEST_ALONE;
+  return (
+    <>
+      {level.rows.map(node => (
+        <Call
+          key={node.event}
+          node={node}
+          thread={thread}
+          depth={depth}
+          opened={single}
+          hasDevice={hasDevice}
+        />
+      ))}
+      {level.rows.length < level.total && (
+        <p style={indent}>
+          <button type="button" className="button" onClick={() => setMost(most + PAGE)}>
+            Show more: {formatCount(level.total - level.rows.length)} calls are left
+          </button>
+        </p>
+      )}
+    </>
+  );
+}
+
+interface CallProps extends LevelProps {
+  node: CallNode;
+  opened: boolean;
+}
+
+function Call({ node, thread, depth, opened, hasDevice }: CallProps) {
+  const { select } = useSelection();
+  const [open, setOpen] = useState(opened);
+  const opens = node.children > 0;
+  const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
+    if (event.key === 'ArrowRight' || event.key === 'ArrowLeft') {
+      event.preventDefault();
+      setOpen(event.key === 'ArrowRight');
+    } else if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+      event.preventDefault();
+      const rows = [
+        ...event.currentTarget.closest('.calls')!.querySelectorAll<HTMLElement>('.call-row.body'),
+      ];
+      rows[rows.indexOf(event.currentTarget) + (event.key === 'ArrowDown' ? 1 : -1)]?.focus();
+    } else if (event.key === 'Enter') {
+      select({ view: 'trace', params: { event: String(node.event) } });
+    }
+  };
+  return (
+    <>
+      <div
+        role="row"
+        tabIndex={0}
+        className="call-row body"
+        aria-level={depth + 1}
+        aria-expanded={opens ? open : undefined}
+        onKeyDown={onKeyDown}
+      >
+        <span role="gridcell" className="clip" style={{ paddingLeft: 14 * depth }} title={node.name}>
+          <button
+            type="button"
+            className={`twist ${open ? 'open' : ''}`}
+            style={opens ? undefined : { visibility: 'hidden' }}
+            tabIndex={-1}
+            aria-label={open ? 'Fold' : 'Unfold'}
+            onClick={() => setOpen(!open)}
+          >
+            <Icon name="right" size={12} />
+          </button>
+          <i className={`call-kind ${node.kind}`} title={KIND[node.kind]} />
+          <button
+            type="button"
+            className="call-name mono"
+            tabIndex={-1}
+            title={`${node.name}\nShow on timeline`}
+            onClick={() => select({ view: 'trace', params: { event: String(node.event) } })}
+          >
+            {node.name}
+          </button>
+        </span>
+        <span role="gridcell" className="clip dim">
+          {node.module}
+        </span>
+        <span role="gridcell" className="num">
+          {formatDuration(node.duration_ns)}
+        </span>
+        <span role="gridcell" className="num">
+          {formatDuration(node.self_ns)}
+        </span>
+        {hasDevice && (
+          <span role="gridcell" className="num">
+            {node.device_ns > 0 ? formatDuration(node.device_ns) : <span className="dim">–</span>}
+          </span>
+        )}
+      </div>
+      {open && opens && <Level thread={thread} parent={node} depth={depth + 1} hasDevice={hasDevice} />}
+    </>
+  );
+}
+
+const KIND: Record<string, string> = {
+  cpu_op: 'operator',
+  annotation: 'annotation',
+  python: 'Python frame',
+  runtime: 'runtime call',
+  driver: 'driver call',
+};

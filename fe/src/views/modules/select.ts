@@ -1,0 +1,216 @@
+// From the module tree to what is drawn: rows by place, sums by class, the sentence, the flame graph. No React.
+import type { HookRow, ModuleFlame, ModuleRow, ModulesPayload } from '../../api/types';
+import { formatDuration, formatRatio, plural } from '../../base/format';
+import type { FlameNode } from '../../widgets/flame';
+
+/** All rows, each before those inside it. */
+export function flat(rows: readonly ModuleRow[]): ModuleRow[] {
+  const found: ModuleRow[] = [];
+  const open = [...rows].reverse();
+  for (let row = open.pop(); row; row = open.pop()) {
+    found.push(row);
+    open.push(...[...row.children].reverse());
+  }
+  return found;
+}
+
+/** The rows from the outermost down to this place. */
+export function pathTo(rows: readonly ModuleRow[], place: number): ModuleRow[] {
+  for (const row of rows) {
+    if (row.place === place) {
+      return [row];
+    }
+    const below = pathTo(row.children, place);
+    if (below.length > 0) {
+      return [row, ...below];
+    }
+  }
+  return [];
+}
+
+/** What is open at first: from the top down until the model branches. */
+export function trunk(rows: readonly ModuleRow[], most = 30): string[] {
+  const keys: string[] = [];
+  let level = [...rows];
+  let shown = level.length;
+  while (level.length > 0 && shown + level.reduce((sum, row) => sum + row.children.length, 0) <= most) {
+    keys.push(...level.filter(row => row.children.length > 0).map(row => String(row.place)));
+    level = level.flatMap(row => row.children);
+    shown += level.length;
+  }
+  return keys;
+}
+
+/** Host time of a module that no module inside it has. */
+export const ownHost = (row: ModuleRow): number => (row.host_self_ns ?? 0) + row.operators_ns;
+
+export interface ClassRow {
+  name: string;
+  instances: number;
+  occurrences: number;
+  operators: number;
+  device: number;
+  forward: number;
+  backward: number;
+  host: number;
+  backwardHost: number;
+  /** The place with the most time. */
+  place: number;
+}
+
+/** Sums over all instances of a class, of the time that is a module's own: nothing counts twice. */
+export function byClass(rows: readonly ModuleRow[]): ClassRow[] {
+  const found = new Map<string, ClassRow>();
+  const most = new Map<string, number>();
+  for (const row of flat(rows)) {
+    const name = row.class_name || row.name;
+    const sum = found.get(name) ?? {
+      name,
+      instances: 0,
+      occurrences: 0,
+      operators: 0,
+      device: 0,
+      forward: 0,
+      backward: 0,
+      host: 0,
+      backwardHost: 0,
+      place: row.place,
+    };
+    const time = row.device_self_ns || ownHost(row);
+    found.set(name, {
+      ...sum,
+      instances: sum.instances + 1,
+      occurrences: sum.occurrences + (row.occurrences ?? 0),
+      operators: sum.operators + row.operators,
+      device: sum.device + row.device_self_ns,
+      forward: sum.forward + row.forward_device_self_ns,
+      backward: sum.backward + row.backward_device_self_ns,
+      host: sum.host + ownHost(row),
+      backwardHost: sum.backwardHost + row.backward_host_self_ns,
+      place: time > (most.get(name) ?? -1) ? row.place : sum.place,
+    });
+    most.set(name, Math.max(time, most.get(name) ?? -1));
+  }
+  return [...found.values()];
+}
+
+export interface Sentence {
+  before: string;
+  mark: string;
+  after: string;
+  why: string;
+}
+
+type Tree = Pick<
+  ModulesPayload,
+  'rows' | 'has_device' | 'has_backward' | 'device_ns' | 'outside' | 'unlinked'
+>;
+
+/** Which kind of module takes the most time, and where the rest is. */
+export function sentence(tree: Tree): Sentence {
+  const classes = byClass(tree.rows);
+  const own = (row: ClassRow) => (tree.has_device ? row.device : row.host + row.backwardHost);
+  const total = classes.reduce((sum, row) => sum + own(row), 0);
+  const top = classes.reduce<ClassRow | undefined>(
+    (best, row) => (best && own(best) >= own(row) ? best : row),
+    undefined,
+  );
+  const kind = tree.has_device ? 'device time' : 'host time';
+  if (!top || total === 0) {
+    return {
+      before: tree.has_device
+        ? 'No device work was launched inside a module.'
+        : 'The modules took no time that was recorded.',
+      mark: '',
+      after: '',
+      why: rest(tree),
+    };
+  }
+  const share = formatRatio(own(top) / total);
+  const name = top.name.split('.').pop()!;
+  return {
+    before: top.instances === 1 ? `${name} takes ` : `The ${plural(top.instances, `${name} module`)} take `,
+    mark: `${share} of the modules’ ${kind}`,
+    after: '.',
+    why: [split(tree), rest(tree)].filter(Boolean).join(' '),
+  };
+}
+
+function split(tree: Tree): string {
+  if (!tree.has_backward) {
+    return '';
+  }
+  const all = flat(tree.rows);
+  const sum = (of: (row: ModuleRow) => number) => all.reduce((total, row) => total + of(row), 0);
+  const forward = tree.has_device ? sum(row => row.forward_device_self_ns) : sum(ownHost);
+  const backward = sum(row => (tree.has_device ? row.backward_device_self_ns : row.backward_host_self_ns));
+  return `Forward ${formatDuration(forward)}, backward ${formatDuration(backward)}.`;
+}
+
+function rest(tree: Tree): string {
+  if (!tree.has_device) {
+    return '';
+  }
+  const parts = [
+    [tree.outside.device_ns, 'was launched outside of any module'] as const,
+    [tree.unlinked.device_ns, 'is not linked to a launch'] as const,
+  ].filter(([ns]) => ns > 0);
+  if (parts.length === 0) {
+    return 'All device work was launched in modules.';
+  }
+  return `Of all device time ${parts
+    .map(([ns, what]) => `${formatRatio(ns / tree.device_ns)} ${what}`)
+    .join(', ')}.`;
+}
+
+export type Frame = ModuleFlame['frames'][number];
+
+/** The frames as nodes below one; what they do not cover is their own time. */
+export function flameRoot(flame: ModuleFlame): FlameNode {
+  const nodes = flame.frames.map((frame): FlameNode => ({
+    name: frame.name,
+    value: frame.value_ns,
+    children: [],
+    note: NOTE[frame.kind],
+    data: frame,
+  }));
+  const root: FlameNode = { name: 'all modules', value: flame.total_ns, children: [] };
+  flame.frames.forEach((frame, i) => {
+    (frame.parent === null ? root : nodes[frame.parent]!).children.push(nodes[i]!);
+  });
+  for (const node of [root, ...nodes]) {
+    node.children.sort((a, b) => b.value - a.value);
+  }
+  return root;
+}
+
+const NOTE: Record<Frame['kind'], string> = {
+  module: 'module',
+  operator: 'operators of this name, called by the module itself',
+  backward: 'backward pass of the module itself',
+};
+
+/** Which hook takes the most time that no hook inside it has. */
+export function hookSentence(hooks: readonly HookRow[]): Sentence {
+  const all: HookRow[] = [];
+  const open = [...hooks];
+  for (let row = open.pop(); row; row = open.pop()) {
+    all.push(row);
+    open.push(...row.children);
+  }
+  const own = (row: HookRow) => row.host_self_ns + row.operators_ns;
+  const total = all.reduce((sum, row) => sum + own(row), 0);
+  const top = all.reduce<HookRow | undefined>(
+    (best, row) => (best && own(best) >= own(row) ? best : row),
+    undefined,
+  );
+  if (!top || total === 0) {
+    return { before: 'Modules of a Lightning run, without its hooks.', mark: '', after: '', why: '' };
+  }
+  return {
+    before: `${top.name} takes `,
+    mark: `${formatRatio(own(top) / total)} of the time in hooks`,
+    after: '.',
+    why: `${plural(all.length, 'hook')} ran ${formatDuration(total)} on the host; time inside a nested hook counts for that one only.`,
+  };
+}

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import FrameLocator, Locator, expect
+
+from tests.e2e.conftest import SCRIPT, Open
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+RUN = "m_modules"
+
+
+def row(frame: FrameLocator, name: str) -> Locator:
+    return frame.get_by_role("row").filter(has=frame.get_by_text(name, exact=True))
+
+
+def test_the_tree_shows_the_times_that_were_drawn(open_page: Open) -> None:
+    _, frame = open_page(view="modules", run=RUN)
+    expect(frame.locator("h1")).to_contain_text("Linear takes 94 % of the modules’ device time", timeout=30_000)
+    expect(frame.locator(".why")).to_contain_text("Forward 57.0 µs, backward 60.0 µs")
+    expect(row(frame, "Net_0")).to_contain_text("117 µs")
+    expect(row(frame, "Linear_0")).to_contain_text("60.0 µs")
+    expect(row(frame, SCRIPT)).to_be_visible()
+    expect(frame.get_by_text("not linked 2.00 µs in 1 device event")).to_be_visible()
+
+
+def test_a_module_opens_with_its_calls_and_leads_to_the_timeline(open_page: Open) -> None:
+    page, frame = open_page(view="modules", run=RUN)
+    row(frame, "Linear_0").click(timeout=30_000)
+    expect(frame.get_by_role("heading", name="1 call")).to_be_visible()
+    assert re.search(r"place=\d", page.url)
+    expect(frame.get_by_text("at 20.0 µs")).to_be_visible()
+    frame.get_by_role("button", name="Show on timeline").first.click()
+    expect(frame.get_by_role("heading", name="1 call")).to_have_count(0)
+    assert "p.pytorch_profiler.view=trace" in page.url
+    assert re.search(r"p\.pytorch_profiler\.event=\d+", page.url)
+    page.go_back()
+    expect(frame.get_by_role("heading", name="1 call")).to_be_visible()
+
+
+def test_folding_searching_and_sums_by_class(open_page: Open) -> None:
+    _, frame = open_page(view="modules", run=RUN)
+    net = row(frame, "Net_0")
+    net.get_by_role("button", name="Fold", exact=True).click(timeout=30_000)
+    expect(row(frame, "Linear_0")).to_have_count(0)
+    frame.get_by_placeholder("Filter modules").fill("linear")
+    expect(row(frame, "Linear_0")).to_be_visible()
+    frame.get_by_placeholder("Filter modules").fill("")
+    frame.get_by_role("button", name="By class").click()
+    expect(row(frame, "Linear")).to_contain_text("110 µs")
+    expect(frame.get_by_text("3 classes")).to_be_visible()
+
+
+def test_the_flame_graph_zooms_and_finds(open_page: Open) -> None:
+    page, frame = open_page(view="modules", run=RUN, show="flame")
+    graph = frame.get_by_role("application")
+    graph.focus(timeout=30_000)
+    expect(graph).to_have_attribute("aria-label", "all modules: 117 µs")
+    for name in ("Net_0: 117 µs", "Linear_0: 110 µs"):
+        page.keyboard.press("ArrowDown")
+        expect(graph).to_have_attribute("aria-label", name)
+    page.keyboard.press("Enter")
+    expect(frame.locator(".flame .crumbs")).to_contain_text("Linear_0")
+    page.keyboard.press("Escape")
+    expect(frame.locator(".flame .crumbs")).not_to_contain_text("Linear_0")
+    frame.get_by_role("button", name="Host time").click()
+    expect(frame.locator(".flame .hover")).to_contain_text("all modules 180 µs")
+    assert "time=host" in page.url
+    frame.get_by_placeholder("Find a module or operator").fill("(")
+    frame.get_by_role("button", name="Regular expression").click()
+    expect(frame.get_by_role("alert")).to_contain_text("Not a regular expression")
+
+
+def test_the_call_tree_reads_a_level_when_it_is_opened(open_page: Open) -> None:
+    page, frame = open_page(view="modules", run=RUN, show="calls")
+    asked: list[str] = []
+    page.on("request", lambda r: asked.append(r.url) if "modules/calls" in r.url else None)
+    step = row(frame, "[pl][profile][Strategy]SingleDeviceStrategy.training_step")
+    expect(step).to_be_visible(timeout=30_000)
+    expect(row(frame, "nn.Module: Net_0")).to_have_count(0)
+    asked.clear()
+    step.get_by_role("button", name="Unfold").click()
+    # Net_0 is all that the step called, so it opens by itself.
+    mark = row(frame, "[pl][module]torch.nn.modules.linear.Linear: layer")
+    expect(mark).to_be_visible()
+    assert len(asked) == 2 and all("parent=" in url for url in asked)
+    mark.focus()
+    page.keyboard.press("ArrowRight")
+    expect(row(frame, "aten::linear")).to_be_visible()
+    page.keyboard.press("ArrowLeft")
+    expect(mark).to_have_attribute("aria-expanded", "false")
+    frame.get_by_role("button", name=re.compile("^Thread")).click()
+    frame.get_by_role("option").nth(1).click()
+    expect(row(frame, "autograd::engine::evaluate_function: Addmm")).to_be_visible()
+
+
+def test_hooks_and_modules_of_lightning(open_page: Open) -> None:
+    page, frame = open_page(view="lightning", run=RUN)
+    expect(frame.locator("h1")).to_contain_text("of the time in hooks", timeout=30_000)
+    hook = row(frame, "SingleDeviceStrategy.training_step")
+    expect(hook).to_contain_text("110 µs")
+    expect(hook).to_contain_text("Strategy")
+    frame.get_by_role("button", name="Modules", exact=True).last.click()
+    expect(row(frame, "layer")).to_contain_text("42.0 µs")
+    frame.get_by_role("button", name="Hooks").click()
+    hook.dblclick()
+    expect(hook).to_have_count(0)
+    assert re.search(r"p\.pytorch_profiler\.event=\d+", page.url)
+
+
+@pytest.mark.parametrize(
+    ("view", "flag"), [("modules", "with_stack=True"), ("lightning", "record_module_names=True")]
+)
+def test_the_flag_to_set_is_named(open_page: Open, view: str, flag: str) -> None:
+    _, frame = open_page(view=view, run="a_training")
+    expect(frame.get_by_text(flag).first).to_be_visible(timeout=30_000)
