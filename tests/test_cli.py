@@ -48,6 +48,18 @@ def test_csv_and_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "100 us" in capsys.readouterr().out
 
 
+def test_a_tree_is_printed_line_by_line(samples: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["view", "modules", str(samples / "transformer"), "--format", "csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [(row["depth"], row["name"]) for row in rows[:4]] == [
+        ("0", "SmallTransformer_0"),
+        ("1", "Embedding_0"),
+        ("1", "TransformerEncoder_0"),
+        ("2", "TransformerEncoderLayer_0"),
+    ]
+    assert len(rows) == 31 and "children" not in rows[0]
+
+
 def test_list_and_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", str(folder), "--format", "json"]) == 0
     assert [row["span"] for row in json.loads(capsys.readouterr().out)["rows"]] == ["1", "2"]

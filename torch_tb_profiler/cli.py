@@ -14,7 +14,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from torch_tb_profiler.errors import ProfilerError, StorageError, UsageError
@@ -323,10 +323,21 @@ def _tables(payload: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
     found = []
     for key, value in payload.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
-            found.append((key, [_flat(row) for row in value]))
+            found.append((key, [_flat(row) for row in _unfolded(value)]))
         elif isinstance(value, dict) and value:
             found.append((key, [_flat(value)]))
     return sorted(found, key=lambda table: table[0] != "rows")
+
+
+def _unfolded(rows: list[dict[str, Any]], depth: int = 0) -> Iterator[dict[str, Any]]:
+    """A tree of rows line by line, each before its `children`; a `depth` says whose they are."""
+    for row in rows:
+        children = row.get("children")
+        if not isinstance(children, list):
+            yield row
+            continue
+        yield {"depth": depth, **{key: value for key, value in row.items() if key != "children"}}
+        yield from _unfolded(children, depth + 1)
 
 
 def _flat(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:

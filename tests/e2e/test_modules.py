@@ -55,7 +55,7 @@ def test_folding_searching_and_sums_by_class(open_page: Open) -> None:
 
 def test_the_flame_graph_zooms_and_finds(open_page: Open) -> None:
     page, frame = open_page(view="modules", run=RUN, show="flame")
-    graph = frame.get_by_role("application")
+    graph = frame.get_by_role("tree")
     graph.focus(timeout=30_000)
     expect(graph).to_have_attribute("aria-label", "all modules: 117 µs")
     for name in ("Net_0: 117 µs", "Linear_0: 110 µs"):

@@ -204,6 +204,17 @@ def test_scripted_models_spell_their_modules() -> None:
     }
 
 
+def test_optimized_graphs_have_lost_the_name_of_the_model_and_functions_are_none() -> None:
+    trace = draw(
+        "",
+        scripted("forward", 0, "TOP(Net)::forward."),
+        scripted("aten::addmm", 10, "TOP()::<forward op>.0(Linear)::forward."),
+        scripted("aten::relu", 20, "TOP(Net)::forward.1(ReLU)::forward.::relu."),
+        scripted("defaults", 30, "TOP()::defaults."),
+    )
+    assert owners(trace) == {"forward": "Net", "aten::addmm": "Net/0 (Linear)", "aten::relu": "Net/1 (ReLU)"}
+
+
 def test_a_trace_without_modules_has_no_places() -> None:
     found = modules(draw("host  cpu_op  aten::mm  0  10"))
     assert found.names == () and (found.code == -1).all() and not found.backward.any()

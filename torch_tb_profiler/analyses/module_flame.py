@@ -7,13 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from torch_tb_profiler.analyses.modules import (
-    direct_operators,
-    module_times,
-    operators_and_calls,
-    subtree_sums,
-)
-from torch_tb_profiler.model.calltree import CallTree
+from torch_tb_profiler.analyses.modules import module_times, operator_times, owning_operator, subtree_sums
 from torch_tb_profiler.model.kinds import ends
 from torch_tb_profiler.model.links import device_links
 from torch_tb_profiler.model.modules import Modules
@@ -43,7 +37,7 @@ class Flame:
 def module_flame(trace: Trace, found: Modules, time: Literal["host", "device"]) -> Flame:
     """Frames of all places with time; nothing is in two of them, so that widths add up."""
     times = module_times(trace, found)
-    rows, values = _operators(trace, found) if time == "host" else _launched(trace, found)
+    rows, values = operator_times(trace, found) if time == "host" else _launched(trace, found)
     backward = times.backward_host_self if time == "host" else times.backward_self
     forward = times.host_self + times.operators_time if time == "host" else times.forward_self
     builder = _Builder()
@@ -86,24 +80,9 @@ class _Builder:
         )
 
 
-def _operators(trace: Trace, found: Modules) -> tuple[Int32, Int64]:
-    """Direct operators and their host time without the module calls inside them."""
-    tree = operators_and_calls(trace, found)
-    rows = direct_operators(trace, found)
-    rows = rows[tree.lane[rows] == 0]
-    lasting = ends(trace) - trace.events.start
-    own = lasting.copy()
-    owner = _direct_operator(trace, found, tree)
-    calls = found.nesting.rows
-    around = tree.parent[calls]
-    held = (around >= 0) & (owner[around] >= 0)
-    np.subtract.at(own, owner[around[held]], lasting[calls[held]])
-    return rows, own[rows]
-
-
 def _launched(trace: Trace, found: Modules) -> tuple[Int32, Int64]:
     """Direct operators and the device time launched in them, forward."""
-    owner = _direct_operator(trace, found, operators_and_calls(trace, found))
+    owner = owning_operator(trace, found)
     links = device_links(trace)
     lasting = (ends(trace) - trace.events.start)[links.rows]
     operator = np.where(links.operator >= 0, owner[links.operator], NO_CODE)
@@ -113,19 +92,6 @@ def _launched(trace: Trace, found: Modules) -> tuple[Int32, Int64]:
     sums = np.zeros(len(rows), np.int64)
     np.add.at(sums, which, lasting[kept])
     return rows.astype(np.int32), sums
-
-
-def _direct_operator(trace: Trace, found: Modules, tree: CallTree) -> Int32:
-    """int32[n]: for each forward operator of a module the outermost one around it in the same call."""
-    owner = np.full(len(trace), NO_CODE, np.int32)
-    direct = direct_operators(trace, found)
-    owner[direct] = direct
-    for depth in range(1, int(tree.depth.max(initial=0)) + 1):
-        rows = tree.rows[tree.depth[tree.rows] == depth]
-        rows = rows[(owner[rows] < 0) & (found.code[rows] == found.code[tree.parent[rows]])]
-        rows = rows[~np.isin(rows, found.nesting.rows)]
-        owner[rows] = owner[tree.parent[rows]]
-    return owner
 
 
 def _grouped(which: Int64, rows: Int32, values: Int64, count: int) -> tuple[Int64, Int64]:

@@ -36,7 +36,7 @@ class ModuleTimes:
 
     calls            module calls; 0 where only operators tell of the place (`Module Hierarchy`)
     operators        outermost operators directly in the place, forward
-    operators_time   their host time, without the module calls inside them
+    operators_time   their host time, without what other places have of it
     host_total       durations of the calls; of a place without calls, of all operators in and below it
     host_self        of the calls, outside of modules and operators inside them
     backward_host_*  host time of the backward operators of the place, without module calls inside them
@@ -76,11 +76,8 @@ def module_times(trace: Trace, found: Modules) -> ModuleTimes:
         return _sums(found.code[rows], times, count)
 
     inner = _inside_markers(trace, found, lasting)
-    tree = operators_and_calls(trace, found)
-    direct, contained = direct_operators(trace, found), _calls_in_operators(found, tree)
-    nested = direct[tree.lane[direct] == 0]
-    operators_time = per_place(nested, lasting[nested])
-    operators_time -= _sums(found.code[found.nesting.parent[contained]], lasting[contained], count)
+    direct = direct_operators(trace, found)
+    operators_time = per_place(*operator_times(trace, found))
     calls = np.bincount(found.code[found.calls], minlength=count)
     call_time = per_place(found.calls, lasting[found.calls])
     host_self = call_time - per_place(found.calls, inner[found.calls]) - operators_time
@@ -134,6 +131,37 @@ def direct_operators(trace: Trace, found: Modules) -> Int32:
     return direct
 
 
+def operator_times(trace: Trace, found: Modules) -> tuple[Int32, Int64]:
+    """Direct operators and their host time, ns, without the calls and direct operators of others inside them.
+
+    Those of side lanes are left out: another event has their time already.
+    """
+    tree, owner = operators_and_calls(trace, found), owning_operator(trace, found)
+    lasting = ends(trace) - trace.events.start
+    rows = np.flatnonzero(owner == np.arange(len(trace))).astype(np.int32)
+    inside = np.concatenate([found.nesting.rows, rows])
+    around = tree.parent[inside]
+    held = (around >= 0) & ~_marks(trace, found)[around]
+    own = lasting.copy()
+    np.subtract.at(own, owner[around[held]], lasting[inside[held]])
+    rows = rows[tree.lane[rows] == 0]
+    return rows, own[rows]
+
+
+def owning_operator(trace: Trace, found: Modules) -> Int32:
+    """int32[n]: for each forward operator of a place the direct operator that it is or is in; else NO_CODE."""
+    tree = operators_and_calls(trace, found)
+    owner = np.full(len(trace), NO_CODE, np.int32)
+    direct = direct_operators(trace, found)
+    owner[direct] = direct
+    rows = tree.rows[owner[tree.rows] < 0]
+    rows = rows[~_marks(trace, found)[rows]]
+    for depth in range(1, int(tree.depth[rows].max(initial=0)) + 1):
+        members = rows[tree.depth[rows] == depth]
+        owner[members] = owner[tree.parent[members]]
+    return owner
+
+
 def recomputed(trace: Trace, found: Modules) -> Bool:
     """bool[n]: module calls that backward made, to compute activations again (checkpointing)."""
     again = np.zeros(len(trace), np.bool_)
@@ -159,14 +187,6 @@ def _inside_markers(trace: Trace, found: Modules, lasting: Int64) -> Int64:
     rows = found.nesting.rows
     parent = found.nesting.parent[rows]
     return _sums(parent[parent >= 0], lasting[rows[parent >= 0]], len(trace))
-
-
-def _calls_in_operators(found: Modules, tree: CallTree) -> Int32:
-    """Module calls and backward tasks that lie inside an operator of the call around them."""
-    rows = found.nesting.rows
-    rows = rows[(found.nesting.parent[rows] >= 0) & (tree.parent[rows] != found.nesting.parent[rows])]
-    contained: Int32 = rows[(tree.parent[rows] >= 0) & ~found.backward[found.nesting.parent[rows]]]
-    return contained
 
 
 def _marks(trace: Trace, found: Modules) -> Bool:

@@ -194,18 +194,25 @@ def _read_hierarchy(trace: Trace, code: Int32, places: Places) -> None:
     texts, dictionary = trace.arg_codes(HIERARCHY)
     if not any(dictionary):
         return
-    of_text = np.array([_hierarchy_place(text, places) for text in dictionary] + [NO_CODE], np.int32)
+    models = {kind for text in dictionary for attribute, kind in _STEP.findall(text) if attribute == "TOP"} - {""}
+    # An optimized graph has lost the name of its model.
+    model = next(iter(models)) if len(models) == 1 else ""
+    of_text = np.array([_hierarchy_place(text, places, model) for text in dictionary] + [NO_CODE], np.int32)
     code[:] = np.where(code < 0, of_text[texts], code)
     around = enclosing_operator(trace)
     code[:] = np.where((code < 0) & (around >= 0), code[around], code)
 
 
-def _hierarchy_place(text: str, places: Places) -> int:
+def _hierarchy_place(text: str, places: Places, model: str = "") -> int:
+    """The place that a text spells, NO_CODE for a plain function (`TOP()::defaults.`)."""
+    steps = [step for step in _STEP.findall(text) if step[0] != "SELF"]
     place = NO_CODE
-    for attribute, kind in _STEP.findall(text):
-        if attribute != "SELF":
-            name = kind if attribute == "TOP" else f"{attribute} ({kind})"
-            place = places.inside(place, name, kind)
+    for attribute, kind in steps if len(steps) > 1 or (steps and steps[0][1]) else ():
+        if attribute == "TOP":
+            name = kind = kind or model
+        else:
+            name = f"{attribute} ({kind})"
+        place = places.inside(place, name, kind) if name else place
     return place
 
 
