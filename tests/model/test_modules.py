@@ -144,6 +144,19 @@ def test_backward_without_the_engines_operators() -> None:
     assert found["aten::mm"] == found["torch::autograd::AccumulateGrad"] == "<-Net_0/Linear_0"
 
 
+def test_backward_of_backward_belongs_to_the_same_module() -> None:
+    trace = draw(
+        FORWARD
+        + """
+    host2  cpu_op  AddmmBackward0   410  40  Sequence number=1 Fwd thread id=1
+    host2  cpu_op  aten::mm         415  30  Sequence number=3
+    host2  cpu_op  MmBackward0      500  40  Sequence number=3 Fwd thread id=2
+    host2  cpu_op  aten::twice      510  10
+    """
+    )
+    assert owners(trace)["aten::twice"] == "<-Net_0/Linear_0"
+
+
 def test_modules_that_backward_computes_again_keep_their_place() -> None:
     trace = draw(
         FORWARD

@@ -132,15 +132,16 @@ def attribute(trace: Trace, forest: CallTree, code: Int32, places: Places) -> Mo
     plain = code < 0
     code = np.where(plain & (within >= 0), code[within], code)
     _read_hierarchy(trace, code, places)
-    # Forward operators have their place now; so have the tasks that differentiate them.
     tasks = backward_tasks(trace)
-    of_task = np.where(tasks.forward >= 0, code[tasks.forward], NO_CODE)
-    known = tasks.rows[of_task >= 0]
     backward = np.zeros(len(trace), np.bool_)
-    if len(known):
-        forest = tree_of(trace, np.sort(np.concatenate([forest.rows, known])))
+    left = tasks.forward >= 0
+    # Forward operators have their place now, so have the tasks that differentiate them, and then those of them.
+    while (found := left & (code[tasks.forward] >= 0)).any():
+        rows = tasks.rows[found]
+        code[rows], backward[rows], plain[rows] = code[tasks.forward[found]], True, False
+        left &= ~found
+        forest = tree_of(trace, np.sort(np.concatenate([forest.rows, rows])))
         within = innermost(trace, forest)
-        code[known], backward[known], plain[known] = of_task[of_task >= 0], True, False
         inside = plain & (within >= 0)
         code = np.where(inside, code[within], code)
         backward |= inside & backward[within]
