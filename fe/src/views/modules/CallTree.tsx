@@ -6,6 +6,7 @@ import { useSelection } from '../../state/selection';
 import { Icon } from '../../widgets/Icon';
 import { Panel } from '../../widgets/Panel';
 import { Picker } from '../../widgets/Picker';
+import { onTimeline } from './select';
 
 const PAGE = 200;
 const DEEPEST_ALONE = 40;
@@ -137,7 +138,7 @@ function Call({ node, thread, depth, opened, hasDevice }: CallProps) {
       ];
       rows[rows.indexOf(event.currentTarget) + (event.key === 'ArrowDown' ? 1 : -1)]?.focus();
     } else if (event.key === 'Enter') {
-      select({ view: 'trace', params: { event: String(node.event) } });
+      select(onTimeline(node.event, node.kind === 'python'));
     }
   };
   return (
@@ -167,7 +168,7 @@ function Call({ node, thread, depth, opened, hasDevice }: CallProps) {
             className="call-name mono"
             tabIndex={-1}
             title={`${node.name}\nShow on timeline`}
-            onClick={() => select({ view: 'trace', params: { event: String(node.event) } })}
+            onClick={() => select(onTimeline(node.event, node.kind === 'python'))}
           >
             {node.name}
           </button>

@@ -5,6 +5,7 @@ import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Icon } from '../../widgets/Icon';
 import { Panel } from '../../widgets/Panel';
+import { onTimeline } from './select';
 
 interface Props {
   /** "modules" or "lightning": whose part lists the calls. */
@@ -28,7 +29,7 @@ export function Detail({ tab, path, hasDevice, onPlace }: Props) {
     { place: String(row.place), limit: String(most) },
   );
   const calls = answer.data?.state === 'ready' ? answer.data.payload : undefined;
-  const show = (event: number) => select({ view: 'trace', params: { event: String(event) } });
+  const show = (event: number) => select(onTimeline(event, tab === 'modules'));
   return (
     <Panel
       className="module-detail"

@@ -5,7 +5,7 @@ import { DataTable, type Sort } from '../../widgets/table/DataTable';
 import type { Search } from '../../widgets/table/search';
 import { classColumns, moduleColumns, totalHost } from './columns';
 import { Choice } from './Choice';
-import { byClass, ownHost, flat, trunk } from './select';
+import { byClass, flat, onTimeline, ownHost, trunk } from './select';
 
 interface Props {
   name: string;
@@ -38,8 +38,7 @@ export function Tree({ name, rows, deviceTime, hasBackward, reasons, place, onPl
   const ofClass = useMemo(() => classColumns(shape), [shape]);
   const classes = useMemo(() => byClass(rows), [rows]);
   const unfolded = useMemo(() => trunk(rows), [rows]);
-  const open = (row: ModuleRow) =>
-    row.event !== null && select({ view: 'trace', params: { event: String(row.event) } });
+  const open = (row: ModuleRow) => row.event !== null && select(onTimeline(row.event, name === 'modules'));
   const before = (
     <Choice
       name="Rows"

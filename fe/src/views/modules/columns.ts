@@ -136,6 +136,7 @@ export function classColumns(shape: Shape): Column<ClassRow>[] {
       title: 'Backward, host',
       kind: 'duration',
       value: row => row.backwardHost,
+      hidden: device,
       width: 124,
     },
   ];

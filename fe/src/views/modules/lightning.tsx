@@ -9,7 +9,7 @@ import { Choice } from './Choice';
 import { Detail } from './Detail';
 import { Flame } from './Flame';
 import { Rest } from './index';
-import { hookSentence, pathTo } from './select';
+import { hookSentence, onTimeline, pathTo } from './select';
 import { Tree } from './Tree';
 import './modules.css';
 
@@ -93,7 +93,7 @@ function Hooks({ payload }: { payload: LightningPayload }) {
   const unfolded = useMemo(() => allOpen(payload.hooks), [payload.hooks]);
   const open = (row: HookRow | undefined) => {
     if (row && row.event !== null) {
-      select({ view: 'trace', params: { event: String(row.event) } });
+      select(onTimeline(row.event, false));
     }
   };
   return (

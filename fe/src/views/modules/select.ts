@@ -3,6 +3,12 @@ import type { HookRow, ModuleFlame, ModuleRow, ModulesPayload } from '../../api/
 import { formatDuration, formatRatio, plural } from '../../base/format';
 import type { FlameNode } from '../../widgets/flame';
 
+/** The way to an event on the timeline; a Python frame is folded there unless it is asked for. */
+export const onTimeline = (event: number, python: boolean) => ({
+  view: 'trace',
+  params: { event: String(event), ...(python ? { python: 'true' } : {}) },
+});
+
 /** All rows, each before those inside it. */
 export function flat(rows: readonly ModuleRow[]): ModuleRow[] {
   const found: ModuleRow[] = [];
