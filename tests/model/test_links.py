@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from tests.traces import draw
+from tests.traces import draw, read
+from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.links import device_links
 from torch_tb_profiler.model.trace import Trace
 
@@ -70,3 +71,9 @@ def test_a_launch_on_the_bare_thread_has_no_operator() -> None:
         """
     )
     assert launched_by(trace) == {"k": ("launch", None)}
+
+
+def test_a_process_beyond_64_bits_is_no_device() -> None:
+    kernel = {"ph": "X", "cat": "kernel", "name": "k", "pid": 2**64, "tid": 2**64, "ts": 1, "dur": 1}
+    trace = read([kernel, {**kernel, "pid": 3, "ts": 5}])
+    assert [device.id for device in devices(trace)] == [3]

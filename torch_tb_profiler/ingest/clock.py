@@ -37,7 +37,8 @@ def needs_text(microseconds: npt.NDArray[np.float64]) -> bool:
     sizes = np.abs(microseconds)
     if not np.fmax.reduce(sizes, initial=0) >= EXACT_LIMIT_US:  # fmax passes over NaN
         return False
-    return bool((microseconds[sizes >= EXACT_LIMIT_US] % 1 != 0).any())
+    large = (sizes >= EXACT_LIMIT_US) & np.isfinite(sizes)
+    return bool((microseconds[large] % 1 != 0).any())
 
 
 def ns_from_value(value: Any) -> int:

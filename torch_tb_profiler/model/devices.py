@@ -50,7 +50,7 @@ def stream_of(trace: Trace) -> Int64:
 
 def _number(value: int | str | None) -> int:
     if isinstance(value, int):
-        return value
+        return value if abs(value) < 2**63 else int(ABSENT)
     digits = "".join(c for c in value or "" if c.isdigit())
     return int(digits) if digits and len(digits) < 19 else int(ABSENT)
 

@@ -1,0 +1,157 @@
+"""Thousands of damaged traces: none crashes the reader or the overview, and damage stays where it was done."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.traces import read_bytes
+from torch_tb_profiler.errors import TraceError
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.session.jobs import examine
+
+ROUNDS = 400
+"""Mutated traces per case; ten cases."""
+
+SAMPLE = next((Path(__file__).parents[2] / "samples" / "ddp").glob("rank0*.gz"))
+
+Mutation = Callable[[bytearray, random.Random], None]
+
+
+def kineto() -> bytes:
+    """The first events of a recorded file, as Kineto wrote them, and device work launched by them."""
+    text = gzip.decompress(SAMPLE.read_bytes()).decode()
+    cut = text.index("\n  },\n", 60_000) + len("\n  }")
+    return (text[:cut] + ",\n" + DEVICE_WORK + '\n  ], "traceName": "x" }').encode()
+
+
+DEVICE_WORK = """  {
+    "ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1,
+    "ts": 4383549797800.125, "dur": 7.500, "args": { "External id": 9, "cbid": 211, "correlation": 9 }
+  },
+  {
+    "ph": "s", "id": 9, "pid": 1, "tid": 1, "ts": 4383549797800.125, "cat": "ac2g", "name": "ac2g"
+  },
+  {
+    "ph": "X", "cat": "kernel", "name": "void gemm<float, 4>(int*)", "pid": 0, "tid": 7,
+    "ts": 4383549797810.000, "dur": 21.250, "args": {
+      "device": 0, "stream": 7, "correlation": 9, "grid": [4, 1, 1], "block": [128, 1, 1],
+      "blocks per SM": 0.25, "est. achieved occupancy %": 12 }
+  },
+  {
+    "ph": "f", "id": 9, "pid": 0, "tid": 7, "ts": 4383549797810.000, "cat": "ac2g", "name": "ac2g", "bp": "e"
+  }"""
+
+
+def compact(text: bytes) -> bytes:
+    return json.dumps(json.loads(text), separators=(",", ":")).encode()
+
+
+def bare_list(text: bytes) -> bytes:
+    return json.dumps(json.loads(text)["traceEvents"]).encode()
+
+
+KINETO = kineto()
+LAYOUTS = {
+    "kineto": KINETO,
+    "one line": compact(KINETO),
+    "bare list": bare_list(KINETO),
+    "gzip": gzip.compress(KINETO, mtime=0),
+}
+
+
+def flip(text: bytearray, chance: random.Random) -> None:
+    text[chance.randrange(len(text))] = (
+        chance.choice(b'"{}[],:\\\n\0 09aeX-\xff\xc3') if chance.random() < 0.7 else (chance.randrange(256))
+    )
+
+
+def cut_out(text: bytearray, chance: random.Random) -> None:
+    at = chance.randrange(len(text))
+    del text[at : at + chance.choice((1, 3, 30, 300))]
+
+
+def repeat(text: bytearray, chance: random.Random) -> None:
+    at, to = chance.randrange(len(text)), chance.randrange(len(text))
+    text[to:to] = text[at : at + chance.choice((1, 10, 100, 1000))]
+
+
+def cut_off(text: bytearray, chance: random.Random) -> None:
+    del text[chance.randrange(len(text)) :]
+
+
+FIELD = re.compile(rb'"[^"\n]{1,30}"\s*:\s*("[^"\n]*"|-?[\d.]+|\[[^\]\n]*\])')
+ODD = [
+    b"null", b"true", b"-1", b"1e400", b"-0.0", b"18446744073709551616", b"-9223372036854775808", b"1e18", b"9.5",
+    b'""', b'"\\ud800"', b'"12"', b"[]", b"{}", b"[[1], {}]", b"nan", b"N/A", b"Infinity", b'"X"', b'"B"', b'"E"',
+    b'"ProfilerStep#x"', b'"kernel"', b'"python_function"', b'"nn.Module: "', b'"[memory]"',
+]  # fmt: skip
+
+
+def swap_fields(text: bytearray, chance: random.Random) -> None:
+    """Two values of the document change places, whatever their kind."""
+    fields = [match.span(1) for match in FIELD.finditer(text)]
+    if len(fields) > 1:
+        (a, b), (c, d) = sorted(chance.sample(fields, 2))
+        text[a:d] = text[c:d] + text[b:c] + text[a:b]
+
+
+def odd_value(text: bytearray, chance: random.Random) -> None:
+    fields = [match.span(1) for match in FIELD.finditer(text)]
+    if fields:
+        start, end = chance.choice(fields)
+        text[start:end] = chance.choice(ODD)
+
+
+BYTES: tuple[Mutation, ...] = (flip, cut_out, repeat, cut_off)
+FIELDS: tuple[Mutation, ...] = (swap_fields, odd_value, odd_value)
+
+
+def survives(content: bytes) -> Trace | None:
+    """Read and examined, or refused with a reason; anything else fails the test."""
+    try:
+        trace = read_bytes(content)
+    except TraceError as error:
+        assert error.message
+        return None
+    _, overviews = examine(trace)
+    for payload in overviews.values():
+        for step in json.loads(payload)["steps"]:
+            known = [time for time in step["categories"].values() if time is not None]
+            if len(known) == 8:
+                assert sum(known) == step["duration_ns"]
+    return trace
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("mutations", [BYTES, FIELDS, BYTES + FIELDS], ids=["bytes", "fields", "both"])
+def test_no_damage_crashes(layout: str, mutations: tuple[Mutation, ...]) -> None:
+    if layout == "gzip" and mutations is not BYTES:
+        pytest.skip("fields are not visible in packed bytes")
+    chance = random.Random(f"{layout}{len(mutations)}")
+    for _ in range(ROUNDS):
+        text = bytearray(LAYOUTS[layout])
+        for _ in range(chance.choice((1, 1, 2, 5, 40))):
+            if text:
+                chance.choice(mutations)(text, chance)
+        survives(bytes(text))
+
+
+@pytest.mark.parametrize("layout", [layout for layout in LAYOUTS if layout != "gzip"])
+def test_a_flipped_byte_costs_an_event_at_most_and_not_in_silence(layout: str) -> None:
+    whole = survives(LAYOUTS[layout])
+    assert whole is not None
+    chance = random.Random(layout)
+    for _ in range(ROUNDS // 2):
+        text = bytearray(LAYOUTS[layout])
+        flip(text, chance)
+        trace = survives(bytes(text))
+        assert trace is not None
+        assert len(whole) - len(trace) in (0, 1)
+        assert len(trace) == len(whole) or trace.health != whole.health
