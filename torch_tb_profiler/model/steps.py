@@ -28,6 +28,7 @@ class Steps:
     names     of "ProfilerStep#5" the "5"; one step named "all" where none was recorded
     starts    int64[k] ns; pushed to the end of the previous step's device work
     ends      int64[k] ns; pushed to the end of the device work launched in the step
+    host_starts, host_ends  int64[k] ns; as the host ran them, nothing pushed
     complete  bool[k]; False for trailing steps whose device work is missing
     recorded  False if the file has no ProfilerStep and the one step is the whole trace
     """
@@ -35,6 +36,8 @@ class Steps:
     names: tuple[str, ...]
     starts: Int64
     ends: Int64
+    host_starts: Int64
+    host_ends: Int64
     complete: Bool
     recorded: bool
 
@@ -50,7 +53,7 @@ def steps(trace: Trace) -> Steps:
     names = tuple(trace.strings[code][len(PREFIX) :] for code in trace.events.name[rows])
     work = _device_work(trace, host_start, host_end)
     starts, finish = _extend(host_start, host_end, work)
-    return Steps(names, starts, finish, _complete(work.counts), recorded=True)
+    return Steps(names, starts, finish, host_start, host_end, _complete(work.counts), recorded=True)
 
 
 def is_step_name(trace: Trace) -> Bool:
@@ -79,9 +82,17 @@ def _whole(trace: Trace) -> Steps:
     week = 7 * 24 * 3600 * 10**9
     counted &= (events.start >= 0) & (events.start < week) & (reach < 2 * week)
     if not counted.any():
-        return Steps((), _int64(), _int64(), np.empty(0, np.bool_), recorded=False)
+        return Steps((), _int64(), _int64(), _int64(), _int64(), np.empty(0, np.bool_), recorded=False)
     start, end = events.start[counted].min(), reach[counted].max()
-    return Steps(("all",), _int64(start), _int64(end), np.ones(1, np.bool_), recorded=False)
+    return Steps(
+        ("all",),
+        _int64(start),
+        _int64(end),
+        _int64(start),
+        _int64(end),
+        np.ones(1, np.bool_),
+        recorded=False,
+    )
 
 
 def _int64(*values: int) -> Int64:

@@ -488,6 +488,351 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/operators': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Operators view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          group_by?: string;
+          step?: string;
+          thread?: string;
+          phase?: string;
+          kernel?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['OperatorsPayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/operators/stacks': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Call stacks view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          event?: string;
+          group_by?: string;
+          step?: string;
+          thread?: string;
+          phase?: string;
+          kernel?: string;
+          time?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['OperatorStacks'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/operators/instances': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Durations view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          event?: string;
+          group_by?: string;
+          step?: string;
+          thread?: string;
+          phase?: string;
+          kernel?: string;
+          time?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['Instances'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/kernels': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Kernels view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          group_by?: string;
+          step?: string;
+          device?: string;
+          stream?: string;
+          operator?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['KernelsPayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/kernels/instances': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Durations view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          event?: string;
+          group_by?: string;
+          step?: string;
+          device?: string;
+          stream?: string;
+          operator?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              payload: components['schemas']['Instances'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/trace': {
     parameters: {
       query?: never;
@@ -1900,6 +2245,236 @@ export interface components {
       gain_ns: number | null;
     };
     /**
+     * OperatorsPayload
+     * @description The operator table.
+     *
+     *     unlinked   null in a trace without device work
+     *     steps, threads, phases  what the filters can be set to; threads as "pid/tid"
+     *     has_stacks  the trace records where operators are called from
+     *     reasons    field -> why it is null
+     */
+    OperatorsPayload: {
+      rows: components['schemas']['OperatorRow'][];
+      unlinked: components['schemas']['UnlinkedWork'] | null;
+      totals: components['schemas']['OperatorTotals'];
+      group_by: string;
+      steps: string[];
+      threads: string[];
+      phases: string[];
+      has_stacks: boolean;
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * OperatorRow
+     * @description Calls that share a row; times in ns.
+     *
+     *     event            row of the trace of the first call; names the row in the parts
+     *     input_shape, input_types, input_strides, module, annotation  what the rows are grouped by beside the name;
+     *                      null where the grouping does not ask or the trace does not say
+     *     device_...       null in a trace without device work
+     *     tc_eligible      could run on Tensor (matrix) cores
+     *     tc_self_ratio    share of device_self that runs on them; null without such time or if the kernels do not tell
+     */
+    OperatorRow: {
+      event: number;
+      name: string;
+      input_shape: string | null;
+      input_types: string | null;
+      input_strides: string | null;
+      module: string | null;
+      annotation: string | null;
+      calls: number;
+      host_self_ns: number;
+      host_total_ns: number;
+      host_mean_ns: number;
+      device_self_ns: number | null;
+      device_total_ns: number | null;
+      tc_eligible: boolean;
+      tc_self_ratio: number | null;
+      tc_total_ratio: number | null;
+    };
+    /**
+     * UnlinkedWork
+     * @description Device work that no operator launched.
+     */
+    UnlinkedWork: {
+      calls: number;
+      device_ns: number;
+    };
+    /**
+     * OperatorTotals
+     * @description Sums over the rows. Totals of nested operators overlap, so only self times are summed.
+     */
+    OperatorTotals: {
+      calls: number;
+      host_self_ns: number;
+      device_self_ns: number | null;
+    };
+    /**
+     * OperatorStacks
+     * @description Stacks of one row, most time first, and all of them as one tree (host and device total time).
+     *
+     *     bare    calls without a stack; they are in neither
+     *     reason  why there are none
+     */
+    OperatorStacks: {
+      name: string;
+      stacks: components['schemas']['OperatorStack'][];
+      frames: components['schemas']['StackFrame'][];
+      bare: number;
+      reason: string | null;
+    };
+    /**
+     * OperatorStack
+     * @description A distinct stack, innermost frame first, and the calls made from it; times in ns.
+     */
+    OperatorStack: {
+      frames: components['schemas']['Frame'][];
+      calls: number;
+      host_self_ns: number;
+      host_total_ns: number;
+      device_self_ns: number;
+      device_total_ns: number;
+      event: number;
+    };
+    /**
+     * Frame
+     * @description One frame; file, line and function where its text tells them, the event where it is one.
+     */
+    Frame: {
+      text: string;
+      file: string | null;
+      line: number | null;
+      function: string | null;
+      event: number | null;
+    };
+    /**
+     * StackFrame
+     * @description A frame of all stacks merged; `parent` is the index of the frame around it, null for outermost ones.
+     */
+    StackFrame: {
+      text: string;
+      file: string | null;
+      line: number | null;
+      function: string | null;
+      parent: number | null;
+      calls: number;
+      host_ns: number;
+      device_ns: number;
+    };
+    /**
+     * Instances
+     * @description Durations in ns: a histogram, its median and 95th percentile, what lies far out, the longest, the first.
+     *
+     *     edges     of the bins, one more than `counts`; outliers lie in the last bin
+     *     outliers  more than three interquartile ranges above the third quartile, longest first, at most 20
+     *     far_out   how many there are of these
+     */
+    Instances: {
+      calls: number;
+      edges: number[];
+      counts: number[];
+      median_ns: number | null;
+      p95_ns: number | null;
+      outliers: components['schemas']['Instance'][];
+      far_out: number;
+      longest: components['schemas']['Instance'][];
+      first: components['schemas']['Instance'] | null;
+    };
+    /**
+     * Instance
+     * @description One call; `event` is its row in the trace, which leads to the timeline.
+     */
+    Instance: {
+      event: number;
+      start_ns: number | null;
+      duration_ns: number;
+    };
+    /**
+     * KernelsPayload
+     * @description The kernel table and that of copies and fills; `reasons`: field -> why it is null in every row.
+     */
+    KernelsPayload: {
+      rows: components['schemas']['KernelRow'][];
+      memory_operations: components['schemas']['MemoryOperationRow'][];
+      tensor_cores: components['schemas']['TensorCoreTime'];
+      calls: number;
+      total_ns: number;
+      group_by: string;
+      streams: components['schemas']['KernelStream'][];
+      steps: string[];
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * KernelRow
+     * @description Launches that share a row; times in ns.
+     *
+     *     event               row of the trace of the first launch; names the row in the parts
+     *     operator            null: not linked to one (or not grouped by it)
+     *     registers           per thread; shared_memory: bytes per block
+     *     mean_blocks_per_sm, mean_occupancy  weighted by duration; occupancy as a ratio, estimated by the profiler
+     *     tc_used             runs on Tensor (matrix) cores; null if the name does not tell
+     *     limiter             what keeps more blocks off a multiprocessor: threads, registers, shared memory, grid
+     */
+    KernelRow: {
+      event: number;
+      name: string;
+      operator: string | null;
+      grid: string | null;
+      block: string | null;
+      registers: number | null;
+      shared_memory: number | null;
+      calls: number;
+      total_ns: number;
+      mean_ns: number;
+      median_ns: number;
+      p95_ns: number;
+      max_ns: number;
+      min_ns: number;
+      mean_blocks_per_sm: number | null;
+      mean_occupancy: number | null;
+      tc_used: boolean | null;
+      limiter: string | null;
+    };
+    /**
+     * MemoryOperationRow
+     * @description Copies or fills of one name. bandwidth: bytes per second over their summed time, null without bytes.
+     */
+    MemoryOperationRow: {
+      event: number;
+      name: string;
+      kind: string;
+      calls: number;
+      bytes: number | null;
+      total_ns: number;
+      mean_ns: number;
+      max_ns: number;
+      bandwidth: number | null;
+    };
+    /**
+     * TensorCoreTime
+     * @description Kernel time on Tensor (matrix) cores, off them, and of kernels whose names do not tell.
+     */
+    TensorCoreTime: {
+      used_ns: number;
+      not_used_ns: number;
+      unknown_ns: number;
+    };
+    /**
+     * KernelStream
+     * @description A stream with work, for the filters.
+     */
+    KernelStream: {
+      device: number;
+      stream: number;
+      calls: number;
+      total_ns: number;
+    };
+    /**
      * TracePayload
      * @description What there is to draw; the slices themselves come by window from `trace/tile`.
      *
@@ -2130,17 +2705,6 @@ export interface components {
       track: number;
       depth: number | null;
       colour: number;
-    };
-    /**
-     * Frame
-     * @description One frame; file, line and function where its text tells them, the event where it is one.
-     */
-    Frame: {
-      text: string;
-      file: string | null;
-      line: number | null;
-      function: string | null;
-      event: number | null;
     };
     /**
      * TraceModule

@@ -1,0 +1,47 @@
+"""In which phase of training an event runs: data, optimizer, backward, and forward for everything else."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from torch_tb_profiler.model.autograd import backward_tasks
+from torch_tb_profiler.model.calltree import tree_of
+from torch_tb_profiler.model.enclosing import innermost
+from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.links import device_links
+from torch_tb_profiler.model.trace import Bool, Int32, Trace, derived
+
+PHASES = ("forward", "backward", "optimizer", "data")
+
+_OPTIMIZER = ("Optimizer.step#", "Optimizer.zero_grad#")
+_DATA = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
+
+
+@derived
+def phases(trace: Trace) -> npt.NDArray[np.int8]:
+    """int8[n]: index into PHASES of every event; device work has the phase of its launch."""
+    found = np.zeros(len(trace), np.int8)
+    marks = of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
+    for phase, rows in (
+        (1, backward_tasks(trace).rows),
+        (2, marks[_starts_with(trace, _OPTIMIZER)[trace.events.name[marks]]]),
+        (3, marks[_starts_with(trace, _DATA)[trace.events.name[marks]]]),
+    ):
+        if len(rows):
+            found[rows] = phase
+            found[innermost(trace, tree_of(trace, np.sort(rows).astype(np.int32))) >= 0] = phase
+    links = device_links(trace)
+    launched = links.launch >= 0
+    found[links.rows] = np.where(launched, found[links.launch], 0)
+    return found
+
+
+def _starts_with(trace: Trace, prefixes: tuple[str, ...]) -> Bool:
+    return np.array([text.startswith(prefixes) for text in trace.strings] + [False])
+
+
+def rows_in_phase(trace: Trace, rows: Int32, phase: str) -> Bool:
+    """bool[k]: which of the rows run in a phase of PHASES."""
+    inside: Bool = phases(trace)[rows] == PHASES.index(phase)
+    return inside
