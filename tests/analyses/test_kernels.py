@@ -80,7 +80,7 @@ def test_the_tightest_resource_limits_the_occupancy() -> None:
     lines = [
         "gpu0  kernel  threads    0  1  block=[1024,1,1] registers per thread=16 shared memory=0 blocks per SM=40",
         "gpu0  kernel  registers 10  1  block=[256,1,1] registers per thread=200 shared memory=0 blocks per SM=40",
-        "gpu0  kernel  shared    20  1  block=[64,1,1] registers per thread=16 shared memory=40000 blocks per SM=9",
+        "gpu0  kernel  shared  20  1  block=[64,1,1] registers per thread=16 shared memory=40000 blocks per SM=9",
         "gpu0  kernel  grid      30  1  block=[64,1,1] registers per thread=16 shared memory=0 blocks per SM=0.5",
         "gpu0  kernel  unknown   40  1  stream=7",
     ]
