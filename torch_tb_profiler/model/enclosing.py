@@ -29,13 +29,12 @@ def innermost(trace: Trace, forest: CallTree, thread: Int32 | None = None) -> In
         members = by_thread[low[i] : high[i]]
         members = members[events.start[members] != ABSENT]
         times, running = _changes(trace, forest, rows[bounds[i] : bounds[i + 1]])
-        at = np.searchsorted(times, events.start[members], "right") - 1
-        found[members] = np.where(at >= 0, running[at], NO_CODE)
+        found[members] = running[np.searchsorted(times, events.start[members], "right")]
     return _outside_of_shorter(trace, forest, found)
 
 
 def _changes(trace: Trace, forest: CallTree, rows: Int32) -> tuple[Int64, Int32]:
-    """(times, what runs from then on) for the slices of one thread."""
+    """(times, what runs before each of them and after the last) for the slices of one thread."""
     start, end = trace.events.start[rows], ends(trace)[rows]
     rows = rows[end > start]
     depth = forest.depth[rows]
@@ -43,7 +42,7 @@ def _changes(trace: Trace, forest: CallTree, rows: Int32) -> tuple[Int64, Int32]
     running = np.concatenate([forest.parent[rows], rows])
     # At one instant: the ends, inner before outer, then the begins, outer before inner.
     order = np.lexsort((np.concatenate([-1 - depth, depth]), times))
-    return times[order], running[order]
+    return times[order], np.append(NO_CODE, running[order]).astype(np.int32)
 
 
 def _outside_of_shorter(trace: Trace, forest: CallTree, found: Int32) -> Int32:
