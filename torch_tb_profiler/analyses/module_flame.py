@@ -7,7 +7,14 @@ from typing import Literal
 
 import numpy as np
 
-from torch_tb_profiler.analyses.modules import module_times, operator_times, owning_operator, subtree_sums
+from torch_tb_profiler.analyses.modules import (
+    module_times,
+    operator_times,
+    operators_and_calls,
+    owning_operator,
+    subtree_sums,
+)
+from torch_tb_profiler.model.calltree import CallTree
 from torch_tb_profiler.model.kinds import ends
 from torch_tb_profiler.model.links import device_links
 from torch_tb_profiler.model.modules import Modules
@@ -37,7 +44,8 @@ class Flame:
 def module_flame(trace: Trace, found: Modules, time: Literal["host", "device"]) -> Flame:
     """Frames of all places with time; nothing is in two of them, so that widths add up."""
     times = module_times(trace, found)
-    rows, values = operator_times(trace, found) if time == "host" else _launched(trace, found)
+    tree = operators_and_calls(trace, found)
+    rows, values = operator_times(trace, found, tree) if time == "host" else _launched(trace, found, tree)
     backward = times.backward_host_self if time == "host" else times.backward_self
     forward = times.host_self + times.operators_time if time == "host" else times.forward_self
     builder = _Builder()
@@ -80,9 +88,9 @@ class _Builder:
         )
 
 
-def _launched(trace: Trace, found: Modules) -> tuple[Int32, Int64]:
+def _launched(trace: Trace, found: Modules, tree: CallTree) -> tuple[Int32, Int64]:
     """Direct operators and the device time launched in them, forward."""
-    owner = owning_operator(trace, found)
+    owner = owning_operator(trace, found, tree)
     links = device_links(trace)
     lasting = (ends(trace) - trace.events.start)[links.rows]
     operator = np.where(links.operator >= 0, owner[links.operator], NO_CODE)

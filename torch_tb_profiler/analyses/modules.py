@@ -76,8 +76,9 @@ def module_times(trace: Trace, found: Modules) -> ModuleTimes:
         return _sums(found.code[rows], times, count)
 
     inner = _inside_markers(trace, found, lasting)
-    direct = direct_operators(trace, found)
-    operators_time = per_place(*operator_times(trace, found))
+    tree = operators_and_calls(trace, found)
+    direct = direct_operators(trace, found, tree)
+    operators_time = per_place(*operator_times(trace, found, tree))
     calls = np.bincount(found.code[found.calls], minlength=count)
     call_time = per_place(found.calls, lasting[found.calls])
     host_self = call_time - per_place(found.calls, inner[found.calls]) - operators_time
@@ -121,9 +122,8 @@ def operators_and_calls(trace: Trace, found: Modules) -> CallTree:
     return tree_of(trace, np.sort(np.concatenate([rows, found.nesting.rows])))
 
 
-def direct_operators(trace: Trace, found: Modules) -> Int32:
+def direct_operators(trace: Trace, found: Modules, tree: CallTree) -> Int32:
     """int32[k]: the forward operators of all places that no other operator of the same call encloses."""
-    tree = operators_and_calls(trace, found)
     marker = _marks(trace, found)
     rows = np.sort(tree.rows[~marker[tree.rows]])
     above = tree.parent[rows]
@@ -131,12 +131,12 @@ def direct_operators(trace: Trace, found: Modules) -> Int32:
     return direct
 
 
-def operator_times(trace: Trace, found: Modules) -> tuple[Int32, Int64]:
+def operator_times(trace: Trace, found: Modules, tree: CallTree) -> tuple[Int32, Int64]:
     """Direct operators and their host time, ns, without the calls and direct operators of others inside them.
 
     Those of side lanes are left out: another event has their time already.
     """
-    tree, owner = operators_and_calls(trace, found), owning_operator(trace, found)
+    owner = owning_operator(trace, found, tree)
     lasting = ends(trace) - trace.events.start
     rows = np.flatnonzero(owner == np.arange(len(trace))).astype(np.int32)
     inside = np.concatenate([found.nesting.rows, rows])
@@ -148,11 +148,10 @@ def operator_times(trace: Trace, found: Modules) -> tuple[Int32, Int64]:
     return rows, own[rows]
 
 
-def owning_operator(trace: Trace, found: Modules) -> Int32:
+def owning_operator(trace: Trace, found: Modules, tree: CallTree) -> Int32:
     """int32[n]: for each forward operator of a place the direct operator that it is or is in; else NO_CODE."""
-    tree = operators_and_calls(trace, found)
     owner = np.full(len(trace), NO_CODE, np.int32)
-    direct = direct_operators(trace, found)
+    direct = direct_operators(trace, found, tree)
     owner[direct] = direct
     rows = tree.rows[owner[tree.rows] < 0]
     rows = rows[~_marks(trace, found)[rows]]

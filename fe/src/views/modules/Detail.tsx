@@ -67,7 +67,12 @@ export function Detail({ tab, path, hasDevice, onPlace }: Props) {
           <button
             type="button"
             className="button"
-            onClick={() => select({ view: 'operators', params: { group_by: 'module', search: row.name } })}
+            onClick={() =>
+              select({
+                view: 'operators',
+                params: { group_by: 'module', q: path.map(each => each.name).join(' > ') },
+              })
+            }
           >
             <Icon name="table" size={14} /> {plural(row.operators, 'operator')}
           </button>
