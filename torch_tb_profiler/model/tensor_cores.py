@@ -21,6 +21,7 @@ _USES = re.compile(
     r"xmma_(?:implicit_gemm|sparse_conv|warp_specialized_implicit_gemm|gemm|sparse_gemm)|"
     r"wgmma|gmma|utcmma|tcgen05|nvjet|sm(?:90|100|103|120)_xmma|cutlass.*sm(?:90|100|103|120)|cutlass3x|"
     r"flash_(?:fwd|bwd)|fmha_(?:cutlass|fwd|bwd|v2|sm)|cudnn_generated_fort_native_sdpa|"
+    r"^bmm_(?:bfloat16|fp16|e[2345]m\d|mxe)|fmhasm\d|"
     r"mfma|^cijk_.*_mi\d|ck_tile|_wmma",
     re.IGNORECASE,
 )

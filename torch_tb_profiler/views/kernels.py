@@ -237,7 +237,7 @@ def _memory_operations(trace: Trace, kept: Filter) -> list[MemoryOperationRow]:
                 total_ns=int(total[i]),
                 mean_ns=float(total[i] / calls[i]),
                 max_ns=int(length[groups.members(i)].max()),
-                bandwidth=told / (total[i] / 1e9) if told is not None and total[i] > 0 else None,
+                bandwidth=float(told / (total[i] / 1e9)) if told is not None and total[i] > 0 else None,
             )
         )
     return sorted(listed, key=lambda row: row.total_ns, reverse=True)

@@ -29,6 +29,13 @@ export type CallNode = Schemas['CallNode'];
 export type LightningPayload = Schemas['LightningPayload'];
 export type HookRow = Schemas['HookRow'];
 
+export type OperatorsPayload = Schemas['OperatorsPayload'];
+export type OperatorRow = Schemas['OperatorRow'];
+export type OperatorStacks = Schemas['OperatorStacks'];
+export type KernelsPayload = Schemas['KernelsPayload'];
+export type KernelRow = Schemas['KernelRow'];
+export type MemoryOperationRow = Schemas['MemoryOperationRow'];
+export type Instances = Schemas['Instances'];
 export type TracePayload = Schemas['TracePayload'];
 export type TraceTile = Schemas['TraceTile'];
 export type TraceCounters = Schemas['TraceCounters'];

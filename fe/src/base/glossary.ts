@@ -61,6 +61,57 @@ export const GLOSSARY = {
     formula: 'told from the name of each kernel',
     caveat: 'Compiled kernels (Triton) do not say; then the share is a lower bound or unknown.',
   },
+  host_self: {
+    title: 'Host self time',
+    text: 'Time of the operator on the host, without the operators nested in it and without runtime and driver calls.',
+    formula: 'duration - nested operators - runtime and driver calls',
+    caveat: 'Python frames and annotations inside do not reduce it, as in key_averages().',
+  },
+  host_total: {
+    title: 'Host total time',
+    text: 'Time of the operator on the host, all that it calls included.',
+    caveat: 'Totals of nested operators overlap: they do not sum to the run.',
+  },
+  device_self: {
+    title: 'Device self time',
+    text: 'Kernels, copies and fills that the operator itself launched.',
+    formula: 'sum of their durations; streams are not merged, so it can exceed the wall time',
+  },
+  device_total: {
+    title: 'Device total time',
+    text: 'Device work launched by the operator and by the operators nested in it.',
+  },
+  tc_eligible: {
+    title: 'Tensor Cores',
+    text: 'The operator could run on Tensor (matrix) cores: matrix products, convolutions, attention; or one nested in it could, or did.',
+    formula: 'share of its device self time whose kernels use them, told from their names',
+    caveat: 'A dash: no device time, or compiled kernels whose names do not tell.',
+  },
+  blocks_per_sm: {
+    title: 'Blocks per SM, mean',
+    text: 'Blocks of the launch per multiprocessor of the device, weighted by duration.',
+    caveat: 'Below 1 some multiprocessors have nothing to do.',
+  },
+  occupancy: {
+    title: 'Achieved occupancy, estimated',
+    text: 'Active warps per multiprocessor against the most it can hold, weighted by duration.',
+    caveat: 'The profiler estimates it from the launch; it is no hardware counter.',
+  },
+  limiter: {
+    title: 'What limits the occupancy',
+    text: 'The resource that keeps more blocks off a multiprocessor: threads, registers, shared memory, or too few blocks (grid).',
+    formula: 'least of: limit of the device / need of a block',
+  },
+  unlinked: {
+    title: 'Not linked',
+    text: 'Device work that no recorded operator launched: no launch is recorded, or it lies outside of every operator.',
+    formula: 'device self over all operators + not linked = all kernels, copies and fills',
+  },
+  bandwidth: {
+    title: 'Bandwidth',
+    text: 'Bytes moved per second while the copies ran.',
+    formula: 'sum of bytes / sum of durations, 1 GB = 10^9 bytes',
+  },
   health: {
     title: 'Trace health',
     text: 'What was skipped, repaired or doubtful while the file was read. Everything else is complete.',

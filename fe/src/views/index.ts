@@ -16,6 +16,16 @@ export interface ViewEntry {
 
 export const VIEWS: Record<string, ViewEntry> = {
   overview: { icon: 'overview', Component: lazy(() => import('./overview')) as ComponentType<ViewProps> },
+  operators: {
+    icon: 'table',
+    Component: lazy(() => import('./operators')) as ComponentType<ViewProps>,
+    takes: ['group_by', 'step', 'thread', 'phase', 'kernel'],
+  },
+  kernels: {
+    icon: 'kernel',
+    Component: lazy(() => import('./kernels')) as ComponentType<ViewProps>,
+    takes: ['group_by', 'step', 'device', 'stream', 'operator'],
+  },
   trace: {
     icon: 'timeline',
     Component: lazy(() => import('./trace')) as ComponentType<ViewProps>,

@@ -8,40 +8,18 @@ import type { Clock } from '../../timeline/ticks';
 import { Icon } from '../../widgets/Icon';
 import type { TraceState } from './state';
 
-interface SelectProps<T extends string> {
-  label: string;
-  value: T;
-  options: Record<T, string>;
-  onChange: (value: T) => void;
-}
+export const COLOURS: readonly (readonly [ColourBy, string])[] = [
+  ['class', 'category'],
+  ['name', 'name'],
+  ['module', 'module'],
+  ['process_group', 'process group'],
+];
 
-export function Select<T extends string>({ label, value, options, onChange }: SelectProps<T>) {
-  return (
-    <label className="select">
-      <span className="dim">{label}</span>
-      <select value={value} onChange={event => onChange(event.target.value as T)}>
-        {(Object.entries(options) as [T, string][]).map(([key, title]) => (
-          <option key={key} value={key}>
-            {title}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
-}
-
-export const COLOURS: Record<ColourBy, string> = {
-  class: 'category',
-  name: 'name',
-  module: 'module',
-  process_group: 'process group',
-};
-
-export const CLOCKS: Record<Clock, string> = {
-  trace: 'trace start',
-  step: 'step start',
-  wall: 'wall clock',
-};
+export const CLOCKS: readonly (readonly [Clock, string])[] = [
+  ['trace', 'trace start'],
+  ['step', 'step start'],
+  ['wall', 'wall clock'],
+];
 
 const CLASS_TITLE: Record<string, string> = {
   ...CATEGORY_TITLE,

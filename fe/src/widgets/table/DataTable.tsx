@@ -122,7 +122,7 @@ export function DataTable<R extends object>(props: Props<R>) {
         : `${columnWidth(column)}px`,
     )
     .join(' ');
-  const width = visible.reduce((sum, column) => sum + columnWidth(column) + 16, 32);
+  const width = visible.reduce((sum, column) => sum + columnWidth(column) + 12, 32);
   const virtual = useVirtualizer({
     count: shown.length,
     getScrollElement: () => scroller.current,

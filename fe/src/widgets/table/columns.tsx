@@ -37,19 +37,22 @@ export interface Column<R> {
 export const isText = (kind: Kind): boolean => kind === 'text' || kind === 'code';
 
 const WIDTH: Record<Kind, number> = {
-  text: 220,
-  code: 220,
-  count: 76,
-  number: 84,
-  duration: 96,
-  bytes: 96,
-  ratio: 76,
+  text: 200,
+  code: 200,
+  count: 64,
+  number: 80,
+  duration: 84,
+  bytes: 88,
+  ratio: 68,
   rate: 104,
   flag: 64,
 };
 
 export function columnWidth<R>(column: Column<R>): number {
-  return column.width ?? WIDTH[column.kind] + (column.bar ? (column.bar.percent ? 72 : 20) : 0);
+  return (
+    column.width ??
+    WIDTH[column.kind] + (column.term ? 20 : 0) + (column.bar ? (column.bar.percent ? 64 : 20) : 0)
+  );
 }
 
 /** The value as people read it; `exact` is what a hover says. */

@@ -1,0 +1,102 @@
+// All of one row of device work: how it is launched, how its durations are spread, who launches it.
+import { useMemo } from 'react';
+import type { Instances, KernelRow } from '../../api/types';
+import { formatCount, formatDuration, formatRatio } from '../../base/format';
+import { shortKernelName } from '../../base/kernelName';
+import { useView } from '../../state/queries';
+import { useSelection } from '../../state/selection';
+import { CopyButton } from '../../widgets/CopyButton';
+import { Histogram } from '../../widgets/Histogram';
+import { Icon } from '../../widgets/Icon';
+
+interface Props {
+  row: KernelRow;
+  onClose: () => void;
+}
+
+export function Detail({ row, onClose }: Props) {
+  const { selection, select } = useSelection();
+  const { run, worker, span, params } = selection;
+  const query = useMemo(() => {
+    const { group_by, step, device, stream, operator } = params;
+    const given = { group_by, step, device, stream, operator, event: String(row.event) };
+    return Object.fromEntries(
+      Object.entries(given).filter((entry): entry is [string, string] => Boolean(entry[1])),
+    );
+  }, [params, row.event]);
+  const spread = useView<Instances>('kernels/instances', { run, worker, span }, query);
+  const instances = spread.data?.state === 'ready' ? spread.data.payload : undefined;
+  const show = (event: number) => select({ view: 'trace', params: { event: String(event) } });
+  const facts: [string, string][] = [
+    ['Operator', row.operator ?? ''],
+    ['Grid', row.grid ?? ''],
+    ['Block', row.block ?? ''],
+    ['Registers per thread', row.registers === null ? '' : formatCount(row.registers)],
+    ['Shared memory', row.shared_memory === null ? '' : `${formatCount(row.shared_memory)} bytes`],
+    ['Blocks per SM', row.mean_blocks_per_sm === null ? '' : row.mean_blocks_per_sm.toFixed(2)],
+    ['Occupancy, est.', row.mean_occupancy === null ? '' : formatRatio(row.mean_occupancy)],
+    ['Limited by', row.limiter ?? ''],
+    ['Tensor Cores', row.tc_used === null ? 'the name does not tell' : row.tc_used ? 'used' : 'not used'],
+  ];
+  return (
+    <aside className="row-detail" aria-label={`Details of ${row.name}`}>
+      <header>
+        <h2 className="mono" title={row.name}>
+          {shortKernelName(row.name)}
+        </h2>
+        <button type="button" className="button quiet" title="Close (Escape)" onClick={onClose}>
+          <Icon name="close" size={14} />
+        </button>
+      </header>
+      <p className="dim">
+        {formatCount(row.calls)} launches · {formatDuration(row.total_ns)} · {formatDuration(row.mean_ns)}{' '}
+        each
+      </p>
+      <div className="row-actions">
+        <button
+          type="button"
+          className="button strong"
+          onClick={() => show(instances?.longest[0]?.event ?? row.event)}
+        >
+          <Icon name="timeline" size={14} /> Show on timeline
+        </button>
+        <button
+          type="button"
+          className="button"
+          onClick={() => select({ view: 'operators', params: { kernel: row.name } })}
+        >
+          <Icon name="table" size={14} /> Launched by
+        </button>
+        <CopyButton label="Copy the whole name" showLabel text={() => row.name} />
+      </div>
+      <dl className="row-facts">
+        {facts
+          .filter(([, value]) => value !== '')
+          .flatMap(([key, value]) => [<dt key={`${key} of`}>{key}</dt>, <dd key={key}>{value}</dd>])}
+      </dl>
+      <h3>Time per launch</h3>
+      <div className="row-spread">
+        {instances && instances.calls > 0 && (
+          <>
+            <Histogram
+              edges={instances.edges}
+              counts={instances.counts}
+              median={instances.median_ns!}
+              p95={instances.p95_ns!}
+              outliers={instances.outliers.map(each => ({ value: each.duration_ns, event: each.event }))}
+              onOutlier={outlier => show(outlier.event)}
+            />
+            {instances.far_out > 0 && (
+              <p className="dim">
+                {formatCount(instances.far_out)} far above the rest; a click on a mark shows the launch on the
+                timeline.
+              </p>
+            )}
+          </>
+        )}
+      </div>
+      <h3>Whole name</h3>
+      <p className="mono shape">{row.name}</p>
+    </aside>
+  );
+}

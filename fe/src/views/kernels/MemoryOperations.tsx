@@ -1,0 +1,69 @@
+import { useMemo, useState } from 'react';
+import type { MemoryOperationRow } from '../../api/types';
+import { formatCount } from '../../base/format';
+import type { Column } from '../../widgets/table/columns';
+import { DataTable, type Sort } from '../../widgets/table/DataTable';
+import type { Search } from '../../widgets/table/search';
+
+interface Props {
+  rows: MemoryOperationRow[];
+  onOpen: (row: MemoryOperationRow) => void;
+}
+
+/** Copies and fills by name. */
+export function MemoryOperations({ rows, onOpen }: Props) {
+  const [sort, setSort] = useState<Sort | undefined>({ id: 'total_ns', descending: true });
+  const [search, setSearch] = useState<Search>({ text: '', regex: false });
+  const total = rows.reduce((sum, row) => sum + row.total_ns, 0);
+  const columns = useMemo<Column<MemoryOperationRow>[]>(
+    () => [
+      { id: 'name', title: 'Copy or fill', kind: 'text', value: row => row.name },
+      { id: 'calls', title: 'Calls', kind: 'count', value: row => row.calls },
+      {
+        id: 'bytes',
+        title: 'Bytes',
+        kind: 'bytes',
+        value: row => row.bytes,
+        reason: 'The profiler did not record the bytes.',
+      },
+      {
+        id: 'total_ns',
+        title: 'Total',
+        kind: 'duration',
+        value: row => row.total_ns,
+        bar: { of: total, color: 'var(--c-memcpy)', percent: true },
+      },
+      { id: 'mean_ns', title: 'Mean', kind: 'duration', value: row => row.mean_ns },
+      { id: 'max_ns', title: 'Max', kind: 'duration', value: row => row.max_ns },
+      {
+        id: 'bandwidth',
+        title: 'Bandwidth',
+        kind: 'rate',
+        term: 'bandwidth',
+        value: row => row.bandwidth,
+        reason: 'The profiler did not record the bytes.',
+        width: 116,
+      },
+    ],
+    [total],
+  );
+  return (
+    <div className="memory-operations">
+      <DataTable
+        name="copies"
+        rows={rows}
+        columns={columns}
+        rowKey={row => row.name}
+        sort={sort}
+        onSort={setSort}
+        search={search}
+        onSearch={setSearch}
+        hotkey={false}
+        placeholder={`Filter ${formatCount(rows.length)} copies and fills`}
+        noun="copies and fills"
+        onOpen={onOpen}
+        onSelect={row => row && onOpen(row)}
+      />
+    </div>
+  );
+}

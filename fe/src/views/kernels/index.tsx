@@ -1,0 +1,275 @@
+import { useMemo } from 'react';
+import type { KernelRow, KernelsPayload, MemoryOperationRow } from '../../api/types';
+import { formatCount, formatDuration } from '../../base/format';
+import { shortKernelName } from '../../base/kernelName';
+import { useSelection } from '../../state/selection';
+import { useTableState } from '../../state/table';
+import { Answer, Mark } from '../../widgets/Answer';
+import { Donut } from '../../widgets/Donut';
+import { Select } from '../../widgets/Select';
+import type { Column } from '../../widgets/table/columns';
+import { DataTable } from '../../widgets/table/DataTable';
+import { CopyButton } from '../../widgets/CopyButton';
+import { Detail } from './Detail';
+import { MemoryOperations } from './MemoryOperations';
+import { rowKey, sentence } from './select';
+import '../../widgets/tables.css';
+
+const GROUPS = [
+  ['name', 'kernel'],
+  ['launch', 'kernel + operator + launch'],
+] as const;
+
+const TOPS = [
+  ['5', 'top 5'],
+  ['10', 'top 10'],
+  ['20', 'top 20'],
+  ['0', 'hidden'],
+] as const;
+
+export default function KernelsView({ payload, crumb }: { payload: KernelsPayload; crumb: string }) {
+  const { selection, select } = useSelection();
+  const { params } = selection;
+  const table = useTableState({ id: 'total_ns', descending: true });
+  const byLaunch = payload.group_by === 'launch';
+  const said = useMemo(() => sentence(payload), [payload]);
+  const columns = useMemo(() => columnsOf(payload), [payload]);
+  const keyOf = useMemo(() => (row: KernelRow) => rowKey(row, byLaunch), [byLaunch]);
+  const keys = useMemo(() => new Map(payload.rows.map(row => [keyOf(row), row])), [payload, keyOf]);
+  const chosen = params.select === undefined ? undefined : keys.get(params.select);
+  const put = (change: Record<string, string>) => {
+    const next = Object.entries({ ...params, ...change }).filter(([, value]) => value !== '');
+    select({ params: Object.fromEntries(next) });
+  };
+  const top = Number(params.top ?? '5');
+  const cores = payload.tensor_cores;
+  const devices = [...new Set(payload.streams.map(stream => stream.device))];
+  const streams = payload.streams.filter(
+    stream => params.device === undefined || String(stream.device) === params.device,
+  );
+  const filtered = ['step', 'device', 'stream', 'operator'].filter(name => params[name]);
+  return (
+    <div className="tables-view fill">
+      <Answer crumb={params.operator ? `${crumb} · launched by ${params.operator}` : crumb} why={said?.why}>
+        {said ? (
+          <>
+            <Mark color="var(--c-kernel)">{said.mark}</Mark>
+            {said.after}
+          </>
+        ) : (
+          'No kernel ran here.'
+        )}
+      </Answer>
+      {top > 0 && payload.rows.length > 0 && (
+        <div className="panel pies">
+          <Donut
+            title="Kernel time"
+            shares={payload.rows.map(row => ({
+              key: keyOf(row),
+              title: shortKernelName(row.name),
+              value: row.total_ns,
+            }))}
+            top={top}
+            color="var(--c-kernel)"
+            format={formatDuration}
+            onPick={key => put({ select: params.select === key ? '' : key })}
+            picked={params.select}
+          />
+          <Donut
+            title="Tensor Cores"
+            note="kernel time"
+            shares={[
+              { key: 'used', title: 'used', value: cores.used_ns },
+              { key: 'not used', title: 'not used', value: cores.not_used_ns },
+              { key: 'unknown', title: 'the name does not tell', value: cores.unknown_ns },
+            ]}
+            top={3}
+            color="var(--c-cpu_exec)"
+            format={formatDuration}
+          />
+          {payload.memory_operations.length > 0 && (
+            <Donut
+              title="Copies and fills"
+              shares={payload.memory_operations.map(row => ({
+                key: row.name,
+                title: row.name,
+                value: row.total_ns,
+              }))}
+              top={top}
+              color="var(--c-memcpy)"
+              format={formatDuration}
+            />
+          )}
+        </div>
+      )}
+      <div className={`tables-split ${chosen ? 'with-detail' : ''}`}>
+        <DataTable
+          name="kernels"
+          rows={payload.rows}
+          columns={columns}
+          rowKey={keyOf}
+          selected={params.select}
+          onSelect={row => put({ select: row ? keyOf(row) : '' })}
+          onOpen={row => select({ view: 'trace', params: { event: String(row.event) } })}
+          {...table}
+          placeholder={`Filter ${formatCount(payload.rows.length)} kernels`}
+          noun={byLaunch ? 'rows' : 'kernels'}
+          before={
+            <>
+              <Select
+                label="Rows"
+                value={byLaunch ? 'launch' : 'name'}
+                options={GROUPS}
+                onChange={group_by => put({ group_by, select: '' })}
+              />
+              {payload.steps.length > 1 && (
+                <Select
+                  label="Step"
+                  value={params.step ?? ''}
+                  options={[['', 'all'], ...payload.steps.map(step => [step, step] as const)]}
+                  onChange={step => put({ step })}
+                />
+              )}
+              {devices.length > 1 && (
+                <Select
+                  label="Device"
+                  value={params.device ?? ''}
+                  options={[['', 'all'], ...devices.map(id => [String(id), String(id)] as const)]}
+                  onChange={device => put({ device, stream: '' })}
+                />
+              )}
+              {streams.length > 1 && (
+                <Select
+                  label="Stream"
+                  value={params.stream ?? ''}
+                  options={[
+                    ['', 'all'],
+                    ...streams.map(({ stream }) => [String(stream), String(stream)] as const),
+                  ]}
+                  onChange={stream => put({ stream })}
+                />
+              )}
+              {filtered.length > 0 && (
+                <button
+                  type="button"
+                  className="textlink"
+                  onClick={() => put({ step: '', device: '', stream: '', operator: '' })}
+                >
+                  Clear {params.operator ? 'the operator and other filters' : 'filters'}
+                </button>
+              )}
+            </>
+          }
+          tools={
+            <Select
+              label="Pies"
+              value={params.top ?? '5'}
+              options={TOPS}
+              onChange={next => put({ top: next })}
+            />
+          }
+          empty={filtered.length > 0 ? 'No kernel passes these filters.' : 'No kernels are recorded.'}
+          foot={`sum: ${formatDuration(payload.total_ns)} in ${formatCount(payload.calls)} launches`}
+        />
+        {chosen && <Detail key={keyOf(chosen)} row={chosen} onClose={() => put({ select: '' })} />}
+      </div>
+      {payload.memory_operations.length > 0 && (
+        <MemoryOperations
+          rows={payload.memory_operations}
+          onOpen={(row: MemoryOperationRow) =>
+            select({ view: 'trace', params: { event: String(row.event) } })
+          }
+        />
+      )}
+    </div>
+  );
+}
+
+function columnsOf(payload: KernelsPayload): Column<KernelRow>[] {
+  const { reasons } = payload;
+  const byLaunch = payload.group_by === 'launch';
+  const columns: (Column<KernelRow> | false)[] = [
+    {
+      id: 'name',
+      title: 'Kernel',
+      kind: 'text',
+      value: row => row.name,
+      width: 260,
+      render: row => (
+        <span className="named">
+          <span className="clip" title={row.name}>
+            {shortKernelName(row.name)}
+          </span>
+          <CopyButton label="Copy the whole name" text={() => row.name} />
+        </span>
+      ),
+    },
+    byLaunch && {
+      id: 'operator',
+      title: 'Operator',
+      kind: 'text',
+      value: row => row.operator,
+      reason: 'No recorded operator launched it.',
+      width: 170,
+    },
+    byLaunch && { id: 'grid', title: 'Grid', kind: 'code', value: row => row.grid, width: 110 },
+    byLaunch && { id: 'block', title: 'Block', kind: 'code', value: row => row.block, width: 100 },
+    byLaunch && {
+      id: 'registers',
+      title: 'Registers',
+      kind: 'count',
+      value: row => row.registers,
+      width: 84,
+    },
+    byLaunch && { id: 'shared_memory', title: 'Shared', kind: 'bytes', value: row => row.shared_memory },
+    { id: 'calls', title: 'Calls', kind: 'count', value: row => row.calls },
+    {
+      id: 'total_ns',
+      title: 'Total',
+      kind: 'duration',
+      value: row => row.total_ns,
+      bar: { of: payload.total_ns, color: 'var(--c-kernel)', percent: true },
+    },
+    { id: 'mean_ns', title: 'Mean', kind: 'duration', value: row => row.mean_ns },
+    { id: 'median_ns', title: 'Median', kind: 'duration', value: row => row.median_ns },
+    { id: 'p95_ns', title: 'p95', kind: 'duration', value: row => row.p95_ns },
+    { id: 'max_ns', title: 'Max', kind: 'duration', value: row => row.max_ns },
+    { id: 'min_ns', title: 'Min', kind: 'duration', value: row => row.min_ns, hidden: true },
+    !reasons.mean_blocks_per_sm && {
+      id: 'mean_blocks_per_sm',
+      title: 'Blocks/SM',
+      kind: 'number',
+      term: 'blocks_per_sm',
+      value: row => row.mean_blocks_per_sm,
+      width: 104,
+    },
+    !reasons.mean_occupancy && {
+      id: 'mean_occupancy',
+      title: 'Occupancy',
+      kind: 'ratio',
+      term: 'occupancy',
+      value: row => row.mean_occupancy,
+      width: 108,
+    },
+    !reasons.tc_used && {
+      id: 'tc_used',
+      title: 'TC',
+      kind: 'flag',
+      term: 'tensor_core_ratio',
+      value: row => row.tc_used,
+      reason: 'The name of the kernel does not tell.',
+    },
+    !reasons.limiter && {
+      id: 'limiter',
+      title: 'Limited by',
+      kind: 'text',
+      term: 'limiter',
+      value: row => row.limiter,
+      reason: 'The launches differ, or the trace does not say.',
+      width: 124,
+      grow: false,
+      hidden: !byLaunch,
+    },
+  ];
+  return columns.filter(column => column !== false);
+}

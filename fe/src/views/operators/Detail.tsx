@@ -1,0 +1,153 @@
+// All of one row: how its durations are spread, where it is called from, where to go next.
+import { useMemo, useState } from 'react';
+import type { Instances, OperatorRow, OperatorsPayload, OperatorStacks } from '../../api/types';
+import { formatCount, formatDuration, formatRatio } from '../../base/format';
+import { useView } from '../../state/queries';
+import { useSelection } from '../../state/selection';
+import { CopyButton } from '../../widgets/CopyButton';
+import { FlameGraph } from '../../widgets/FlameGraph';
+import { Histogram } from '../../widgets/Histogram';
+import { Icon } from '../../widgets/Icon';
+import { Select } from '../../widgets/Select';
+import { SourceFrame, SourceSettingsMenu } from '../../widgets/SourceFrame';
+import { flame } from './select';
+
+interface Props {
+  row: OperatorRow;
+  payload: OperatorsPayload;
+  onClose: () => void;
+}
+
+const TIMES = [
+  ['host', 'host time'],
+  ['device', 'device time'],
+] as const;
+
+const LISTED = 50;
+
+export function Detail({ row, payload, onClose }: Props) {
+  const { selection, select } = useSelection();
+  const { run, worker, span, params } = selection;
+  const device = (row.device_total_ns ?? 0) > 0;
+  const [wanted, setWanted] = useState<'host' | 'device'>('host');
+  const time = device ? wanted : 'host';
+  const query = useMemo(() => {
+    const { group_by, step, thread, phase, kernel } = params;
+    const given = { group_by, step, thread, phase, kernel, event: String(row.event), time };
+    return Object.fromEntries(
+      Object.entries(given).filter((entry): entry is [string, string] => Boolean(entry[1])),
+    );
+  }, [params, row.event, time]);
+  const selectors = { run, worker, span };
+  const spread = useView<Instances>('operators/instances', selectors, query);
+  const called = useView<OperatorStacks>('operators/stacks', selectors, query);
+  const instances = spread.data?.state === 'ready' ? spread.data.payload : undefined;
+  const stacks = called.data?.state === 'ready' ? called.data.payload : undefined;
+  const tree = useMemo(() => (stacks ? flame(stacks, time) : undefined), [stacks, time]);
+  const show = (event: number) => select({ view: 'trace', params: { event: String(event) } });
+  return (
+    <aside className="row-detail" aria-label={`Details of ${row.name}`}>
+      <header>
+        <h2 className="mono">{row.name}</h2>
+        <button type="button" className="button quiet" title="Close (Escape)" onClick={onClose}>
+          <Icon name="close" size={14} />
+        </button>
+      </header>
+      <p className="dim">
+        {formatCount(row.calls)} calls · {formatDuration(row.host_total_ns)} on the host
+        {row.device_self_ns !== null && ` · ${formatDuration(row.device_self_ns)} on the device`}
+        {row.tc_self_ratio !== null && ` · ${formatRatio(row.tc_self_ratio)} Tensor Cores`}
+      </p>
+      {row.input_shape && <p className="mono shape">{row.input_shape}</p>}
+      <div className="row-actions">
+        <button
+          type="button"
+          className="button strong"
+          onClick={() => show(instances?.longest[0]?.event ?? row.event)}
+        >
+          <Icon name="timeline" size={14} /> Show on timeline
+        </button>
+        {device && (
+          <button
+            type="button"
+            className="button"
+            onClick={() => select({ view: 'kernels', params: { operator: row.name } })}
+          >
+            <Icon name="kernel" size={14} /> Its kernels
+          </button>
+        )}
+        <CopyButton label="Copy the name" showLabel text={() => row.name} />
+      </div>
+      <h3>
+        Time per call
+        {device && <Select label="" value={time} options={TIMES} onChange={setWanted} />}
+      </h3>
+      <div className="row-spread">
+        {instances && instances.calls > 0 && (
+          <>
+            <Histogram
+              edges={instances.edges}
+              counts={instances.counts}
+              median={instances.median_ns!}
+              p95={instances.p95_ns!}
+              outliers={instances.outliers.map(each => ({ value: each.duration_ns, event: each.event }))}
+              onOutlier={outlier => show(outlier.event)}
+            />
+            {instances.far_out > 0 && (
+              <p className="dim">
+                {formatCount(instances.far_out)} far above the rest; a click on a mark shows the call on the
+                timeline.
+              </p>
+            )}
+          </>
+        )}
+        {instances && instances.calls === 0 && <p className="dim">No call of it has {time} time.</p>}
+      </div>
+      <h3>
+        Called from
+        {stacks && stacks.stacks.length > 0 && (
+          <span className="dim">
+            {stacks.stacks.length === 1 ? '1 stack' : `${formatCount(stacks.stacks.length)} stacks`}, width is{' '}
+            {time} time
+          </span>
+        )}
+        {stacks && stacks.stacks.length > 0 && <SourceSettingsMenu />}
+      </h3>
+      {stacks?.reason && <p className="dim">{stacks.reason}</p>}
+      {tree && tree.value > 0 && (
+        <FlameGraph root={tree} color="var(--c-kernel)" format={formatDuration} maxHeight={260} />
+      )}
+      {stacks && stacks.bare > 0 && stacks.stacks.length > 0 && (
+        <p className="dim">{formatCount(stacks.bare)} calls have no stack.</p>
+      )}
+      <ol className="row-stacks">
+        {stacks?.stacks.slice(0, LISTED).map(stack => (
+          <li key={stack.event}>
+            <details>
+              <summary>
+                <span className="mono clip">{stack.frames[0]?.text}</span>
+                <span className="num">{formatCount(stack.calls)}×</span>
+                <span className="num">
+                  {formatDuration(time === 'host' ? stack.host_total_ns : stack.device_total_ns)}
+                </span>
+              </summary>
+              {stack.frames.map((frame, i) => (
+                // oxlint-disable-next-line react/no-array-index-key -- recursion repeats a frame
+                <div key={i}>
+                  <SourceFrame text={frame.text} file={frame.file} line={frame.line} />
+                </div>
+              ))}
+              <button type="button" className="textlink" onClick={() => show(stack.event)}>
+                Show the first of these calls on the timeline
+              </button>
+            </details>
+          </li>
+        ))}
+      </ol>
+      {stacks && stacks.stacks.length > LISTED && (
+        <p className="dim">and {formatCount(stacks.stacks.length - LISTED)} more, all in the picture above</p>
+      )}
+      {payload.reasons.stacks && !stacks && <p className="dim">{payload.reasons.stacks}</p>}
+    </aside>
+  );
+}

@@ -1,0 +1,328 @@
+import { useMemo } from 'react';
+import type { OperatorRow, OperatorsPayload } from '../../api/types';
+import { formatCount, formatDuration } from '../../base/format';
+import { useSelection } from '../../state/selection';
+import { useTableState } from '../../state/table';
+import { Answer, Mark } from '../../widgets/Answer';
+import { Donut } from '../../widgets/Donut';
+import { Select } from '../../widgets/Select';
+import { Term } from '../../widgets/Term';
+import type { Column } from '../../widgets/table/columns';
+import { DataTable } from '../../widgets/table/DataTable';
+import { Detail } from './Detail';
+import { hasDevice, rowKey, sentence } from './select';
+import '../../widgets/tables.css';
+
+const GROUPS = [
+  ['name', 'operator'],
+  ['shape', 'operator + input shapes'],
+  ['signature', 'operator + shapes, dtypes, strides'],
+  ['module', 'operator + module'],
+  ['annotation', 'operator + annotation'],
+] as const;
+
+const TOPS = [
+  ['5', 'top 5'],
+  ['10', 'top 10'],
+  ['20', 'top 20'],
+  ['0', 'hidden'],
+] as const;
+
+const every = (names: readonly string[]) => [
+  ['', 'all'] as const,
+  ...names.map(name => [name, name] as const),
+];
+
+export default function OperatorsView({ payload, crumb }: { payload: OperatorsPayload; crumb: string }) {
+  const { selection, select } = useSelection();
+  const { params } = selection;
+  const device = hasDevice(payload);
+  const table = useTableState({ id: device ? 'device_self_ns' : 'host_self_ns', descending: true });
+  const said = useMemo(() => sentence(payload), [payload]);
+  const columns = useMemo(() => columnsOf(payload), [payload]);
+  const keys = useMemo(() => new Map(payload.rows.map(row => [rowKey(row), row])), [payload]);
+  const chosen = params.select === undefined ? undefined : keys.get(params.select);
+  const put = (change: Record<string, string>) => {
+    const next = Object.entries({ ...params, ...change }).filter(([, value]) => value !== '');
+    select({ params: Object.fromEntries(next) });
+  };
+  const top = Number(params.top ?? '5');
+  const pick = (key: string) => put({ select: params.select === key ? '' : key });
+  const filtered = ['step', 'thread', 'phase', 'kernel'].filter(name => params[name]);
+  return (
+    <div className="tables-view fill">
+      <Answer crumb={crumb} why={said?.why}>
+        {said ? (
+          <>
+            <Mark color={device ? 'var(--c-kernel)' : 'var(--c-cpu_exec)'}>{said.mark}</Mark>
+            {said.after}
+          </>
+        ) : (
+          'No operator ran here.'
+        )}
+      </Answer>
+      {top > 0 && payload.rows.length > 0 && (
+        <div className="panel pies">
+          {device && (
+            <>
+              <Pie
+                title="Device self"
+                rows={payload.rows}
+                value={row => row.device_self_ns}
+                top={top}
+                onPick={pick}
+              />
+              <Pie
+                title="Device total"
+                note="inclusive"
+                rows={payload.rows}
+                value={row => row.device_total_ns}
+                top={top}
+                onPick={pick}
+              />
+            </>
+          )}
+          <Pie
+            title="Host self"
+            host
+            rows={payload.rows}
+            value={row => row.host_self_ns}
+            top={top}
+            onPick={pick}
+          />
+          <Pie
+            title="Host total"
+            note="inclusive"
+            host
+            rows={payload.rows}
+            value={row => row.host_total_ns}
+            top={top}
+            onPick={pick}
+          />
+        </div>
+      )}
+      <div className={`tables-split ${chosen ? 'with-detail' : ''}`}>
+        <DataTable
+          name="operators"
+          rows={payload.rows}
+          columns={columns}
+          rowKey={rowKey}
+          selected={params.select}
+          onSelect={row => put({ select: row ? rowKey(row) : '' })}
+          onOpen={row => select({ view: 'trace', params: { event: String(row.event) } })}
+          {...table}
+          placeholder={`Filter ${formatCount(payload.rows.length)} operators`}
+          noun={payload.group_by === 'name' ? 'operators' : 'rows'}
+          before={
+            <>
+              <Select
+                label="Rows"
+                value={payload.group_by}
+                options={GROUPS}
+                onChange={group_by => put({ group_by, select: '' })}
+              />
+              {payload.steps.length > 1 && (
+                <Select
+                  label="Step"
+                  value={params.step ?? ''}
+                  options={every(payload.steps)}
+                  onChange={step => put({ step })}
+                />
+              )}
+              {payload.threads.length > 1 && (
+                <Select
+                  label="Thread"
+                  value={params.thread ?? ''}
+                  options={every(payload.threads)}
+                  onChange={thread => put({ thread })}
+                />
+              )}
+              <Select
+                label="Phase"
+                value={params.phase ?? ''}
+                options={every(payload.phases)}
+                onChange={phase => put({ phase })}
+              />
+              {filtered.length > 0 && (
+                <button
+                  type="button"
+                  className="textlink"
+                  onClick={() => put({ step: '', thread: '', phase: '', kernel: '' })}
+                >
+                  Clear {params.kernel ? 'the kernel and other filters' : 'filters'}
+                </button>
+              )}
+            </>
+          }
+          tools={
+            <Select
+              label="Pies"
+              value={params.top ?? '5'}
+              options={TOPS}
+              onChange={next => put({ top: next })}
+            />
+          }
+          empty={
+            filtered.length > 0
+              ? 'No operator passes these filters.'
+              : (payload.reasons.input_shape ?? 'No operators are recorded.')
+          }
+          foot={
+            <>
+              {payload.unlinked && payload.unlinked.calls > 0 && (
+                <span>
+                  not linked <Term id="unlinked" /> {formatDuration(payload.unlinked.device_ns)} in{' '}
+                  {formatCount(payload.unlinked.calls)} device events ·{' '}
+                </span>
+              )}
+              sum:{' '}
+              {payload.totals.device_self_ns !== null &&
+                `${formatDuration(payload.totals.device_self_ns)} device self, `}
+              {formatDuration(payload.totals.host_self_ns)} host self
+            </>
+          }
+        />
+        {chosen && (
+          <Detail key={rowKey(chosen)} row={chosen} payload={payload} onClose={() => put({ select: '' })} />
+        )}
+      </div>
+    </div>
+  );
+}
+
+interface PieProps {
+  title: string;
+  note?: string;
+  host?: boolean;
+  rows: OperatorRow[];
+  value: (row: OperatorRow) => number | null;
+  top: number;
+  onPick: (key: string) => void;
+}
+
+function Pie({ title, note, host = false, rows, value, top, onPick }: PieProps) {
+  const shares = rows.map(row => ({
+    key: rowKey(row),
+    title: row.name.replace(/^aten::/, ''),
+    value: value(row) ?? 0,
+  }));
+  return (
+    <Donut
+      title={title}
+      note={note}
+      shares={shares}
+      top={top}
+      color={host ? 'var(--c-cpu_exec)' : 'var(--c-kernel)'}
+      format={formatDuration}
+      onPick={onPick}
+    />
+  );
+}
+
+function columnsOf(payload: OperatorsPayload): Column<OperatorRow>[] {
+  const { reasons, totals } = payload;
+  const device = hasDevice(payload);
+  const columns: (Column<OperatorRow> | false)[] = [
+    { id: 'name', title: 'Operator', kind: 'text', value: row => row.name },
+    (payload.group_by === 'shape' || payload.group_by === 'signature') && {
+      id: 'input_shape',
+      title: 'Input shapes',
+      kind: 'code',
+      value: row => row.input_shape,
+      reason: reasons.input_shape ?? 'This call recorded none.',
+    },
+    payload.group_by === 'signature' && {
+      id: 'input_types',
+      title: 'Types',
+      kind: 'code',
+      value: row => row.input_types,
+      width: 160,
+    },
+    payload.group_by === 'signature' && {
+      id: 'input_strides',
+      title: 'Strides',
+      kind: 'code',
+      value: row => row.input_strides,
+      width: 160,
+      hidden: true,
+    },
+    payload.group_by === 'module' && {
+      id: 'module',
+      title: 'Module',
+      kind: 'text',
+      value: row => row.module,
+      reason: reasons.module ?? 'It runs outside of every module.',
+    },
+    payload.group_by === 'annotation' && {
+      id: 'annotation',
+      title: 'Annotation',
+      kind: 'text',
+      value: row => row.annotation,
+      reason: 'No annotation is around it.',
+    },
+    { id: 'calls', title: 'Calls', kind: 'count', value: row => row.calls },
+    device && {
+      id: 'device_self_ns',
+      title: 'Device self',
+      kind: 'duration',
+      term: 'device_self',
+      value: row => row.device_self_ns,
+      bar: { of: totals.device_self_ns ?? 0, color: 'var(--c-kernel)', percent: true },
+    },
+    device && {
+      id: 'device_total_ns',
+      title: 'Device total',
+      kind: 'duration',
+      term: 'device_total',
+      value: row => row.device_total_ns,
+    },
+    {
+      id: 'host_self_ns',
+      title: 'Host self',
+      kind: 'duration',
+      term: 'host_self',
+      value: row => row.host_self_ns,
+      bar: { of: totals.host_self_ns, color: 'var(--c-cpu_exec)', percent: !device },
+    },
+    {
+      id: 'host_total_ns',
+      title: 'Host total',
+      kind: 'duration',
+      term: 'host_total',
+      value: row => row.host_total_ns,
+    },
+    {
+      id: 'host_mean_ns',
+      title: 'Host mean',
+      kind: 'duration',
+      value: row => row.host_mean_ns,
+      hidden: device,
+    },
+    device && {
+      id: 'tc_eligible',
+      title: 'TC eligible',
+      kind: 'flag',
+      value: row => row.tc_eligible,
+      hidden: true,
+      width: 84,
+    },
+    device && {
+      id: 'tc_self_ratio',
+      title: 'TC',
+      kind: 'ratio',
+      term: 'tc_eligible',
+      value: row => row.tc_self_ratio,
+      reason: reasons.tc_self_ratio,
+    },
+    device && {
+      id: 'tc_total_ratio',
+      title: 'TC total',
+      kind: 'ratio',
+      value: row => row.tc_total_ratio,
+      reason: reasons.tc_total_ratio,
+      hidden: true,
+      width: 84,
+    },
+  ];
+  return columns.filter(column => column !== false);
+}

@@ -1,0 +1,145 @@
+"""The tables of operators and kernels in a browser: sorting, search, columns, keys, links, 100,000 rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import FrameLocator, expect
+
+from tests.e2e.conftest import SCRIPT, Open
+from tests.tensorboard import tensorboard
+from tests.traces import document
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+OPERATORS = {"view": "operators", "run": "a_training"}
+KERNELS = {"view": "kernels", "run": "a_training"}
+
+
+def names(frame: FrameLocator, table: str = "operators") -> list[str]:
+    cells = frame.locator(f"[aria-label={table}] .table-body [role=row] [role=gridcell]:first-child")
+    expect(cells.first).to_be_visible()
+    return cells.all_inner_texts()
+
+
+@pytest.mark.parametrize(("width", "theme"), [(900, "light"), (1440, "dark"), (2500, "light")])
+def test_operators_say_what_takes_the_time(open_page: Open, width: int, theme: str) -> None:
+    _, frame = open_page(width=width, theme=theme, **OPERATORS)
+    expect(frame.locator("h1")).to_contain_text("of the device time")
+    assert names(frame) == [f"aten::mm {SCRIPT}"]
+    expect(frame.locator(".donut")).to_have_count(4)
+    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+
+
+def test_a_row_leads_to_its_kernels_and_to_the_timeline_and_back(open_page: Open) -> None:
+    page, frame = open_page(**OPERATORS)
+    frame.locator(".table-body [role=row]").first.click()
+    detail = frame.locator(".row-detail")
+    expect(detail.locator("h2")).to_have_text(f"aten::mm {SCRIPT}")
+    expect(detail).to_contain_text("with_stack")
+    expect(detail.locator(".histogram svg")).to_be_visible()
+    detail.get_by_role("button", name="Its kernels").click()
+    expect(frame.locator(".crumb")).to_contain_text("launched by aten::mm")
+    assert names(frame, "kernels") == ["sgemm"]
+    frame.locator("[aria-label=kernels] .table-body [role=row]").first.click()
+    frame.get_by_role("button", name="Launched by").click()
+    assert names(frame) == [f"aten::mm {SCRIPT}"]
+    page.go_back()
+    expect(frame.locator(".row-detail h2")).to_have_text("sgemm")
+    frame.get_by_role("button", name="Show on timeline").click()
+    expect(frame.locator(".tl-details h2")).to_have_text("sgemm")
+
+
+def test_groups_and_filters_are_in_the_address(open_page: Open) -> None:
+    page, frame = open_page(**OPERATORS)
+    frame.get_by_label("Rows").select_option("shape")
+    expect(frame.get_by_role("columnheader", name="Input shapes")).to_be_visible()
+    expect(page).to_have_url(re.compile("group_by=shape"))
+    frame.get_by_label("Phase").select_option("backward")
+    expect(frame.locator(".table-empty")).to_have_text("No operator passes these filters.")
+    frame.get_by_role("button", name="Clear filters").click()
+    expect(frame.locator(".table-body [role=row]")).to_have_count(1)
+
+
+def test_the_csv_holds_base_units(open_page: Open) -> None:
+    page, frame = open_page(**KERNELS)
+    with page.expect_download() as saved:
+        frame.get_by_label("Save as CSV").first.click()
+    header, row = saved.value.path().read_text().splitlines()
+    cells = dict(zip(header.split(","), row.split(","), strict=True))
+    assert (cells["name"], cells["calls"], cells["total_ns"]) == ("sgemm", "6", "3000000")
+
+
+def test_what_the_profiler_did_not_record_is_no_column(open_page: Open) -> None:
+    _, frame = open_page(view="kernels", run="a_training")
+    expect(frame.get_by_role("columnheader", name="Occupancy")).to_have_count(1)
+    expect(frame.get_by_role("columnheader", name="Limited by")).to_have_count(0)
+
+
+# ---- a hundred thousand rows ----------------------------------------------------------------------------
+
+MANY = 100_000
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("large")
+    (folder / "many").mkdir()
+    events: list[object] = [
+        {
+            "ph": "X",
+            "cat": "cpu_op",
+            "name": f"custom::operator_{i * 7919 % MANY:06}",
+            "pid": 1,
+            "tid": 1,
+            "ts": 10 * i,
+            "dur": 1 + i % 9,
+        }
+        for i in range(MANY)
+    ]
+    (folder / "many" / "w.pt.trace.json").write_bytes(document(events))
+    with tensorboard("--logdir", str(folder), cache=tmp_path_factory.mktemp("cache")) as address:
+        yield address
+
+
+WATCH = """
+window.longTasks = [];
+new PerformanceObserver(list => list.getEntries().forEach(e => longTasks.push(e.duration)))
+  .observe({ type: 'longtask', buffered: false });
+"""
+
+
+def test_a_hundred_thousand_rows_stay_pleasant(browser: object, large: str) -> None:
+    context = browser.new_context(viewport={"width": 1440, "height": 900})  # type: ignore[attr-defined]
+    page = context.new_page()
+    page.goto(f"{large}/#pytorch_profiler&p.pytorch_profiler.view=operators")
+    frame = page.frame_locator("iframe")
+    expect(frame.locator(".table-foot")).to_contain_text("100,000 operators", timeout=60_000)
+    inner = next(each for each in page.frames if "plugin_entry" in each.url)
+    inner.evaluate(WATCH)
+    scroller = frame.locator(".table-scroll")
+    for _ in range(10):
+        scroller.evaluate("e => { e.scrollTop += e.scrollHeight / 12 }")
+        inner.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    frame.get_by_label("Filter 100,000 operators").fill("operator_0777")
+    expect(frame.locator(".table-foot")).to_contain_text("100 of 100,000")
+    frame.get_by_label("Regular expression").click()
+    frame.get_by_label("Filter 100,000 operators").fill("_0+42$")
+    expect(frame.locator(".table-foot")).to_contain_text("1 of 100,000")
+    frame.get_by_label("Filter 100,000 operators").fill("(")
+    expect(frame.get_by_role("alert")).to_contain_text("Not a regular expression")
+    frame.get_by_label("Filter 100,000 operators").fill("")
+    expect(frame.locator(".table-foot > span").first).to_have_text("100,000 operators")
+    frame.get_by_role("columnheader", name="Operator").get_by_role("button").click()
+    expect(frame.locator(".table-body [role=row]").first).to_be_visible()
+    scroller.press("Home")
+    expect(frame.locator(".row-detail h2")).to_have_text("custom::operator_000000")
+    scroller.press("ArrowDown")
+    expect(frame.locator(".row-detail h2")).to_have_text("custom::operator_000001")
+    scroller.press("End")
+    expect(frame.locator(".row-detail h2")).to_have_text("custom::operator_099999")
+    long = sorted(inner.evaluate("longTasks"), reverse=True)
+    assert all(task <= 200 for task in long[1:]), long
+    context.close()
