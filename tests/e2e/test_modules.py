@@ -40,6 +40,16 @@ def test_a_module_opens_with_its_calls_and_leads_to_the_timeline(open_page: Open
     expect(frame.get_by_role("heading", name="1 call")).to_be_visible()
 
 
+def test_a_module_leads_to_its_operators(open_page: Open) -> None:
+    page, frame = open_page(view="modules", run=RUN)
+    row(frame, "Linear_0").click(timeout=30_000)
+    frame.get_by_role("button", name="1 operator").click()
+    expect(frame.get_by_text("Net_0 > Linear_0").first).to_be_visible()
+    expect(frame.get_by_text("aten::linear").first).to_be_visible()
+    assert "p.pytorch_profiler.view=operators" in page.url
+    assert "group_by=module" in page.url
+
+
 def test_folding_searching_and_sums_by_class(open_page: Open) -> None:
     _, frame = open_page(view="modules", run=RUN)
     net = row(frame, "Net_0")

@@ -11,11 +11,11 @@ interface Search {
   regex: boolean;
 }
 
-/** The sorting and the search of a view's table, kept in the address. */
-export function useTableState(initial: Sort) {
+/** The sorting and the search of a view's table, kept in the address; without `initial` rows stay as they come. */
+export function useTableState(initial?: Sort) {
   const { selection, select } = useSelection();
   const { params } = selection;
-  const written = params.sort ?? `${initial.descending ? '-' : ''}${initial.id}`;
+  const written = params.sort ?? (initial ? `${initial.descending ? '-' : ''}${initial.id}` : 'none');
   const sort = useMemo<Sort | undefined>(
     () =>
       written === 'none' ? undefined : { id: written.replace(/^-/, ''), descending: written.startsWith('-') },

@@ -1,8 +1,8 @@
-import { useMemo, useState, type ReactNode } from 'react';
+import { useMemo, type ReactNode } from 'react';
 import type { ModuleRow } from '../../api/types';
 import { useSelection } from '../../state/selection';
-import { DataTable, type Sort } from '../../widgets/table/DataTable';
-import type { Search } from '../../widgets/table/search';
+import { useTableState } from '../../state/table';
+import { DataTable } from '../../widgets/table/DataTable';
 import { classColumns, moduleColumns, totalHost } from './columns';
 import { Choice } from './Choice';
 import { byClass, flat, onTimeline, ownHost, trunk } from './select';
@@ -21,9 +21,10 @@ interface Props {
 /** The table of modules: as the tree that the model is, or summed by class. */
 export function Tree({ name, rows, deviceTime, hasBackward, reasons, place, onPlace, foot }: Props) {
   const { selection, select } = useSelection();
-  const [sort, setSort] = useState<Sort | undefined>();
-  const [search, setSearch] = useState<Search>({ text: '', regex: false });
   const grouped = selection.params.group_by === 'class';
+  const table = useTableState(
+    grouped ? { id: deviceTime > 0 ? 'device_self_ns' : 'host', descending: true } : undefined,
+  );
   const shape = useMemo(
     () => ({
       device: deviceTime > 0,
@@ -48,13 +49,12 @@ export function Tree({ name, rows, deviceTime, hasBackward, reasons, place, onPl
         ['class', 'By class'],
       ]}
       onPick={picked => {
-        const { group_by: _, ...others } = selection.params;
-        setSort(undefined);
+        const { group_by: _, sort: __, ...others } = selection.params;
         select({ params: picked === 'class' ? { ...others, group_by: 'class' } : others });
       }}
     />
   );
-  const common = { search, onSearch: setSearch, onSort: setSort, before, foot };
+  const common = { ...table, before, foot };
   if (grouped) {
     return (
       <DataTable
@@ -64,7 +64,6 @@ export function Tree({ name, rows, deviceTime, hasBackward, reasons, place, onPl
         rows={classes}
         columns={ofClass}
         rowKey={row => row.name}
-        sort={sort ?? { id: shape.device ? 'device_self_ns' : 'host', descending: true }}
         placeholder={`Filter ${classes.length} classes`}
         onSelect={row => onPlace(row?.place)}
       />
@@ -80,7 +79,6 @@ export function Tree({ name, rows, deviceTime, hasBackward, reasons, place, onPl
       rowKey={row => String(row.place)}
       childRows={row => row.children}
       unfolded={unfolded}
-      sort={sort}
       placeholder="Filter modules"
       selected={place === undefined ? undefined : String(place)}
       onSelect={row => onPlace(row?.place)}

@@ -1,10 +1,10 @@
-import { useMemo, useState } from 'react';
+import { useMemo } from 'react';
 import type { HookRow, LightningPayload } from '../../api/types';
 import { useSelection } from '../../state/selection';
+import { useTableState } from '../../state/table';
 import { Answer, Mark } from '../../widgets/Answer';
 import type { Column } from '../../widgets/table/columns';
-import { DataTable, type Sort } from '../../widgets/table/DataTable';
-import type { Search } from '../../widgets/table/search';
+import { DataTable } from '../../widgets/table/DataTable';
 import { Choice } from './Choice';
 import { Detail } from './Detail';
 import { Flame } from './Flame';
@@ -43,7 +43,7 @@ export default function LightningView({ payload, crumb }: { payload: LightningPa
         value={show}
         options={SHOWS}
         onPick={picked => {
-          const { show: _, place: __, ...others } = params;
+          const { show: _, place: __, q: ___, sort: ____, ...others } = params;
           select({ params: picked === first ? others : { ...others, show: picked } });
         }}
       />
@@ -87,8 +87,7 @@ export default function LightningView({ payload, crumb }: { payload: LightningPa
 
 function Hooks({ payload }: { payload: LightningPayload }) {
   const { select } = useSelection();
-  const [sort, setSort] = useState<Sort | undefined>();
-  const [search, setSearch] = useState<Search>({ text: '', regex: false });
+  const table = useTableState();
   const columns = useMemo(() => hookColumns(payload), [payload]);
   const unfolded = useMemo(() => allOpen(payload.hooks), [payload.hooks]);
   const open = (row: HookRow | undefined) => {
@@ -105,10 +104,7 @@ function Hooks({ payload }: { payload: LightningPayload }) {
       rowKey={row => String(row.place)}
       childRows={row => row.children}
       unfolded={unfolded}
-      sort={sort}
-      onSort={setSort}
-      search={search}
-      onSearch={setSearch}
+      {...table}
       placeholder="Filter hooks"
       onOpen={open}
       foot="a double click shows the longest call on the timeline"
