@@ -1,3 +1,4 @@
+import { useMemo } from 'react';
 import { formatRatio } from '../base/format';
 import './charts.css';
 
@@ -25,7 +26,10 @@ const INNER = 21;
 
 /** A ring of the largest shares with its legend; all parts together are the whole. */
 export function Donut({ title, note, shares, top, color, format, onPick, picked }: Props) {
-  const sorted = shares.filter(share => share.value > 0).sort((a, b) => b.value - a.value);
+  const sorted = useMemo(
+    () => shares.filter(share => share.value > 0).sort((a, b) => b.value - a.value),
+    [shares],
+  );
   const total = sorted.reduce((sum, share) => sum + share.value, 0);
   const parts = sorted.slice(0, top);
   const rest = sorted.slice(top);

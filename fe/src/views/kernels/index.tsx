@@ -36,6 +36,11 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
   const columns = useMemo(() => columnsOf(payload), [payload]);
   const keyOf = useMemo(() => (row: KernelRow) => rowKey(row, byLaunch), [byLaunch]);
   const keys = useMemo(() => new Map(payload.rows.map(row => [keyOf(row), row])), [payload, keyOf]);
+  const shares = useMemo(
+    () =>
+      payload.rows.map(row => ({ key: keyOf(row), title: shortKernelName(row.name), value: row.total_ns })),
+    [payload, keyOf],
+  );
   const chosen = params.select === undefined ? undefined : keys.get(params.select);
   const put = (change: Record<string, string>) => {
     const next = Object.entries({ ...params, ...change }).filter(([, value]) => value !== '');
@@ -64,11 +69,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
         <div className="panel pies">
           <Donut
             title="Kernel time"
-            shares={payload.rows.map(row => ({
-              key: keyOf(row),
-              title: shortKernelName(row.name),
-              value: row.total_ns,
-            }))}
+            shares={shares}
             top={top}
             color="var(--c-kernel)"
             format={formatDuration}

@@ -4,7 +4,7 @@ import { formatCount, formatDuration } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Answer, Mark } from '../../widgets/Answer';
-import { Donut } from '../../widgets/Donut';
+import { Donut, type Share } from '../../widgets/Donut';
 import { Select } from '../../widgets/Select';
 import { Term } from '../../widgets/Term';
 import type { Column } from '../../widgets/table/columns';
@@ -40,6 +40,7 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
   const table = useTableState({ id: device ? 'device_self_ns' : 'host_self_ns', descending: true });
   const said = useMemo(() => sentence(payload), [payload]);
   const columns = useMemo(() => columnsOf(payload), [payload]);
+  const pies = useMemo(() => piesOf(payload), [payload]);
   const keys = useMemo(() => new Map(payload.rows.map(row => [rowKey(row), row])), [payload]);
   const chosen = params.select === undefined ? undefined : keys.get(params.select);
   const put = (change: Record<string, string>) => {
@@ -63,42 +64,16 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
       </Answer>
       {top > 0 && payload.rows.length > 0 && (
         <div className="panel pies">
-          {device && (
-            <>
-              <Pie
-                title="Device self"
-                rows={payload.rows}
-                value={row => row.device_self_ns}
-                top={top}
-                onPick={pick}
-              />
-              <Pie
-                title="Device total"
-                note="inclusive"
-                rows={payload.rows}
-                value={row => row.device_total_ns}
-                top={top}
-                onPick={pick}
-              />
-            </>
-          )}
-          <Pie
-            title="Host self"
-            host
-            rows={payload.rows}
-            value={row => row.host_self_ns}
-            top={top}
-            onPick={pick}
-          />
-          <Pie
-            title="Host total"
-            note="inclusive"
-            host
-            rows={payload.rows}
-            value={row => row.host_total_ns}
-            top={top}
-            onPick={pick}
-          />
+          {pies.map(pie => (
+            <Donut
+              key={pie.title}
+              {...pie}
+              top={top}
+              format={formatDuration}
+              onPick={pick}
+              picked={params.select}
+            />
+          ))}
         </div>
       )}
       <div className={`tables-split ${chosen ? 'with-detail' : ''}`}>
@@ -190,33 +165,29 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
   );
 }
 
-interface PieProps {
+interface Slices {
   title: string;
   note?: string;
-  host?: boolean;
-  rows: OperatorRow[];
-  value: (row: OperatorRow) => number | null;
-  top: number;
-  onPick: (key: string) => void;
+  color: string;
+  shares: Share[];
 }
 
-function Pie({ title, note, host = false, rows, value, top, onPick }: PieProps) {
-  const shares = rows.map(row => ({
-    key: rowKey(row),
-    title: row.name.replace(/^aten::/, ''),
-    value: value(row) ?? 0,
-  }));
-  return (
-    <Donut
-      title={title}
-      note={note}
-      shares={shares}
-      top={top}
-      color={host ? 'var(--c-cpu_exec)' : 'var(--c-kernel)'}
-      format={formatDuration}
-      onPick={onPick}
-    />
-  );
+function piesOf(payload: OperatorsPayload): Slices[] {
+  const { rows } = payload;
+  const of = (value: (row: OperatorRow) => number | null) =>
+    rows.map(row => ({ key: rowKey(row), title: row.name.replace(/^aten::/, ''), value: value(row) ?? 0 }));
+  const [kernel, host] = ['var(--c-kernel)', 'var(--c-cpu_exec)'];
+  const device = hasDevice(payload)
+    ? [
+        { title: 'Device self', color: kernel, shares: of(row => row.device_self_ns) },
+        { title: 'Device total', note: 'inclusive', color: kernel, shares: of(row => row.device_total_ns) },
+      ]
+    : [];
+  return [
+    ...device,
+    { title: 'Host self', color: host, shares: of(row => row.host_self_ns) },
+    { title: 'Host total', note: 'inclusive', color: host, shares: of(row => row.host_total_ns) },
+  ];
 }
 
 function columnsOf(payload: OperatorsPayload): Column<OperatorRow>[] {

@@ -15,7 +15,15 @@ import {
   type ExpandedState,
 } from '@tanstack/react-table';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useMemo, useRef, useState, type KeyboardEvent, type MouseEvent, type ReactNode } from 'react';
+import {
+  useCallback,
+  useMemo,
+  useRef,
+  useState,
+  type KeyboardEvent,
+  type MouseEvent,
+  type ReactNode,
+} from 'react';
 import { toCsv } from '../../base/csv';
 import { formatCount } from '../../base/format';
 import { saveFile } from '../../base/save';
@@ -93,6 +101,13 @@ export function DataTable<R extends object>(props: Props<R>) {
   const wanted = useMemo(() => matcher(search), [search]);
   const searching = search.text !== '' && wanted.error === undefined;
   const first = columns[0]!.id;
+  const isTree = props.childRows !== undefined;
+  // The table sorts and filters anew when these are other objects, so they must only change with what they say.
+  const sorting = useMemo(() => (sort ? [{ id: sort.id, desc: sort.descending }] : []), [sort]);
+  const globalFilterFn = useCallback(
+    (row: { original: R }) => wanted.test(textOf(row.original)),
+    [wanted, textOf],
+  );
 
   const table = useTable<typeof features, R>({
     features,
@@ -101,19 +116,24 @@ export function DataTable<R extends object>(props: Props<R>) {
     getRowId: rowKey,
     getSubRows: props.childRows,
     state: {
-      sorting: sort ? [{ id: sort.id, desc: sort.descending }] : [],
+      sorting,
       columnVisibility: visibility,
       expanded: searching && props.childRows ? true : expanded,
-      globalFilter: searching ? wanted : undefined,
+      globalFilter: searching && isTree ? wanted : undefined,
     },
     onExpandedChange: setExpanded,
-    globalFilterFn: row => wanted.test(textOf(row.original)),
+    globalFilterFn,
     getColumnCanGlobalFilter: column => column.id === first,
     filterFromLeafRows: true,
     enableMultiSort: false,
   });
 
-  const shown = table.getRowModel().rows;
+  const sorted = table.getRowModel().rows;
+  // A tree keeps the rows around a hit, which the table knows; a list is searched in the order it already has.
+  const shown = useMemo(
+    () => (searching && !isTree ? sorted.filter(row => wanted.test(textOf(row.original))) : sorted),
+    [sorted, searching, isTree, wanted, textOf],
+  );
   const visible = columns.filter(column => visibility[column.id] !== false);
   const template = visible
     .map(column =>
@@ -130,7 +150,10 @@ export function DataTable<R extends object>(props: Props<R>) {
     overscan: 12,
   });
 
-  const position = selected === undefined ? -1 : shown.findIndex(row => row.id === selected);
+  const position = useMemo(
+    () => (selected === undefined ? -1 : shown.findIndex(row => row.id === selected)),
+    [shown, selected],
+  );
   const move = (to: number) => {
     const row = shown[Math.min(Math.max(to, 0), shown.length - 1)];
     if (row && onSelect) {
@@ -188,7 +211,7 @@ export function DataTable<R extends object>(props: Props<R>) {
       'text/csv',
     );
   };
-  const count = table.getFilteredRowModel().rows.length;
+  const count = isTree ? rows.length : shown.length;
 
   return (
     <div className="data-table">
