@@ -23,11 +23,15 @@ def ns_from_floats(microseconds: npt.NDArray[np.float64]) -> Int64:
     Splitting first keeps the product exact: rint(ts * 1000) is off by nanoseconds for large ts.
     """
     known = np.abs(microseconds) < _LIMIT_US
-    if not known.all():
+    all_known = known.all()
+    if not all_known:
         microseconds = np.where(known, microseconds, 0.0)
-    whole = np.floor(microseconds)
-    ns = whole.astype(np.int64) * 1000 + np.rint((microseconds - whole) * 1000).astype(np.int64)
-    if not known.all():
+    whole = microseconds.astype(np.int64)
+    fraction = microseconds - whole
+    fraction *= 1000
+    ns = whole * 1000
+    ns += np.rint(fraction, out=fraction).astype(np.int64)
+    if not all_known:
         ns[~known] = ABSENT
     return ns
 
