@@ -19,6 +19,9 @@ from torch_tb_profiler.ingest.source import Source
 from torch_tb_profiler.model.health import HealthLog
 
 BLOCK = 1 << 20
+_EDGE = 1 << 16
+"""Kineto begins and ends with events without a category, which decode slowly: they get small blocks."""
+
 _HEAD_LIMIT = 1 << 26
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _CUT = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|ts|dur|pid|tid|args|id|s|bp)"\s*:)')
@@ -96,12 +99,13 @@ class _Window:
         finally:
             buffer[1 + length] = behind
 
-    def last_cut(self) -> tuple[int, int]:
-        """(end of the last event that surely ends in the stretch, start of the next); (0, 0) if none."""
+    def last_cut(self, limit: int) -> tuple[int, int]:
+        """(end of the last event that surely ends in the first `limit` bytes, start of the next); (0, 0) if none."""
         reach = _CUT_WINDOW
+        stop = min(self._end, 1 + limit)
         while True:
-            start = max(1, self._end - reach)
-            cuts = [match.span() for match in _CUT.finditer(self._buffer, start, self._end)]
+            start = max(1, stop - reach)
+            cuts = [match.span() for match in _CUT.finditer(self._buffer, start, stop)]
             if cuts:
                 return cuts[-1][0], cuts[-1][1] - 1
             if start == 1:
@@ -149,8 +153,9 @@ def _no_events(text: bytes) -> TraceError:
 
 def _read_events(window: _Window, add: AddBlock, damaged: AddDamaged) -> bytes | None:
     """Hand over all events; returns what follows the array, None if its end is missing."""
+    limit, ended = _EDGE, False
     while True:
-        cut, begin = window.last_cut() if len(window) >= BLOCK else (0, 0)
+        cut, begin = window.last_cut(limit)
         if cut:
             if not window.block(cut, add):
                 rest = damaged(window.text()[:cut], window.begin, False)
@@ -161,8 +166,13 @@ def _read_events(window: _Window, add: AddBlock, damaged: AddDamaged) -> bytes |
                         pass
                     return rest.encode("utf-8", "replace") + window.text()
             window.drop(begin)
-        if not window.fill():
+        if ended:
             return _read_last(window, add, damaged)
+        ended = not window.fill()
+        if ended:
+            limit = len(window) - _EDGE
+        else:
+            limit = len(window) if len(window) >= BLOCK else 0
 
 
 def _read_last(window: _Window, add: AddBlock, damaged: AddDamaged) -> bytes | None:
