@@ -100,7 +100,7 @@ class _Window:
             buffer[1 + length] = behind
 
     def last_cut(self, limit: int) -> tuple[int, int]:
-        """(end of the last event that surely ends in the first `limit` bytes, start of the next); (0, 0) if none."""
+        """(end of the last event that surely ends within `limit` bytes, start of the next); (0, 0) if none."""
         reach = _CUT_WINDOW
         stop = min(self._end, 1 + limit)
         while True:
