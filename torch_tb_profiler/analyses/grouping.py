@@ -29,6 +29,9 @@ class Groups:
 
     def sums(self, values: Int64) -> Int64:
         """int64[g]: exact sums."""
+        if len(values) and float(np.abs(values, dtype=np.float64).sum()) < 2.0**53:
+            # As float64 every partial sum is exact, and bincount is several times faster than add.at.
+            return np.bincount(self.which, values, minlength=len(self)).astype(np.int64)
         sums = np.zeros(len(self), np.int64)
         np.add.at(sums, self.which, values)
         return sums
@@ -40,23 +43,51 @@ class Groups:
 
 def group(*keys: Int32 | Int64) -> Groups:
     """Calls with equal keys share a group; groups in order of their first call."""
-    codes = np.zeros(len(keys[0]), np.int64)
-    for key in keys:
-        _, dense = np.unique(key, return_inverse=True)
-        codes = codes * (int(dense.max(initial=0)) + 1) + dense.reshape(-1)
-        _, codes = np.unique(codes, return_inverse=True)
-        codes = codes.reshape(-1)
-    _, first, which = np.unique(codes, return_index=True, return_inverse=True)
+    which, count = _dense(keys[0])
+    for key in keys[1:]:
+        codes, more = _dense(key)
+        which, count = _dense(which * more + codes)
+    first = np.empty(count, np.int64)
+    first[which[::-1]] = np.arange(len(which))[::-1]  # the last write wins: the first call
     order = np.argsort(first, kind="stable")
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return Groups(rank[which.reshape(-1)], first[order])
+    rank = np.empty(count, np.int64)
+    rank[order] = np.arange(count)
+    return Groups(rank[which], first[order])
 
 
-def quantiles(groups: Groups, values: Int64, *shares: float) -> list[Float64]:
-    """float64[g] per share (0.5: median), linear between the two nearest values as numpy's default."""
-    order = np.lexsort((values, groups.which))
-    ordered = values[order].astype(np.float64)
+def _dense(key: Int32 | Int64) -> tuple[Int64, int]:
+    """(codes 0..c-1 in order of the keys, c)."""
+    if len(key) == 0:
+        return np.empty(0, np.int64), 0
+    low, high = int(key.min()), int(key.max())
+    if high - low <= 4 * len(key) + 1024:
+        # Codes are nearly dense already: a table is several times faster than sorting.
+        shifted = key.astype(np.int64) - low
+        seen = np.zeros(high - low + 1, np.bool_)
+        seen[shifted] = True
+        rank = np.cumsum(seen) - 1
+        return rank[shifted], int(rank[-1]) + 1
+    distinct, codes = np.unique(key, return_inverse=True)
+    return codes.reshape(-1), len(distinct)
+
+
+@dataclass(frozen=True)
+class Order:
+    """Order statistics of each group: least, greatest, and quantiles, float64[g] per share."""
+
+    least: Int64
+    most: Int64
+    quantiles: list[Float64]
+
+
+def order_statistics(groups: Groups, values: Int64, *shares: float) -> Order:
+    """Quantiles (0.5: median) are linear between the two nearest values, as numpy's default."""
+    span = int(values.max(initial=0)) - int(values.min(initial=0)) + 1
+    if len(groups) * span < 2**62:
+        order = np.argsort(groups.which * span + (values - values.min(initial=0)), kind="stable")
+    else:
+        order = np.lexsort((values, groups.which))
+    ordered = values[order]
     counts = groups.counts
     begin = np.cumsum(counts) - counts
     found = []
@@ -64,9 +95,8 @@ def quantiles(groups: Groups, values: Int64, *shares: float) -> list[Float64]:
         at = (counts - 1) * share
         low = np.floor(at).astype(np.int64)
         high = np.minimum(low + 1, counts - 1)
-        weight = at - low
-        found.append(ordered[begin + low] * (1 - weight) + ordered[begin + high] * weight)
-    return found
+        found.append(ordered[begin + low] + (ordered[begin + high] - ordered[begin + low]) * (at - low))
+    return Order(ordered[begin], ordered[begin + counts - 1], found)
 
 
 def launch_times(trace: Trace, rows: Int32) -> Int64:

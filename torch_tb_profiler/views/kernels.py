@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from torch_tb_profiler.analyses.grouping import quantiles
+from torch_tb_profiler.analyses.grouping import group, order_statistics
 from torch_tb_profiler.analyses.kernels import (
     LIMITERS,
     Filter,
@@ -25,7 +25,7 @@ from torch_tb_profiler.model.devices import device_of, devices, stream_of
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.tensor_cores import UNKNOWN, YES, uses_tensor_cores
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int64, Trace
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Trace
 from torch_tb_profiler.view import Scope, View
 from torch_tb_profiler.views.instances import Instances, instances
 
@@ -158,11 +158,7 @@ def _rows(trace: Trace, table: Table, group_by: str) -> list[KernelRow]:
     first = table.rows[groups.first]
     length = (ends(trace) - trace.events.start)[table.rows]
     total, calls = groups.sums(length), groups.counts
-    most = np.full(len(groups), np.iinfo(np.int64).min)
-    least = np.full(len(groups), np.iinfo(np.int64).max)
-    np.maximum.at(most, groups.which, length)
-    np.minimum.at(least, groups.which, length)
-    median, p95 = quantiles(groups, length, 0.5, 0.95)
+    order = order_statistics(groups, length, 0.5, 0.95)
     blocks = weighted_means(groups, trace.arg_float("blocks per SM")[table.rows], length)
     occupancy = weighted_means(groups, trace.arg_float("est. achieved occupancy %")[table.rows], length) / 100
     uses = {YES: True, UNKNOWN: None}
@@ -176,10 +172,9 @@ def _rows(trace: Trace, table: Table, group_by: str) -> list[KernelRow]:
         calls.tolist(),
         total.tolist(),
         (total / calls).tolist(),
-        median.tolist(),
-        p95.tolist(),
-        most.tolist(),
-        least.tolist(),
+        *(quantile.tolist() for quantile in order.quantiles),
+        order.most.tolist(),
+        order.least.tolist(),
         _known(blocks),
         _known(occupancy),
         [uses.get(use, False) for use in uses_tensor_cores(trace)[first].tolist()],
@@ -190,6 +185,8 @@ def _rows(trace: Trace, table: Table, group_by: str) -> list[KernelRow]:
 
 def _common(groups: Any, codes: Any) -> list[int]:
     """The code that all launches of a group share, else NO_CODE."""
+    if (codes == NO_CODE).all():
+        return [NO_CODE] * len(groups)
     low = np.full(len(groups), np.iinfo(np.int32).max)
     high = np.full(len(groups), NO_CODE)
     np.minimum.at(low, groups.which, codes)
@@ -245,16 +242,14 @@ def _memory_operations(trace: Trace, kept: Filter) -> list[MemoryOperationRow]:
 
 def _streams(trace: Trace) -> list[KernelStream]:
     work = of_kind(trace, *DEVICE)
-    keys = np.stack([device_of(trace)[work], stream_of(trace)[work]], axis=1)
-    distinct, which = np.unique(keys, axis=0, return_inverse=True)
-    total: Int64 = np.zeros(len(distinct), np.int64)
-    np.add.at(total, which.reshape(-1), (ends(trace) - trace.events.start)[work])
-    calls = np.bincount(which.reshape(-1), minlength=len(distinct))
-    return [
-        KernelStream(int(device), int(stream), int(calls[i]), int(total[i]))
-        for i, (device, stream) in enumerate(distinct.tolist())
-        if device != ABSENT and stream != ABSENT
-    ]
+    device, stream = device_of(trace)[work], stream_of(trace)[work]
+    groups = group(device, stream)
+    calls, total = groups.counts.tolist(), groups.sums((ends(trace) - trace.events.start)[work]).tolist()
+    pairs = zip(device[groups.first].tolist(), stream[groups.first].tolist(), calls, total, strict=True)
+    return sorted(
+        (KernelStream(*each) for each in pairs if ABSENT not in each[:2]),
+        key=lambda each: (each.device, each.stream),
+    )
 
 
 def _reasons(trace: Trace, rows: list[KernelRow]) -> dict[str, str]:

@@ -1,0 +1,65 @@
+"""How quickly the tables of operators and kernels of a trace of 5 million events are built.
+
+    python -m benchmarks.tables [--events 5000000] [--rounds 5]
+
+The trace is that of `benchmarks.timeline`. *First* derives what all tables share (call tree, links, times per
+call); the median is of the further ones, as they are asked for when a filter or the grouping changes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from benchmarks.timeline import grow, sample
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.views import kernels, operators
+from torch_tb_profiler.views.kernels import KernelsParams
+from torch_tb_profiler.views.operator_parts import OperatorsParams, RowParams, build_instances, build_stacks
+
+
+def questions(trace: Trace) -> dict[str, Callable[[], Any]]:
+    """What the pages ask, by name."""
+    row = operators.build(trace, OperatorsParams()).rows[0].event
+    asked: dict[str, Callable[[], Any]] = {
+        f"operators by {group}": lambda group=group: operators.build(trace, OperatorsParams(group))
+        for group in ("name", "shape", "module", "annotation")
+    }
+    step = operators.build(trace, OperatorsParams()).steps[0]
+    asked["operators of a step"] = lambda: operators.build(trace, OperatorsParams(step=step))
+    asked["operators of a phase"] = lambda: operators.build(trace, OperatorsParams(phase="backward"))
+    asked["stacks of an operator"] = lambda: build_stacks(trace, RowParams(row))
+    asked["durations of an operator"] = lambda: build_instances(trace, RowParams(row))
+    asked["kernels by name"] = lambda: kernels.build(trace, KernelsParams())
+    asked["kernels by launch"] = lambda: kernels.build(trace, KernelsParams("launch"))
+    return asked
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--events", type=int, default=5_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    trace = grow(sample(), options.events)
+    begin = time.perf_counter()
+    operators.build(trace, OperatorsParams())
+    shared = time.perf_counter() - begin
+    out = [f"{len(trace):,} events; what all tables share: {shared:.2f} s", "", "| asked | first ms | median ms |"]
+    out.append("|---|---|---|")
+    for name, ask in questions(trace).items():
+        times = []
+        for _ in range(options.rounds + 1):
+            begin = time.perf_counter()
+            msgspec.json.encode(ask())
+            times.append(1000 * (time.perf_counter() - begin))
+        out.append(f"| {name} | {times[0]:.0f} | {statistics.median(times[1:]):.0f} |")
+    print("\n".join(out))
+
+
+if __name__ == "__main__":
+    main()
