@@ -269,3 +269,24 @@ def test_a_merged_file_is_one_worker_per_rank(tmp_path: Path) -> None:
         first, second = (overview(session, worker=f"node0/rank{rank}") for rank in (0, 1))
         assert first["devices"][0]["id"] == 0
         assert second["devices"][0]["id"] == 1
+
+
+def test_facts_of_other_views_are_out_of_date(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an update that brings a view, a kept file is asked whether it has something to show there."""
+    from torch_tb_profiler.session import jobs
+
+    kept = settings(small_file_bytes=0, executor="serial")
+    with Session([Root(str(folder))], kept) as session:
+        session.scan()
+        overview(session)
+    views = jobs.all_views()
+    with Session([Root(str(folder))], kept) as session:
+        session.scan()
+        target = session.find(None, None, None)
+        session.load(target.run, target.span)
+        assert session.state(target.run, target.span).state == "ready"
+    monkeypatch.setattr(jobs, "all_views", lambda: views[:-1])
+    with Session([Root(str(folder))], kept) as session:
+        session.scan()
+        overview(session)
+        assert views[-1].slug not in (session.unavailable(session.find(None, None, None)) or {})

@@ -29,6 +29,7 @@ class Facts:
 
     rank         of the file itself, None if it does not say
     ranks        ranks of a merged file, empty for the usual one
+    views        slugs of the views that were asked; facts of other ones are out of date
     unavailable  view slug -> why this trace has nothing to show there
     health       all notes of the trace, those of the analyses included
     """
@@ -36,6 +37,7 @@ class Facts:
     events: int
     rank: int | None
     ranks: tuple[int, ...]
+    views: tuple[str, ...]
     unavailable: dict[str, str]
     health: tuple[Note, ...]
 
@@ -112,7 +114,7 @@ def examine(trace: Trace) -> tuple[Facts, dict[int | None, bytes]]:
                 payload = view.build(part, NoParams())
                 overviews[which] = encode(payload)
                 health.update((note.kind, note) for note in payload.health)
-    facts = Facts(len(trace), rank(trace), tuple(split), unavailable, tuple(health.values()))
+    facts = Facts(len(trace), rank(trace), tuple(split), _slugs(), unavailable, tuple(health.values()))
     return facts, overviews
 
 
@@ -127,6 +129,11 @@ def facts_from_cache(cache: Cache, key: str) -> Facts | None:
     if kept is None:
         return None
     try:
-        return msgspec.json.decode(kept, type=Facts)
+        facts = msgspec.json.decode(kept, type=Facts)
     except msgspec.DecodeError:
         return None
+    return facts if facts.views == _slugs() else None
+
+
+def _slugs() -> tuple[str, ...]:
+    return tuple(view.slug for view in all_views())
