@@ -203,6 +203,24 @@ export default function TraceView({ payload, crumb }: { payload: TracePayload; c
       change({ event: next });
     }
   };
+  // A key pressed before the links of the selection are here is obeyed when they are.
+  const wish = useRef<{ event: number | null; direction: 'previous' | 'next' } | null>(null);
+  const follow = (direction: 'previous' | 'next') => {
+    wish.current = currentFlows ? null : { event: state.event, direction };
+    if (currentFlows) {
+      chooseEvent(currentFlows[direction][0] ?? state.event);
+    }
+  };
+  useEffect(() => {
+    const { event: from, direction } = wish.current ?? { event: null, direction: 'next' };
+    const next = currentFlows?.event === from ? currentFlows?.[direction][0] : undefined;
+    if (currentFlows) {
+      wish.current = null;
+    }
+    if (next !== undefined) {
+      change({ event: next });
+    }
+  }, [currentFlows, change]);
   const open = (view: string, next: Record<string, string>) => select({ view, params: next });
   const zoomTo = (target: Span | null) => (target ? controller?.zoomTo(target) : controller?.showAll());
 
@@ -232,8 +250,8 @@ export default function TraceView({ payload, crumb }: { payload: TracePayload; c
         select({ params: python ? rest : { ...rest, python: 'true' } });
       },
       '/': () => document.querySelector<HTMLInputElement>('[data-find]')?.focus(),
-      '[': () => chooseEvent(currentFlows?.previous[0] ?? state.event),
-      ']': () => chooseEvent(currentFlows?.next[0] ?? state.event),
+      '[': () => follow('previous'),
+      ']': () => follow('next'),
       ArrowLeft: () => (place ? neighbour(-1) : controller.panBy(-PAN_PX)),
       ArrowRight: () => (place ? neighbour(1) : controller.panBy(PAN_PX)),
       ArrowUp: () => chooseEvent(current?.around.at(-1)?.event ?? state.event),
