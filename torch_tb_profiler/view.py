@@ -1,29 +1,65 @@
 """The contract of a view: what a tab shows, over what, with which parameters.
 
-A view turns one Trace (scope `worker`) into a JSON-safe payload. It never touches a file or a request;
-the session hands it the trace and the surfaces encode the payload.
+A view turns one Trace (scope `worker`), what all workers of a run were reduced to (`run`) or two Traces
+(`pair`) into a JSON-safe payload. It never touches a file or a request; the session hands it its matter and
+the surfaces encode the payload.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from enum import Enum
-from typing import Any, Generic, TypeVar, get_type_hints
+from typing import Any, Generic, Literal, TypeVar, get_type_hints
 
 from torch_tb_profiler.errors import UsageError
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trace import Memo, Trace
 
 P = TypeVar("P")
 R = TypeVar("R")
+S = TypeVar("S")
 
 
 class Scope(str, Enum):
-    """What one payload covers: one (run, worker, span), all workers of a (run, span), two triples."""
+    """What one payload covers: one (run, worker, span), all workers of a (run, span), two triples.
+
+    Of a pair, `run`, `worker` and `span` name the candidate, the parameters `BASE` what it is compared with.
+    """
 
     WORKER = "worker"
     RUN = "run"
     PAIR = "pair"
+
+
+BASE = ("base_run", "base_worker", "base_span")
+
+
+@dataclass(frozen=True)
+class Member(Generic[S]):
+    """One worker of a run at the chosen span, and what its trace was reduced to.
+
+    state   of its file; only a `ready` one may have a result
+    reason  why there is no result: the file's error, what the trace lacks, that the span does not exist
+    """
+
+    worker: str
+    rank: int | None
+    span: str
+    state: Literal["waiting", "loading", "ready", "failed"]
+    reason: str | None
+    result: S | None
+
+
+class Members(tuple[Member[S], ...]):
+    """The members of a run. The same object comes again until one of them changes, so that what is derived
+    from all of them (`model.trace.derived`) is computed once."""
+
+    _memo: Memo
+
+    def __new__(cls, members: Iterable[Member[S]]) -> Members[S]:
+        self = super().__new__(cls, tuple(members))
+        self._memo = Memo()
+        return self
 
 
 @dataclass(frozen=True)
@@ -34,9 +70,13 @@ class View(Generic[P, R]):
     params       a frozen dataclass; its fields are the query parameters, its defaults the defaults
     payload      a frozen dataclass of JSON-safe values in base units (ns, bytes, ratios 0..1)
     unavailable  the reason why a trace has nothing to show here and what to set in the profiler, or None
-    build        the payload
+    build        the payload, from (trace, params); (Members, params) if the scope is a run;
+                 (candidate trace, base trace, params) if it is a pair
+    reduce       scope `run`: the small result of one trace, computed where the trace was parsed
+    reduced      its type: a dataclass of JSON-safe values, bulk columns as `bytes`
     parts        what a tab asks for once it is open (the stacks of one operator, a tile of the timeline):
-                 views of their own with slugs "<tab>/<part>" and without a place in the navigation
+                 views of their own with slugs "<tab>/<part>" and without a place in the navigation;
+                 those of a run use the results that their tab's `reduce` made
     """
 
     slug: str
@@ -46,7 +86,9 @@ class View(Generic[P, R]):
     params: type[P]
     payload: type[R]
     unavailable: Callable[[Trace], str | None]
-    build: Callable[[Trace, P], R]
+    build: Callable[..., R]
+    reduce: Callable[[Trace], Any] | None = None
+    reduced: type[Any] | None = None
     parts: tuple[View[Any, Any], ...] = ()
 
 

@@ -120,8 +120,8 @@ def survives(content: bytes) -> Trace | None:
     except TraceError as error:
         assert error.message
         return None
-    _, overviews = examine(trace)
-    for payload in overviews.values():
+    _, results = examine(trace)
+    for payload in results.values():
         for step in json.loads(payload)["steps"]:
             known = [time for time in step["categories"].values() if time is not None]
             if len(known) == 8:

@@ -181,6 +181,8 @@ class App:
                 "run": answer.run,
                 "worker": answer.worker,
                 "span": answer.span,
+                "loading": answer.loading,
+                "base": answer.base and answer.base._asdict(),
                 "payload": msgspec.Raw(answer.payload),
             }
             return 200, envelope

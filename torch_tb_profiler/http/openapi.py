@@ -14,11 +14,18 @@ import msgspec
 
 from torch_tb_profiler.http import answers
 from torch_tb_profiler.http.app import ROUTES
+from torch_tb_profiler.view import BASE, Scope
 from torch_tb_profiler.views import with_parts
 
 _FILE = {
     "description": "",
     "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+}
+
+_BASE_NAMES = {
+    "type": "object",
+    "required": ["run", "worker", "span"],
+    "properties": {name: {"type": "string"} for name in ("run", "worker", "span")},
 }
 
 _REF = "#/components/schemas/{name}"
@@ -42,15 +49,21 @@ def document() -> dict[str, Any]:
     for view in views:
         ready = {
             "type": "object",
-            "required": ["state", "view", "run", "worker", "span", "payload"],
+            "required": ["state", "view", "run", "worker", "span", "loading", "base", "payload"],
             "properties": {
                 "state": {"const": "ready"},
                 **{name: {"type": "string"} for name in ("view", "run", "worker", "span")},
+                "loading": {"type": "integer", "description": "files of a run that are still to come into it"},
+                "base": {
+                    "description": "what a pair is compared with",
+                    "anyOf": [{"type": "null"}, _BASE_NAMES],
+                },
                 "payload": names[view.slug],
             },
         }
         responses = {"200": _json(ready), "202": _json(refs[answers.Pending])}
-        takes = ("run", "worker", "span", *view.params.__dataclass_fields__)
+        base = BASE if view.scope is Scope.PAIR else ()
+        takes = ("run", "worker", "span", *base, *view.params.__dataclass_fields__)
         paths[f"/view/{view.slug}"] = {"get": _operation(f"The {view.title} view", takes, responses, refs)}
     return {
         "openapi": "3.1.0",

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from threading import RLock
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -202,9 +202,17 @@ def _float_or_nan(text: str) -> float:
 
 
 T = TypeVar("T")
+M = TypeVar("M", bound="Memoised")
 
 
-def derived(function: Callable[[Trace], T]) -> Callable[[Trace], T]:
+class Memoised(Protocol):
+    """An immutable value that keeps what was derived from it: a trace, the members of a run."""
+
+    @property
+    def _memo(self) -> Memo: ...
+
+
+def derived(function: Callable[[M], T]) -> Callable[[M], T]:
     """Memoise a table derived from a trace next to the trace; the trace itself is immutable.
 
     Several requests may ask at once: the first computes, the others wait for it.
@@ -212,7 +220,7 @@ def derived(function: Callable[[Trace], T]) -> Callable[[Trace], T]:
     key = f"{function.__module__}.{function.__qualname__}"
 
     @wraps(function)
-    def memoised(trace: Trace) -> T:
+    def memoised(trace: M) -> T:
         memo = trace._memo
         if key not in memo:
             with memo.lock:

@@ -12,16 +12,16 @@ from torch_tb_profiler.analyses.excerpt import Cut, excerpt
 from torch_tb_profiler.discovery import Catalog, Run, Sniffer, Span, Worker, build_catalog
 from torch_tb_profiler.discovery.catalog import find_span, find_worker
 from torch_tb_profiler.discovery.names import RANK_FOLDER
-from torch_tb_profiler.errors import NotFoundError, ProfilerError
+from torch_tb_profiler.errors import ProfilerError
 from torch_tb_profiler.executors import make_executor
 from torch_tb_profiler.model.health import Note
-from torch_tb_profiler.session.jobs import EAGER, Facts, encode
+from torch_tb_profiler.session.jobs import Facts
 from torch_tb_profiler.session.state import ErrorInfo, FileState, HealthCounts, ProgressInfo
 from torch_tb_profiler.session.store import TraceStore
+from torch_tb_profiler.session.viewer import Answer, Names, Target, Viewer, find_view
 from torch_tb_profiler.settings import Settings
 from torch_tb_profiler.storage import Entry, Location, open_location
-from torch_tb_profiler.view import View, parse_params
-from torch_tb_profiler.views import all_views, with_parts
+from torch_tb_profiler.view import parse_params
 
 __all__ = [
     "Answer",
@@ -35,6 +35,7 @@ __all__ = [
     "Root",
     "Session",
     "Target",
+    "find_view",
 ]
 
 logger = logging.getLogger(__name__)
@@ -49,28 +50,6 @@ class Root:
 
     url: str
     name: str = ""
-
-
-@dataclass(frozen=True)
-class Target:
-    """One trace: a span of a worker of a run, resolved to existing names."""
-
-    run: Run
-    worker: Worker
-    span: Span
-    rank: int | None = None
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A view's payload as JSON, or the state of the file while there is none yet."""
-
-    view: str
-    run: str
-    worker: str
-    span: str
-    state: FileState
-    payload: bytes | None
 
 
 @dataclass(frozen=True)
@@ -107,6 +86,7 @@ class Session:
         self._scanned = threading.Event()
         self._closing = threading.Event()
         self._poller: threading.Thread | None = None
+        self._viewer = Viewer(self, self._store)
 
     # ---- runs ---------------------------------------------------------------------------------------
 
@@ -283,20 +263,11 @@ class Session:
     ) -> Answer:
         """The payload of a view, or the state of its file while it is loading or failed.
 
+        Of a view of a run, `worker` says nothing, and what is ready is answered while the rest is loading;
+        of a pair, `params` also hold what it is compared with (`view.BASE`). With `wait` all is waited for.
         Raises NotFoundError for unknown names, UsageError for unknown parameters.
         """
-        view = find_view(slug)
-        parsed = parse_params(view.params, params or {})
-        key, target = self._ready(run, worker, span, wait, timeout)
-        state = self._store.state(key)
-        payload = self._payload(view, parsed, key, target) if state.state == "ready" else None
-        if state.state == "ready" and payload is None:
-            self._store.reload(key)
-            if wait:
-                self._store.wait(key, timeout)
-                payload = self._payload(view, parsed, key, target)
-            state = self._store.state(key)
-        return Answer(slug, target.run.name, target.worker.name, target.span.name, state, payload)
+        return self._viewer.answer(slug, Names(run, worker, span), params or {}, wait, timeout)
 
     # ---- files for other tools ----------------------------------------------------------------------
 
@@ -326,12 +297,8 @@ class Session:
         UsageError for parameters that make no sense.
         """
         cut = parse_params(Cut, params or {})
-        key, target = self._ready(run, worker, span, wait, timeout)
-        state = self._store.state(key)
-        trace = self._store.trace(key, target.rank) if state.state == "ready" else None
-        if state.state == "ready" and trace is None:
-            self._store.reload(key)
-            state = self._store.state(key)
+        key, target = self._viewer.ready(Names(run, worker, span), wait, timeout)
+        state, trace = self._viewer.trace(key, target)
         if trace is None:
             return state, None
         stem = target.span.file.path.rsplit("/", 1)[-1].removesuffix(".gz").removesuffix(".json")
@@ -341,30 +308,6 @@ class Session:
         """View slug -> why there is nothing to show; None while the file is not loaded."""
         facts = self._facts(target.run, target.span)
         return facts.unavailable if facts is not None else None
-
-    def _ready(
-        self, run: str | None, worker: str | None, span: str | None, wait: bool, timeout: float | None
-    ) -> tuple[str, Target]:
-        """Ask for a file, wait for it if told to; its key and whose it is."""
-        target = self.find(run, worker, span)
-        key = self.load(target.run, target.span)
-        if wait:
-            self._store.wait(key, timeout)
-        if self._store.state(key).state == "ready":
-            target = self.find(run, worker, span)  # a merged file has just become several workers
-        return key, target
-
-    def _payload(self, view: View[object, object], params: object, key: str, target: Target) -> bytes | None:
-        facts = self._store.facts(key)
-        tab = view.slug.partition("/")[0]
-        if facts is not None and tab in facts.unavailable:
-            raise NotFoundError(facts.unavailable[tab], where=target.span.file.path)
-        if view.slug == EAGER:
-            kept = self._store.overview(key, target.rank)
-            if kept is not None:
-                return kept
-        trace = self._store.trace(key, target.rank)
-        return None if trace is None else encode(view.build(trace, params))
 
     def __enter__(self) -> Session:
         return self
@@ -379,15 +322,6 @@ class Session:
         if poller is not None and poller is not threading.current_thread():
             poller.join()
         self._store.close()
-
-
-def find_view(slug: str) -> View[object, object]:
-    """A view or a part of one by its slug; NotFoundError lists what there is."""
-    for view in with_parts():
-        if view.slug == slug:
-            return view
-    slugs = ", ".join(view.slug for view in all_views())
-    raise NotFoundError(f"there is no view {slug!r}", hint=f"views: {slugs}")
 
 
 def _split_key(key: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -47,10 +47,15 @@ class Facts:
 
 @dataclass(frozen=True)
 class Loaded:
-    """Result of a job. `trace` is there only where the job ran in the asking process."""
+    """Result of a job.
+
+    results  what is made of every trace at once (`result_name`): the overview, what the views of runs reduce
+             it to; empty if they are in the cache
+    trace    only where the job ran in the asking process, or nothing is in the cache
+    """
 
     facts: Facts
-    overviews: dict[int | None, bytes]
+    results: dict[str, bytes]
     cached: bool
     trace: Trace | None
 
@@ -61,16 +66,16 @@ def encode(value: object) -> bytes:
 
 
 def load_in_worker(location: str, path: str, size: int, key: str, cache_dir: str, cache_bytes: int) -> Loaded:
-    """`load_file` in a worker process: the trace stays in the cache, facts and overview travel back."""
+    """`load_file` in a worker process: what is in the cache stays there, the facts travel back."""
     cache = Cache(cache_dir, cache_bytes)
     loaded = load_file(location, path, size, key, cache, report_progress)
-    return Loaded(loaded.facts, loaded.overviews, loaded.cached, loaded.trace if not loaded.cached else None)
+    return replace(loaded, trace=None) if loaded.cached else loaded
 
 
 def load_file(
     location: str, path: str, size: int, key: str, cache: Cache, report: Callable[[ProgressTuple], None]
 ) -> Loaded:
-    """Read a file, compute its overview, keep both in the cache.
+    """Read a file, compute what is made of every trace, keep it all in the cache.
 
     Raises TraceError if nothing can be made of it, StorageError if it cannot be read.
     """
@@ -88,22 +93,20 @@ def load_file(
             hint="it is read again, as it is now, with the next listing",
         )
     report(("analysing", size, size, len(trace)))
-    facts, overviews = examine(trace)
+    facts, results = examine(trace)
     report(("saving", size, size, len(trace)))
     cached = cache.save_trace(key, trace)
-    if cached:
-        for which, payload in overviews.items():
-            cache.save_json(key, eager_name(which), payload)
-        cache.save_json(key, FACTS, encode(facts))
-    return Loaded(facts, overviews, cached, trace)
+    cached = cached and all(cache.save_json(key, name, result) for name, result in results.items())
+    cached = cached and cache.save_json(key, FACTS, encode(facts))
+    return Loaded(facts, {} if cached else results, cached, trace)
 
 
-def examine(trace: Trace) -> tuple[Facts, dict[int | None, bytes]]:
-    """Facts and the overview payloads (by rank; None for a file of one process)."""
+def examine(trace: Trace) -> tuple[Facts, dict[str, bytes]]:
+    """Facts, and what is made of every trace at once, by `result_name`."""
     split = split_ranks(trace)
     parts: dict[int | None, Trace] = dict(split.items()) if split else {None: trace}
     unavailable: dict[str, str] = {}
-    overviews: dict[int | None, bytes] = {}
+    results: dict[str, bytes] = {}
     health: dict[str, Note] = {note.kind: note for note in trace.health}
     for which, part in parts.items():
         for view in all_views():
@@ -112,15 +115,17 @@ def examine(trace: Trace) -> tuple[Facts, dict[int | None, bytes]]:
                 unavailable[view.slug] = reason
             elif view.slug == EAGER:
                 payload = view.build(part, NoParams())
-                overviews[which] = encode(payload)
+                results[result_name(EAGER, which)] = encode(payload)
                 health.update((note.kind, note) for note in payload.health)
+            elif view.reduce is not None:
+                results[result_name(view.slug, which)] = encode(view.reduce(part))
     facts = Facts(len(trace), rank(trace), tuple(split), _slugs(), unavailable, tuple(health.values()))
-    return facts, overviews
+    return facts, results
 
 
-def eager_name(which: int | None) -> str:
-    """Name of an overview payload in the cache."""
-    return EAGER if which is None else f"{EAGER}.rank{which}"
+def result_name(slug: str, which: int | None) -> str:
+    """Name in the cache of what a view made of a file, or of one rank of a merged file."""
+    return slug if which is None else f"{slug}.rank{which}"
 
 
 def facts_from_cache(cache: Cache, key: str) -> Facts | None:

@@ -17,10 +17,10 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.jobs import (
     Facts,
     Loaded,
-    eager_name,
     facts_from_cache,
     load_file,
     load_in_worker,
+    result_name,
 )
 from torch_tb_profiler.session.state import ErrorInfo, FileState, HealthCounts, ProgressInfo
 from torch_tb_profiler.settings import Settings
@@ -48,7 +48,7 @@ class _File:
     facts: Facts | None = None
     error: ErrorInfo | None = None
     progress: ProgressTuple | None = None
-    overviews: dict[int | None, bytes] = field(default_factory=dict)
+    results: dict[str, bytes] = field(default_factory=dict)
     done: threading.Event = field(default_factory=threading.Event)
 
 
@@ -120,14 +120,15 @@ class TraceStore:
             file = self._files.get(key)
             return file.facts if file is not None else None
 
-    def overview(self, key: str, which: int | None) -> bytes | None:
-        """The kept overview payload of a file that is ready, None if it must be built."""
+    def result(self, key: str, slug: str, which: int | None) -> bytes | None:
+        """What a view made of a file when it was loaded; None if it must be made again."""
+        name = result_name(slug, which)
         with self._lock:
             file = self._files.get(key)
             if file is None or file.facts is None:
                 return None
-            kept = file.overviews.get(which)
-        return kept if kept is not None else self._cache.load_json(key, eager_name(which))
+            kept = file.results.get(name)
+        return kept if kept is not None else self._cache.load_json(key, name)
 
     def trace(self, key: str, which: int | None) -> Trace | None:
         """The trace of a file that is ready (of one rank of a merged file); None if it must be loaded again."""
@@ -207,7 +208,7 @@ class TraceStore:
             else:
                 loaded = future.result()
                 file.facts = loaded.facts
-                file.overviews = loaded.overviews
+                file.results = loaded.results
                 if loaded.trace is not None:
                     self._keep(f"{file.key}/None", loaded.trace)
         file.done.set()

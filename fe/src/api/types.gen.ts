@@ -458,6 +458,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['Overview'];
             };
           };
@@ -526,6 +534,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['OperatorsPayload'];
             };
           };
@@ -596,6 +612,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['OperatorStacks'];
             };
           };
@@ -666,6 +690,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['Instances'];
             };
           };
@@ -734,6 +766,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['KernelsPayload'];
             };
           };
@@ -803,6 +843,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['Instances'];
             };
           };
@@ -867,6 +915,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['TracePayload'];
             };
           };
@@ -936,6 +992,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['TraceTile'];
             };
           };
@@ -1000,6 +1064,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['TraceNames'];
             };
           };
@@ -1064,6 +1136,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['TraceColours'];
             };
           };
@@ -1131,6 +1211,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['TraceCounters'];
             };
           };
@@ -1196,6 +1284,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['TraceEvent'];
             };
           };
@@ -1261,6 +1357,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['TraceModule'];
             };
           };
@@ -1326,6 +1430,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['TraceFlows'];
             };
           };
@@ -1397,6 +1509,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['TraceSearch'];
             };
           };
@@ -1466,6 +1586,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['TraceSelection'];
             };
           };
@@ -1529,6 +1657,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['ModulesPayload'];
             };
           };
@@ -1593,6 +1729,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['ModuleFlame'];
             };
           };
@@ -1659,6 +1803,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['ModuleInstances'];
             };
           };
@@ -1726,6 +1878,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['ModuleCalls'];
             };
           };
@@ -1789,6 +1949,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['LightningPayload'];
             };
           };
@@ -1853,6 +2021,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['ModuleFlame'];
             };
           };
@@ -1919,6 +2095,14 @@ export interface paths {
               run: string;
               worker: string;
               span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
               payload: components['schemas']['ModuleInstances'];
             };
           };

@@ -53,6 +53,10 @@ export interface Ready<P> {
   run: string;
   worker: string;
   span: string;
+  /** Files of a run that are still to come into the payload. */
+  loading: number;
+  /** What a pair is compared with. */
+  base: Required<Selectors> | null;
   payload: P;
 }
 

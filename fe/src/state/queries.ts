@@ -15,6 +15,7 @@ export function useClient(): Client {
 
 const RUNS_MS = 5000;
 const LOADING_MS = 400;
+const PARTIAL_MS = 1500;
 
 const retryUnreachable = (count: number, error: Error) =>
   error instanceof ApiError && error.info.code === 'unreachable' && count < 2;
@@ -81,9 +82,10 @@ export function useView<P>(
       if (error) {
         return error instanceof ApiError && error.info.code === 'unreachable' ? RUNS_MS : false;
       }
-      return query.state.data?.state === 'ready' ? false : LOADING_MS;
+      const data = query.state.data;
+      return data?.state !== 'ready' ? LOADING_MS : data.loading > 0 ? PARTIAL_MS : false;
     },
-    staleTime: query => (query.state.data?.state === 'ready' ? 30_000 : 0),
+    staleTime: query => (query.state.data?.state === 'ready' && !query.state.data.loading ? 30_000 : 0),
     retry: false,
   });
 }

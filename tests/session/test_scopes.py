@@ -1,0 +1,217 @@
+"""Views over all workers of a run and over two traces."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.traces import document
+from torch_tb_profiler.errors import NotFoundError
+from torch_tb_profiler.model.trace import Trace, derived
+from torch_tb_profiler.session import Root, Session, jobs, viewer
+from torch_tb_profiler.settings import Settings
+from torch_tb_profiler.view import Members, NoParams, Scope, View
+
+
+@dataclass(frozen=True)
+class Count:
+    events: int
+
+
+@dataclass(frozen=True)
+class Counts:
+    events: dict[str, int | None]
+    reasons: dict[str, str | None]
+    total: int
+
+
+@dataclass(frozen=True)
+class Difference:
+    events: int
+
+
+added: list[Members[Count]] = []
+
+
+@derived
+def total(members: Members[Count]) -> int:
+    added.append(members)
+    return sum(member.result.events for member in members if member.result)
+
+
+def count_all(members: Members[Count], params: NoParams) -> Counts:
+    return Counts(
+        {member.worker: member.result.events if member.result else None for member in members},
+        {member.worker: member.reason for member in members},
+        total(members),
+    )
+
+
+def needs_events(trace: Trace) -> str | None:
+    return "a single event is not worth it" if len(trace) < 2 else None
+
+
+RUN = View(
+    "counts",
+    "Counts",
+    90,
+    Scope.RUN,
+    NoParams,
+    Counts,
+    needs_events,
+    count_all,
+    reduce=lambda trace: Count(len(trace)),
+    reduced=Count,
+)
+PART = replace(RUN, slug="counts/part", reduce=None, reduced=None)
+PAIR = View(
+    "difference",
+    "Difference",
+    91,
+    Scope.PAIR,
+    NoParams,
+    Difference,
+    lambda trace: None,
+    lambda candidate, base, params: Difference(len(candidate) - len(base)),
+)
+
+
+@pytest.fixture(autouse=True)
+def views(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    tabs = (*jobs.all_views(), replace(RUN, parts=(PART,)), PAIR)
+    monkeypatch.setattr(jobs, "all_views", lambda: tabs)
+    monkeypatch.setattr(viewer, "all_views", lambda: tabs)
+    monkeypatch.setattr(viewer, "with_parts", lambda: (*tabs, PART))
+    added.clear()
+    yield
+
+
+def write(path: Path, count: int) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(
+        document(
+            [
+                {"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": i * 10, "dur": 5}
+                for i in range(count)
+            ]
+        )
+    )
+
+
+def ask(session: Session, slug: str, **given: Any) -> Any:
+    answer = session.view(slug, wait=True, timeout=60, **given)
+    assert answer.payload is not None, answer.state
+    return json.loads(answer.payload)
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    for rank, count in enumerate((10, 20, 1)):
+        write(tmp_path / "job" / f"rank{rank}.1.pt.trace.json", count)
+    write(tmp_path / "job" / "rank0.2.pt.trace.json", 7)
+    (tmp_path / "job" / "rank3.1.pt.trace.json").write_bytes(b"")
+    write(tmp_path / "old" / "rank0.1.pt.trace.json", 4)
+    settings = replace(Settings.from_environment(), cache_dir=str(tmp_path / "cache"), small_file_bytes=1 << 20)
+    with Session([Root(str(tmp_path))], settings) as session:
+        session.scan()
+        yield session
+
+
+def test_a_view_of_a_run_sees_every_worker_and_why_one_has_no_result(session: Session) -> None:
+    payload = ask(session, "counts", run="job")
+    assert payload["events"] == {"rank0": 10, "rank1": 20, "rank2": None, "rank3": None}
+    assert payload["reasons"] == {
+        "rank0": None,
+        "rank1": None,
+        "rank2": "a single event is not worth it",
+        "rank3": "the file is empty",
+    }
+    assert payload["total"] == 30
+
+
+def test_what_is_derived_from_all_members_is_computed_once_and_shared_with_parts(session: Session) -> None:
+    ask(session, "counts", run="job")
+    ask(session, "counts/part", run="job")
+    assert len(added) == 1
+    ask(session, "counts", run="old")
+    assert len(added) == 2
+
+
+def test_the_workers_that_are_ready_are_shown_while_others_load(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = session.catalog.run("job")
+    ready = {}
+    for worker in run.workers[:2]:
+        key = session.load(run, worker.spans[0])
+        session.wait(key, 60)
+        ready[worker.name] = key
+    monkeypatch.setattr(session._store, "_submit", lambda file: None)
+    answer = session.view("counts", run="job")
+    assert answer.payload is not None
+    assert json.loads(answer.payload)["events"] == {"rank0": 10, "rank1": 20, "rank2": None, "rank3": None}
+    assert (answer.loading, answer.state.state) == (2, "ready")
+    waited = session.view("counts", run="job", wait=True, timeout=0.01)
+    assert (waited.payload, waited.state.state) == (None, "loading")
+
+
+def test_a_worker_without_the_span_is_named_and_an_unknown_span_refused(session: Session) -> None:
+    payload = ask(session, "counts", run="job", span="2")
+    assert payload["events"]["rank0"] == 7
+    assert payload["reasons"]["rank1"] == "this worker has no span 2"
+    with pytest.raises(NotFoundError, match="there is no span '9'"):
+        ask(session, "counts", run="job", span="9")
+
+
+def test_a_run_without_anything_to_show_says_why(tmp_path: Path) -> None:
+    write(tmp_path / "rank0.1.pt.trace.json", 1)
+    with Session([Root(str(tmp_path))], Settings.from_environment()) as session:
+        session.scan()
+        with pytest.raises(NotFoundError, match="not worth it"):
+            ask(session, "counts")
+
+
+@pytest.mark.parametrize("kept", [None, b'{"other": 1}'], ids=["lost", "of another shape"])
+def test_a_result_that_the_cache_has_not_is_made_again(tmp_path: Path, kept: bytes | None) -> None:
+    write(tmp_path / "rank0.1.pt.trace.json", 300)
+    folder = tmp_path / "cache"
+    settings = replace(Settings.from_environment(), cache_dir=str(folder), small_file_bytes=100_000)
+
+    def counted() -> int:
+        with Session([Root(str(tmp_path))], settings) as session:
+            session.scan()
+            total: int = ask(session, "counts")["total"]
+            return total
+
+    assert counted() == 300
+    (result,) = folder.glob("*.counts.json")
+    if kept is None:
+        result.unlink()
+    else:
+        result.write_bytes(kept)
+    assert counted() == 300
+
+
+def test_a_pair_compares_with_what_is_named_or_the_first_other_run(session: Session) -> None:
+    answer = session.view("difference", run="job", wait=True, timeout=60)
+    assert answer.payload is not None
+    assert json.loads(answer.payload) == {"events": 10 - 4}
+    assert answer.base == ("old", "rank0", "1")
+    named = {"base_run": "job", "base_worker": "rank1"}
+    assert ask(session, "difference", run="job", params=named) == {"events": 10 - 20}
+
+
+def test_a_pair_within_the_only_run_and_nothing_to_compare_with(tmp_path: Path) -> None:
+    write(tmp_path / "w.1.pt.trace.json", 5)
+    with Session([Root(str(tmp_path))], Settings.from_environment()) as session:
+        session.scan()
+        with pytest.raises(NotFoundError, match="there is only one trace"):
+            session.view("difference")
+        write(tmp_path / "w.2.pt.trace.json", 8)
+        session.scan()
+        assert ask(session, "difference") == {"events": -3}
