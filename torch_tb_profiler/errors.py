@@ -6,7 +6,8 @@
     |-- StorageError          a file or folder cannot be listed or read
     |   `-- MissingExtraError ... because an optional package is not installed
     |-- TraceError            a file was read and nothing could be made of it
-    `-- WorkerDiedError       the process that was parsing a file was killed
+    |-- WorkerDiedError       the process that was parsing a file was killed
+    `-- ClusterError          the cluster that parses files cannot be reached or used
 
 Errors carry data (`where`, `hint`) and neutral words; surfaces turn them into a status or an exit code.
 """
@@ -56,3 +57,7 @@ class TraceError(ProfilerError):
 
 class WorkerDiedError(ProfilerError):
     code = "worker_died"
+
+
+class ClusterError(ProfilerError):
+    code = "cluster"

@@ -20,7 +20,8 @@ class Settings:
     cache_dir: str = _row(  # type: ignore[assignment]
         "",
         "TORCH_PROFILER_CACHE_DIR",
-        "Folder of the columnar cache. Empty: the platform's user cache folder.",
+        "Folder of the columnar cache, or a URL that several servers and workers share. "
+        "Empty: the platform's user cache folder.",
     )
     cache_bytes: int = _row(  # type: ignore[assignment]
         20 * 2**30,
@@ -30,7 +31,7 @@ class Settings:
     executor: str = _row(  # type: ignore[assignment]
         "processes:2",
         "TORCH_PROFILER_EXECUTOR",
-        "Where large files are parsed: `serial` or `processes:N`.",
+        "Where large files are parsed: `serial`, `processes:N`, or a Dask cluster, `dask://scheduler:port`.",
     )
     poll_seconds: float = _row(  # type: ignore[assignment]
         5.0,

@@ -25,7 +25,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-STATUS = {"usage": 400, "not_found": 404, "storage": 422, "missing_extra": 422, "trace": 422, "worker_died": 422}
+STATUS = {
+    "usage": 400,
+    "not_found": 404,
+    "storage": 422,
+    "missing_extra": 422,
+    "trace": 422,
+    "worker_died": 422,
+    "cluster": 422,
+}
 GZIP_FROM = 1024
 SELECTORS = ("run", "worker", "span")
 MAX_QUERY = 8192

@@ -6,12 +6,13 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 from torch_tb_profiler.cache import Cache, cache_key
 from torch_tb_profiler.errors import ProfilerError
-from torch_tb_profiler.executors import ProcessExecutor, ProgressTuple
+from torch_tb_profiler.executors import JobExecutor, ProgressTuple
 from torch_tb_profiler.model.ranks import split_ranks
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.jobs import (
@@ -44,7 +45,7 @@ class _File:
     size: int
     uri: str
     key: str
-    future: Future[Loaded] | None = None
+    future: Future[Any] | None = None
     facts: Facts | None = None
     error: ErrorInfo | None = None
     progress: ProgressTuple | None = None
@@ -55,11 +56,11 @@ class _File:
 class TraceStore:
     """Loads files on request, in the background, each at most once at a time."""
 
-    def __init__(self, settings: Settings, make_executor: Callable[[], Executor]) -> None:
+    def __init__(self, settings: Settings, make_executor: Callable[[], JobExecutor]) -> None:
         self._settings = settings
         self._cache = Cache.from_settings(settings)
         self._make_executor = make_executor
-        self._executor: Executor | None = None
+        self._executor: JobExecutor | None = None
         self._threads: ThreadPoolExecutor | None = None
         self._files: dict[str, _File] = {}
         self._open: OrderedDict[str, Trace] = OrderedDict()
@@ -73,11 +74,10 @@ class TraceStore:
             if file is None:
                 file = self._files[key] = _File(location, path, size, uri, key)
             if file.facts is None and file.error is None and file.future is None:
-                file.facts = facts_from_cache(self._cache, key)
-                if file.facts is not None:
-                    file.done.set()
+                if self._cache.shared:
+                    self._look_up(file)
                 else:
-                    self._submit(file)
+                    self._use(file, facts_from_cache(self._cache, key))
         return key
 
     def key_of(self, uri: str, identity: str) -> str:
@@ -166,18 +166,42 @@ class TraceStore:
         if threads is not None:
             threads.shutdown(wait=True, cancel_futures=True)
 
+    def _look_up(self, file: _File) -> None:
+        """Ask the shared cache in the background: it may be far away, and a request must not wait for it."""
+        future: Future[Facts | None] = self._pool().submit(facts_from_cache, self._cache, file.key)
+
+        def use(found: Future[Facts | None]) -> None:
+            if not found.cancelled():
+                with self._lock:
+                    self._use(file, found.result())
+
+        file.future = future
+        future.add_done_callback(use)
+
+    def _use(self, file: _File, kept: Facts | None) -> None:
+        """Take the facts that were kept, or have the file read."""
+        file.facts = kept
+        if kept is None:
+            self._submit(file)
+        else:
+            file.future = None
+            file.done.set()
+
+    def _pool(self) -> ThreadPoolExecutor:
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(2, thread_name_prefix="profiler-load")
+        return self._threads
+
     def _submit(self, file: _File) -> None:
         plain = file.size * (GZIP_RATIO if file.path.endswith(".gz") else 1)
         if plain < self._settings.small_file_bytes:
-            if self._threads is None:
-                self._threads = ThreadPoolExecutor(2, thread_name_prefix="profiler-load")
             # A small file is quicker parsed again than kept.
             cache = self._cache if plain > self._settings.small_file_bytes // 16 else Cache("", 0)
 
             def report(progress: ProgressTuple) -> None:
                 file.progress = progress
 
-            file.future = self._threads.submit(
+            file.future = self._pool().submit(
                 load_file, file.location, file.path, file.size, file.key, cache, report
             )
         else:
@@ -190,16 +214,25 @@ class TraceStore:
                 file.path,
                 file.size,
                 file.key,
-                settings.cache_dir,
+                self._cache.place,
                 settings.cache_bytes,
             )
         file.future.add_done_callback(lambda future: self._finish(file, future))
 
     def _finish(self, file: _File, future: Future[Loaded]) -> None:
         stage = (self._progress(file) or ("reading",))[0]
+        out_of_sight = self._out_of_sight(file, future)
         with self._lock:
             file.future = None
-            if future.cancelled():
+            if out_of_sight:
+                file.error = ErrorInfo(
+                    "cluster",
+                    "the cluster read this file, but its workers' cache is not this server's",
+                    self._cache.place,
+                    "set TORCH_PROFILER_CACHE_DIR to a folder or URL that the server and all workers reach",
+                    "saving",
+                )
+            elif future.cancelled():
                 file.error = ErrorInfo("worker_died", "loading was stopped", file.uri, "try again", stage)
             elif (error := future.exception()) is not None:
                 if not isinstance(error, ProfilerError):
@@ -213,6 +246,12 @@ class TraceStore:
                     self._keep(f"{file.key}/None", loaded.trace)
         file.done.set()
 
+    def _out_of_sight(self, file: _File, future: Future[Loaded]) -> bool:
+        """True if a worker of another machine kept the trace where this server does not see it."""
+        if self._executor is None or not self._executor.elsewhere or future.cancelled() or future.exception():
+            return False
+        return future.result().cached and not self._cache.holds_trace(file.key)
+
     def _keep(self, name: str, trace: Trace) -> None:
         self._open[name] = trace
         while len(self._open) > 1 and not self._affordable():
@@ -222,6 +261,6 @@ class TraceStore:
         return len(self._open) <= OPEN_TRACES and sum(map(len, self._open.values())) <= OPEN_EVENTS
 
     def _progress(self, file: _File) -> ProgressTuple | None:
-        if file.future is not None and isinstance(self._executor, ProcessExecutor):
+        if file.future is not None and self._executor is not None:
             return self._executor.progress(file.future) or file.progress
         return file.progress

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.storage.location import Entry, Location, Scan, open_location
+from torch_tb_profiler.storage.depot import Depot
+from torch_tb_profiler.storage.location import Entry, Location, Scan, local_path, open_location
 
-__all__ = ["Entry", "Location", "Scan", "open_location"]
+__all__ = ["Depot", "Entry", "Location", "Scan", "local_path", "open_location"]

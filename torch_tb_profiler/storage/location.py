@@ -68,16 +68,22 @@ class Location(Protocol):
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
-def open_location(url: str) -> Location:
-    """The location of a path or URL; nothing is touched yet. `~` and `$VAR` are expanded in local paths."""
+def local_path(url: str) -> str | None:
+    """The path of a folder or file of this machine, `~` and `$VAR` expanded; None if the URL leads elsewhere."""
     scheme = _SCHEME.match(url)
     if scheme and scheme.group(1).lower() not in ("file", "local"):
+        return None
+    return os.path.expandvars(os.path.expanduser(url[scheme.end() :] if scheme else url))
+
+
+def open_location(url: str) -> Location:
+    """The location of a path or URL; nothing is touched yet."""
+    path = local_path(url)
+    if path is None:
         from torch_tb_profiler.storage.remote import RemoteLocation
 
         return RemoteLocation(url)
-    if scheme:
-        url = url[scheme.end() :]
-    return LocalLocation(os.path.expandvars(os.path.expanduser(url)))
+    return LocalLocation(path)
 
 
 class LocalLocation:

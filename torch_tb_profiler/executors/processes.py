@@ -1,4 +1,4 @@
-"""Where jobs run: `serial`, or `processes:N`, as `concurrent.futures.Executor`s.
+"""`processes:N`: worker processes on this machine.
 
 N processes are N pools of one worker each: when a worker is killed, exactly its own job fails and the others
 go on. Workers are spawned (safe with threads, the same on every system), start with the first job and leave
@@ -12,58 +12,26 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from torch_tb_profiler.errors import UsageError, WorkerDiedError
+from torch_tb_profiler.errors import WorkerDiedError
+from torch_tb_profiler.executors.job import STAGES, JobExecutor, ProgressTuple, tell_from_now_on
 
 IDLE_SECONDS = 30.0
 
-_STAGES = ("reading", "arranging", "analysing", "saving")
-
-ProgressTuple = tuple[str, int, int, int]
-"""(stage, bytes done, bytes total, events)"""
-
-
-def make_executor(spec: str) -> Executor:
-    """The executor that a setting names; UsageError says what is possible."""
-    name, _, count = spec.partition(":")
-    if name == "serial" and not count:
-        return SerialExecutor()
-    if name == "processes" and count.isdigit() and int(count) > 0:
-        return ProcessExecutor(int(count))
-    raise UsageError(f"there is no executor {spec!r}", hint="give `serial` or `processes:N`")
-
-
-class SerialExecutor(Executor):
-    """Runs a job where it is submitted."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_running_or_notify_cancel()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # handed to whoever asks the future
-            future.set_exception(error)
-        return future
-
-
-_shared: Any = None
-
 
 def _start_worker(shared: Any) -> None:
-    global _shared
-    _shared = shared
+    """In a new worker process: its jobs tell the parent through shared memory how far they are."""
 
-
-def report_progress(progress: ProgressTuple) -> None:
-    """Called by a job inside a worker process: tell the parent how far it is."""
-    if _shared is not None:
+    def tell(progress: ProgressTuple) -> None:
         stage, done, total, events = progress
-        _shared[:] = (_STAGES.index(stage), done, total, events)
+        shared[:] = (STAGES.index(stage), done, total, events)
+
+    tell_from_now_on(tell)
 
 
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
@@ -118,7 +86,7 @@ class _Slot:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-class ProcessExecutor(Executor):
+class ProcessExecutor(JobExecutor):
     """At most `count` worker processes, one job each; further jobs wait in order."""
 
     def __init__(self, count: int) -> None:
@@ -138,12 +106,11 @@ class ProcessExecutor(Executor):
         return future
 
     def progress(self, future: Future[Any]) -> ProgressTuple | None:
-        """How far the job of a future is, None while it waits for a worker."""
         with self._lock:
             for slot in self._slots:
                 if slot.job is future:
                     stage, done, total, events = slot.shared[:]
-                    return _STAGES[stage], done, total, events
+                    return STAGES[stage], done, total, events
         return None
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:

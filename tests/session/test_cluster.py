@@ -1,0 +1,223 @@
+"""Jobs on a real Dask cluster of this machine: a scheduler and worker processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster import Cluster, cluster
+from tests.session.test_session import wait_for
+from tests.storage.servers import free_port, s3
+from tests.traces import document
+from torch_tb_profiler.errors import MissingExtraError
+from torch_tb_profiler.executors import make_executor
+from torch_tb_profiler.session import Root, Session
+from torch_tb_profiler.settings import Settings
+
+pytest.importorskip("distributed")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::Warning:distributed")]
+
+RANKS = 16
+
+
+def rank_trace(rank: int, count: int = 4000) -> bytes:
+    """Operators, launches, kernels and collectives of one rank; no two ranks alike."""
+    events: list[dict[str, Any]] = []
+    for i in range(count):
+        ts, base = i * 100.0, {"ph": "X", "pid": rank, "ts": i * 100.0}
+        events.append({**base, "cat": "cpu_op", "name": f"aten::op{i % 7}", "tid": 1, "dur": 50 + rank})
+        args = {"correlation": i + 1, "device": rank % 8, "stream": 7}
+        launch = {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "tid": 1, "dur": 5, "args": args}
+        events.append({**base, **launch, "ts": ts + 10})
+        name = "ncclDevKernel_AllReduce" if i % 5 == 0 else "gemm"
+        kernel = {"cat": "kernel", "name": name, "tid": 7, "dur": 30 + rank, "args": args}
+        events.append({**base, **kernel, "ts": ts + 20, "pid": rank % 8})
+    info = {"backend": "nccl", "rank": rank, "world_size": RANKS}
+    return document(events, distributedInfo=info)
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("log")
+    (folder / "job").mkdir()
+    for rank in range(RANKS):
+        (folder / "job" / f"rank{rank}.1.pt.trace.json").write_bytes(rank_trace(rank))
+    return folder
+
+
+@pytest.fixture
+def workers(tmp_path: Path) -> Iterator[Cluster]:
+    with cluster(tmp_path, 2) as made:
+        yield made
+
+
+def settings(**changes: Any) -> Settings:
+    return replace(Settings.from_environment(), small_file_bytes=0, **changes)
+
+
+def load_all(session: Session) -> list[str]:
+    session.scan()
+    run = session.catalog.run(None)
+    return [session.load(run, span) for worker in run.workers for span in worker.spans]
+
+
+def payloads(session: Session) -> dict[tuple[str, str], bytes]:
+    """(worker, view) -> the answer, of every worker and every view it has."""
+    found = {}
+    run = session.catalog.run(None)
+    for worker in run.workers:
+        missing = session.unavailable(session.find(run.name, worker.name, None)) or {}
+        for slug in ("overview", "operators", "kernels", "trace"):
+            if slug not in missing:
+                answer = session.view(slug, run.name, worker.name, wait=True, timeout=60)
+                assert answer.payload is not None, answer.state
+                found[worker.name, slug] = answer.payload
+    return found
+
+
+def serial_payloads(log: Path, cache: Path) -> dict[tuple[str, str], bytes]:
+    with Session([Root(str(log))], settings(executor="serial", cache_dir=str(cache))) as session:
+        for key in load_all(session):
+            assert session.wait(key, 60)
+        return payloads(session)
+
+
+def test_two_workers_give_the_bytes_of_the_serial_run(ranks: Path, workers: Cluster, tmp_path: Path) -> None:
+    expected = serial_payloads(ranks, tmp_path / "serial")
+    assert len(expected) >= 3 * RANKS
+    shared = settings(executor=workers.spec, cache_dir=str(tmp_path / "shared"))
+    with Session([Root(str(ranks))], shared) as session:
+        for key in load_all(session):
+            assert session.wait(key, 120)
+        assert payloads(session) == expected
+
+
+def test_a_worker_killed_in_the_middle_changes_nothing_but_time(
+    ranks: Path, workers: Cluster, tmp_path: Path
+) -> None:
+    expected = serial_payloads(ranks, tmp_path / "serial")
+    shared = settings(executor=workers.spec, cache_dir=str(tmp_path / "shared"))
+    with Session([Root(str(ranks))], shared) as session:
+        keys = load_all(session)
+        assert any(session.wait(key, 60) for key in keys)
+        workers.workers[0].kill()
+        done = sum(session.wait(key, 0) for key in keys)
+        assert done < RANKS - 2, "the worker was killed too late to be in the middle"
+        for key in keys:
+            assert session.wait(key, 120)
+        assert payloads(session) == expected
+
+
+def test_progress_and_errors_of_a_cluster_come_back(workers: Cluster, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.mkdir()
+    (log / "empty.pt.trace.json").write_bytes(b"")
+    with Session([Root(str(log))], settings(executor=workers.spec)) as session:
+        session.scan()
+        error = session.view("overview", wait=True, timeout=60).state.error
+        assert error is not None
+        assert (error.code, error.message) == ("trace", "the file is empty")
+
+
+def test_a_shared_cache_in_a_bucket(ranks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The workers write to S3; a second server finds everything there without a worker."""
+    with s3() as bucket:
+        for name, value in bucket.environ.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "worker"))
+        with cluster(tmp_path, 2) as workers:
+            kept = settings(executor=workers.spec, cache_dir="s3://traces/kept/here")
+            monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "first"))
+            with Session([Root(str(ranks))], kept) as session:
+                for key in load_all(session):
+                    assert session.wait(key, 120)
+                expected = payloads(session)
+        assert len(list((tmp_path / "first" / "torch-tb-profiler").glob("*.arrow"))) == RANKS
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "second"))
+        with Session([Root(str(ranks))], kept) as session:  # the cluster is gone by now
+            load_all(session)
+            assert payloads(session) == expected
+
+
+def test_a_cache_that_the_server_does_not_see_is_named(
+    ranks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers with a cache folder of their own: the reason and the remedy stand in the file's state."""
+    with cluster(tmp_path, 1) as workers, Session([Root(str(ranks))], settings(executor=workers.spec)) as session:
+        session._store._cache.place = str(tmp_path / "elsewhere")
+        session.scan()
+        error = session.view("overview", wait=True, timeout=60).state.error
+        assert error is not None
+        assert error.code == "cluster"
+        assert "TORCH_PROFILER_CACHE_DIR" in (error.hint or "")
+
+
+def test_a_cluster_that_is_not_there_then_is(ranks: Path, tmp_path: Path) -> None:
+    made = Cluster(free_port(), tmp_path)
+    with Session([Root(str(ranks))], settings(executor=made.spec)) as session:
+        session.scan()
+        error = session.view("overview", wait=True, timeout=60).state.error
+        assert error is not None
+        assert error.code == "cluster"
+        assert f"127.0.0.1:{made.port}" in (error.where or "")
+        try:
+            made.start_scheduler()
+            made.add_worker()
+            target = session.find(None, None, None)
+            session.retry(target.run, target.span)
+            answer = session.view("overview", wait=True, timeout=60)
+            assert answer.payload is not None
+            assert json.loads(answer.payload)["steps"]
+            # The scheduler goes while a job waits for a worker, and comes back.
+            made.workers[0].kill()
+            key = session.load(target.run, session.find(None, "rank1", None).span)
+            assert made.scheduler is not None
+            made.scheduler.kill()
+            made.scheduler.wait()
+            assert session.wait(key, 60)
+            made.start_scheduler()
+            made.add_worker()
+            lost = session.find(None, "rank1", None)
+            session.retry(lost.run, lost.span)
+            assert session.view("overview", worker="rank1", wait=True, timeout=60).payload is not None
+        finally:
+            made.stop()
+
+
+def test_the_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingExtraError) as caught:
+        make_executor("dask://localhost:8786")
+    assert caught.value.hint == 'pip install "torch-tb-profiler[dask]"'
+
+
+def test_a_job_reports_how_far_it_is(workers: Cluster) -> None:
+    """A job that waits on a pipe has told its stage to the one who submitted it."""
+    executor = make_executor(workers.spec)
+    pipe = workers.folder / "pipe"
+    os.mkfifo(pipe)
+    try:
+        future = executor.submit(_report_and_wait, str(pipe))
+        with open(pipe, "w") as end:
+            assert wait_for(lambda: executor.progress(future) is not None)
+            assert executor.progress(future) == ("reading", 1, 2, 3)
+            end.write("go")
+        assert future.result(30) == "go"
+        assert executor.progress(future) is None
+    finally:
+        executor.shutdown()
+
+
+def _report_and_wait(pipe: str) -> str:
+    from torch_tb_profiler.executors import report_progress
+
+    report_progress(("reading", 1, 2, 3))
+    with open(pipe) as end:
+        return end.read()

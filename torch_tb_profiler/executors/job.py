@@ -1,0 +1,61 @@
+"""What all executors share: how a job tells how far it is, and the plainest of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+STAGES = ("reading", "arranging", "analysing", "saving")
+
+ProgressTuple = tuple[str, int, int, int]
+"""(stage, bytes done, bytes total, events)"""
+
+_teller: ContextVar[Callable[[ProgressTuple], None] | None] = ContextVar("teller", default=None)
+
+
+def report_progress(progress: ProgressTuple) -> None:
+    """Called by a job, wherever it runs: tell who submitted it how far it is."""
+    tell = _teller.get()
+    if tell is not None:
+        tell(progress)
+
+
+@contextmanager
+def telling(tell: Callable[[ProgressTuple], None]) -> Iterator[None]:
+    """Jobs that run inside report to `tell`."""
+    token = _teller.set(tell)
+    try:
+        yield
+    finally:
+        _teller.reset(token)
+
+
+def tell_from_now_on(tell: Callable[[ProgressTuple], None]) -> None:
+    """All further jobs of this thread report to `tell`."""
+    _teller.set(tell)
+
+
+class JobExecutor(Executor):
+    """An executor that knows how far its jobs are, and whether they may run on other machines."""
+
+    elsewhere = False
+
+    def progress(self, future: Future[Any]) -> ProgressTuple | None:
+        """How far the job of a future is, None while it waits for a worker."""
+        return None
+
+
+class SerialExecutor(JobExecutor):
+    """Runs a job where it is submitted."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # handed to whoever asks the future
+            future.set_exception(error)
+        return future
