@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torch_tb_profiler.analyses.tracks import is_memory, tracks
+from torch_tb_profiler.analyses.tracks import tracks
 from torch_tb_profiler.intervals import merge
 from torch_tb_profiler.model.devices import device_of, devices
 from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.memory import is_memory
 from torch_tb_profiler.model.trace import ABSENT, Float64, Int32, Int64, Trace, derived
 
 

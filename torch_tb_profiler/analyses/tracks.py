@@ -16,6 +16,7 @@ import numpy as np
 from torch_tb_profiler.model.communication import communication_kernels
 from torch_tb_profiler.model.devices import device_kind, device_of, devices, stream_of
 from torch_tb_profiler.model.kinds import DEVICE, HOST, Kind, ends, is_slice, kinds, of_kind
+from torch_tb_profiler.model.memory import is_memory
 from torch_tb_profiler.model.names import names
 from torch_tb_profiler.model.steps import is_step_name
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, derived
@@ -110,13 +111,6 @@ def all_slices(trace: Trace) -> Bool:
     """bool[n]: "X" events and matched "B"/"E" pairs, those without a time included."""
     events = trace.events
     found: Bool = (events.phase == ord("X")) | is_slice(trace)
-    return found
-
-
-def is_memory(trace: Trace) -> Bool:
-    """bool[n]: events of the allocator."""
-    code = {text: i for i, text in enumerate(trace.strings)}.get("[memory]", len(trace.strings))
-    found: Bool = trace.events.name == code
     return found
 
 

@@ -65,6 +65,18 @@ def devices(trace: Trace) -> tuple[DeviceInfo, ...]:
     return tuple(_describe(int(id), kind, properties.get(int(id))) for id in np.unique(used[used != ABSENT]))
 
 
+def describe(trace: Trace, id: int) -> DeviceInfo | None:
+    """What the file says of a device, whether it worked or not: of the card with this id, else of all if alike.
+
+    (Where a process sees some cards only, its allocator numbers them from 0 and the file as the machine does.)
+    """
+    kind, properties = device_kind(trace), _properties(trace.metadata)
+    if id in properties:
+        return _describe(id, kind, properties[id])
+    alike = {_describe(id, kind, entry) for entry in properties.values()}
+    return alike.pop() if len(alike) == 1 else None
+
+
 def _properties(metadata: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
     listed = metadata.get("deviceProperties") or metadata.get("computeProperties") or []
     if isinstance(listed, Mapping):

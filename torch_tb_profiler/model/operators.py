@@ -35,6 +35,7 @@ class Operators:
     cores_total, cores_self  int64  the part of these that runs on Tensor Cores
     vague_total, vague_self  int64  the part whose kernels do not tell
     eligible                 bool   the operator, or one nested in it, could run on Tensor Cores, or did
+    parent                   int32  position of the operator around each, NO_CODE for none
     owner                    int32[n]  for every row of the trace: position in `rows` of the innermost operator
                                     that is, or is around, the event; of device work the operator that launched
                                     it; NO_CODE for none
@@ -50,6 +51,7 @@ class Operators:
     vague_total: Int64
     vague_self: Int64
     eligible: Bool
+    parent: Int32
     owner: Int32
 
 
@@ -93,8 +95,15 @@ def operators(trace: Trace) -> Operators:
         vague_total=totals[2],
         vague_self=selves[2],
         eligible=_with_nested(eligible.astype(np.int64), parents, rows, tree.depth) > 0,
+        parent=parents,
         owner=owner,
     )
+
+
+def with_nested(trace: Trace, values: Int64) -> Int64:
+    """int64[k]: each operator's value and those of all operators inside it; `values` in order of the operators."""
+    found = operators(trace)
+    return _with_nested(values, found.parent, found.rows, call_tree(trace).depth)
 
 
 def is_operator(trace: Trace) -> Bool:

@@ -5,12 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from torch_tb_profiler.view import View
-from torch_tb_profiler.views import kernels, lightning, modules, operators, overview, trace
+from torch_tb_profiler.views import kernels, lightning, memory, modules, operators, overview, trace
 
 
 def all_views() -> tuple[View[Any, Any], ...]:
     """Every view, in the order of the navigation."""
-    views = (overview.VIEW, operators.VIEW, kernels.VIEW, trace.VIEW, modules.VIEW, lightning.VIEW)
+    views = (
+        overview.VIEW,
+        operators.VIEW,
+        kernels.VIEW,
+        trace.VIEW,
+        memory.VIEW,
+        modules.VIEW,
+        lightning.VIEW,
+    )
     return tuple(sorted(views, key=lambda view: (view.order, view.slug)))
 
 

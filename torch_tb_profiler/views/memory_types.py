@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from torch_tb_profiler.analyses.stacks import Frame
+from torch_tb_profiler.model.memory_blocks import State
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class MemoryStep:
 
 @dataclass(frozen=True)
 class MemoryHolder:
-    """Memory of one operator that grows from step to step.
+    """Memory of one operator (or `<parent> (<operator>)`; null: outside operators) that grows from step to step.
 
     growth_bytes   live at the end of the last step minus at the end of the first
     step_bytes     live at the end of each step
@@ -84,7 +84,7 @@ class MemoryHolder:
     frames         the Python stack it was made from, innermost first; empty where none is recorded
     """
 
-    name: str
+    name: str | None
     module: str | None
     growth_bytes: int
     step_bytes: list[int]
@@ -176,7 +176,7 @@ class LiveGroup:
     event   row of the largest block's allocation; operator_event: of the operator call that made it
     """
 
-    name: str
+    name: str | None
     frames: list[Frame]
     size_bytes: int | None
     blocks: int
@@ -212,9 +212,6 @@ class MemoryLive:
     reasons: Mapping[str, str]
 
 
-BlockState = Literal["released", "unreleased", "replaced", "older"]
-
-
 @dataclass(frozen=True)
 class MemoryEvent:
     """One block of memory from its allocation to its release.
@@ -224,7 +221,8 @@ class MemoryEvent:
                     operators
     operator_event  row of that operator's call
     state           released; unreleased: still there when the trace ends; replaced: its address was allocated
-                    again although no release is recorded; older: only its release is recorded
+                    again although no release is recorded; older: only its release is recorded; unknown: the file
+                    records no address
     """
 
     event: int
@@ -236,7 +234,7 @@ class MemoryEvent:
     allocated_ns: int | None
     released_ns: int | None
     duration_ns: int | None
-    state: BlockState
+    state: State
 
 
 @dataclass(frozen=True)
