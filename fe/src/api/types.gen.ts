@@ -1624,6 +1624,386 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/memory': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Memory view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['MemoryPayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/memory/curve': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Memory curve view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          device?: string;
+          begin?: string;
+          end?: string;
+          points?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['MemoryCurve'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/memory/live': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Live memory view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          device?: string;
+          at?: string;
+          begin?: string;
+          end?: string;
+          group_by?: string;
+          first?: string;
+          limit?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['MemoryLive'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/memory/events': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Memory events view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          device?: string;
+          begin?: string;
+          end?: string;
+          at?: string;
+          operator?: string;
+          search?: string;
+          state?: string;
+          sort?: string;
+          descending?: string;
+          first?: string;
+          limit?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['MemoryEvents'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/memory/operators': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Memory by operator view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          device?: string;
+          begin?: string;
+          end?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['MemoryOperators'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/modules': {
     parameters: {
       query?: never;
@@ -2992,6 +3372,281 @@ export interface components {
     SelectionTrack: {
       track: number;
       busy_ns: number;
+    };
+    /**
+     * MemoryPayload
+     * @description The memory of each device over the trace.
+     *
+     *     default_device  an accelerator if one has events, else the CPU; null without events (then `attachments` of
+     *                     the run are all there is)
+     *     growth          per device, in traces with steps
+     *     has_addresses   allocations and releases are matched; else there is no live set and no lifetime
+     *     reasons         field -> why it is null or empty
+     */
+    MemoryPayload: {
+      devices: components['schemas']['MemoryDevice'][];
+      default_device: string | null;
+      steps: components['schemas']['MemoryStep'][];
+      growth: components['schemas']['MemoryGrowth'][];
+      has_addresses: boolean;
+      has_stacks: boolean;
+      has_modules: boolean;
+      trace_start_ns: number;
+      base_ns: number;
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * MemoryDevice
+     * @description A device with memory events.
+     *
+     *     name            "CPU", "GPU0", "XPU1", ...; names the device in the parts
+     *     kind            CPU, CUDA, ROCm, XPU, HPU, MTIA, ... or "device type N"
+     *     hardware        what the card is called; capacity_bytes: how much memory it has. Null where the file does
+     *                     not say
+     *     relative        the file records no totals (PyTorch before 1.10): the curve is the change since the trace's
+     *                     start, and the peaks are null
+     *     allocated       in use at once at most; reserved: held by the allocator at most; fragmentation: the largest
+     *                     reserved - allocated. Null without totals
+     *     start_bytes, end_bytes  allocated before the first and after the last event
+     *     events          memory events of the device; allocations and releases among them
+     *     unreleased      allocations without a release; older: releases of memory that was allocated before the trace
+     *                     (or unseen)
+     *     begin_ns, end_ns  from the first to the last event
+     */
+    MemoryDevice: {
+      name: string;
+      kind: string;
+      id: number;
+      hardware: string | null;
+      capacity_bytes: number | null;
+      relative: boolean;
+      peak_allocated_bytes: number | null;
+      peak_reserved_bytes: number | null;
+      allocated: components['schemas']['MemoryMoment'] | null;
+      reserved: components['schemas']['MemoryMoment'] | null;
+      fragmentation: components['schemas']['MemoryMoment'] | null;
+      start_bytes: number | null;
+      end_bytes: number | null;
+      events: number;
+      allocations: number;
+      releases: number;
+      unreleased: number | null;
+      older: number | null;
+      allocated_in_trace_bytes: number;
+      begin_ns: number;
+      end_ns: number;
+    };
+    /**
+     * MemoryMoment
+     * @description A size and when it was first reached; `event` is the row of the memory event in the trace.
+     */
+    MemoryMoment: {
+      bytes: number;
+      time_ns: number;
+      event: number;
+    };
+    /**
+     * MemoryStep
+     * @description A step as the host ran it.
+     */
+    MemoryStep: {
+      name: string;
+      start_ns: number;
+      end_ns: number;
+    };
+    /**
+     * MemoryGrowth
+     * @description Live memory of a device at the end of each step, and whether it looks like a leak.
+     *
+     *     growing         it is larger at the end of every step than at the end of the one before (three steps at
+     *                     least)
+     *     per_step_bytes  median growth from a step's end to the next, null with fewer than two steps
+     *     holders         the operators that hold the growth, most first; without addresses none
+     */
+    MemoryGrowth: {
+      device: string;
+      steps: string[];
+      live_bytes: number[];
+      growing: boolean;
+      per_step_bytes: number | null;
+      holders: components['schemas']['MemoryHolder'][];
+    };
+    /**
+     * MemoryHolder
+     * @description Memory of one operator (or `<parent> (<operator>)`; null: outside operators) that grows from step to step.
+     *
+     *     growth_bytes   live at the end of the last step minus at the end of the first
+     *     step_bytes     live at the end of each step
+     *     blocks         live at the end of the last step and allocated after the first one ended
+     *     event          row of the latest such allocation; operator_event: row of the operator call that made it
+     *     frames         the Python stack it was made from, innermost first; empty where none is recorded
+     */
+    MemoryHolder: {
+      name: string | null;
+      module: string | null;
+      growth_bytes: number;
+      step_bytes: number[];
+      blocks: number;
+      event: number;
+      operator_event: number | null;
+      frames: components['schemas']['Frame'][];
+    };
+    /**
+     * MemoryCurve
+     * @description Allocated and reserved memory of one device in a window, as a step function.
+     *
+     *     `exact`: entry i is an event and its values hold until time i + 1 (the first entry: what holds at begin_ns).
+     *     Otherwise entry i is the bucket that begins at time i, with the least, greatest and last value in it; what
+     *     holds at its beginning counts. The columns of `reserved` are empty where the file records no totals.
+     *
+     *     peak_allocated, peak_reserved, fragmentation  exact, of this window, whatever the sampling
+     */
+    MemoryCurve: {
+      device: string;
+      begin_ns: number;
+      end_ns: number;
+      events: number;
+      exact: boolean;
+      relative: boolean;
+      time: string;
+      allocated_min: string;
+      allocated_max: string;
+      allocated_last: string;
+      reserved_min: string;
+      reserved_max: string;
+      reserved_last: string;
+      peak_allocated: components['schemas']['MemoryMoment'] | null;
+      peak_reserved: components['schemas']['MemoryMoment'] | null;
+      fragmentation: components['schemas']['MemoryMoment'] | null;
+    };
+    /**
+     * MemoryLive
+     * @description What lives at an instant, after the events of that instant; without one asked for, at the peak (of the
+     *     window).
+     *
+     *     allocated_bytes, reserved_bytes  the recorded totals; null without
+     *     known_bytes    in the rows; older_bytes: allocated before the trace (or unseen) = allocated - known, null
+     *                    where that cannot be told
+     *     older_released_bytes  how much of it the trace sees released later
+     *     rows           by size, largest first; `total_rows` of them without paging
+     */
+    MemoryLive: {
+      device: string;
+      time_ns: number;
+      group_by: string;
+      allocated_bytes: number | null;
+      reserved_bytes: number | null;
+      known_bytes: number;
+      blocks: number;
+      older_bytes: number | null;
+      older_released_bytes: number;
+      total_rows: number;
+      rows: components['schemas']['LiveGroup'][];
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * LiveGroup
+     * @description Blocks that live at the instant and share a row.
+     *
+     *     name    the operator, `<parent> (<operator>)`, the path of the module, the innermost frame, or the size as
+     *             text
+     *     frames  of a stack, innermost first
+     *     size_bytes  of each block where rows are grouped by size, else null
+     *     share   of all that is allocated at the instant
+     *     event   row of the largest block's allocation; operator_event: of the operator call that made it
+     */
+    LiveGroup: {
+      name: string | null;
+      frames: components['schemas']['Frame'][];
+      size_bytes: number | null;
+      blocks: number;
+      bytes: number;
+      share: number | null;
+      event: number;
+      operator_event: number | null;
+    };
+    /**
+     * MemoryEvents
+     * @description A page of the blocks of a device; `total` without paging, `total_bytes` the sum of their sizes.
+     */
+    MemoryEvents: {
+      device: string;
+      total: number;
+      total_bytes: number;
+      rows: components['schemas']['MemoryEvent'][];
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * MemoryEvent
+     * @description One block of memory from its allocation to its release.
+     *
+     *     event           row of its allocation (of the release where state is older); release_event likewise
+     *     operator        that allocated it, `<parent> (<operator>)` for the `aten::empty` family; null outside
+     *                     operators
+     *     operator_event  row of that operator's call
+     *     state           released; unreleased: still there when the trace ends; replaced: its address was allocated
+     *                     again although no release is recorded; older: only its release is recorded; unknown: the file
+     *                     records no address
+     */
+    MemoryEvent: {
+      event: number;
+      release_event: number | null;
+      operator: string | null;
+      operator_event: number | null;
+      module: string | null;
+      size_bytes: number;
+      allocated_ns: number | null;
+      released_ns: number | null;
+      duration_ns: number | null;
+      /** @enum {unknown} */
+      state: 'older' | 'released' | 'replaced' | 'unknown' | 'unreleased';
+    };
+    /**
+     * MemoryOperators
+     * @description Operators with memory events in the window, by self size increase, largest first.
+     *
+     *     The selves of all rows and `outside` add up to all memory events of the device in the window.
+     */
+    MemoryOperators: {
+      device: string;
+      begin_ns: number | null;
+      end_ns: number | null;
+      rows: components['schemas']['MemoryOperator'][];
+      outside: components['schemas']['OutsideOperators'];
+    };
+    /**
+     * MemoryOperator
+     * @description Memory events in the calls of one operator (nested ones included, unless self).
+     *
+     *     calls                that overlap the window
+     *     size_increase_bytes  allocated - released; allocation_size_bytes: allocated, whatever is released
+     *     event                row of the first call
+     */
+    MemoryOperator: {
+      event: number;
+      name: string;
+      calls: number;
+      size_increase_bytes: number;
+      self_size_increase_bytes: number;
+      allocation_count: number;
+      self_allocation_count: number;
+      allocation_size_bytes: number;
+      self_allocation_size_bytes: number;
+    };
+    /**
+     * OutsideOperators
+     * @description Memory events while no operator runs on their thread.
+     */
+    OutsideOperators: {
+      size_increase_bytes: number;
+      allocation_count: number;
+      allocation_size_bytes: number;
     };
     /**
      * ModulesPayload
