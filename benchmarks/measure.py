@@ -28,7 +28,7 @@ def run(command: Sequence[str]) -> Result:
 
     def watch() -> None:
         while not done.wait(_PERIOD_SECONDS):
-            peaks.append(sum(map(_pss_mb, _tree(process.pid))))
+            peaks.append(sum(map(pss_mb, _tree(process.pid))))
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -52,7 +52,7 @@ def _tree(pid: int) -> list[int]:
     return found
 
 
-def _pss_mb(pid: int) -> float:
+def pss_mb(pid: int) -> float:
     """Proportional set size: a page that n processes share counts 1/n for each of them."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import re
 
 import pytest
 from playwright.sync_api import FrameLocator, Page, expect
 
-from tests.e2e.conftest import Open
+from tests.e2e.conftest import Open, training
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -126,6 +128,68 @@ def test_a_dragged_stretch_is_added_up(open_page: Open) -> None:
     expect(page).to_have_url(in_address(page, "area"))
     area.get_by_title("Close (Escape)").click()
     expect(frame.locator(".tl-area")).to_have_count(0)
+
+
+def test_the_totals_of_a_stretch_are_those_of_the_file(open_page: Open) -> None:
+    begin, end = 1_200_000, 3_450_000
+    clipped: dict[str, list[int]] = {}
+    for event in json.loads(training())["traceEvents"]:
+        start = round(event["ts"] * 1000)
+        inside = min(start + round(event["dur"] * 1000), end) - max(start, begin)
+        if inside > 0:
+            clipped.setdefault(event["name"], []).append(inside)
+    page, frame = open_page(area=f"{begin}-{end}", **RUN)
+    ready(frame)
+    area = frame.locator(".tl-area")
+    # The kernel runs for 500 µs of each 1,000 µs, from 400 µs on: for 500, 500 and 50 µs of the stretch.
+    expect(area.locator(".tl-devices")).to_contain_text("busy 1.05 ms (46.7 %), idle 1.20 ms")
+    with page.expect_download() as file:
+        area.get_by_label("Save as CSV").click()
+    rows = csv.DictReader(file.value.path().read_text().splitlines())
+    shown = {row["name"]: (int(row["count"]), int(row["total_ns"])) for row in rows}
+    assert shown == {name: (len(parts), sum(parts)) for name, parts in clipped.items()}
+
+
+def test_a_copied_link_opens_the_same_picture_in_another_window(open_page: Open) -> None:
+    page, frame = open_page(**RUN)
+    box = ready(frame)
+    page.mouse.click(box["x"] + box["width"] * 0.045, box["y"] + 46 + 26 + 30)
+    expect(frame.locator(".tl-details h2")).to_contain_text("DataLoader")
+    label = frame.locator(".tl-label.slices").first
+    label.hover()
+    label.get_by_role("button", name=re.compile("^Pin")).click()
+    for key in "wdm":
+        page.keyboard.press(key)
+    expect(page).to_have_url(in_address(page, "at"))
+    expect(page).to_have_url(in_address(page, "marks"))
+    page.mouse.move(5, 5)
+    ready(frame)
+    rest(page)
+    shown = pixels(frame)
+    other = page.context.browser.new_page(viewport=page.viewport_size) if page.context.browser else page
+    other.add_init_script("try { localStorage.setItem('pytorch_profiler.theme', 'light') } catch {}")
+    other.goto(page.url)
+    again = other.frame_locator("iframe")
+    ready(again)
+    expect(again.locator(".tl-details h2")).to_contain_text("DataLoader")
+    rest(other)
+    try:
+        assert pixels(again) == shown
+    finally:
+        other.close()
+
+
+def rest(page: Page) -> None:
+    """Waits until nothing is asked for or drawn any more."""
+    page.wait_for_load_state("networkidle")
+    inner = next(frame for frame in page.frames if frame.parent_frame)
+    inner.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def pixels(frame: FrameLocator) -> list[str]:
+    """What both canvases show."""
+    canvases = frame.locator(".tl-stage canvas")
+    return [canvases.nth(i).evaluate("canvas => canvas.toDataURL()") for i in range(canvases.count())]
 
 
 def test_a_step_of_the_ruler_is_a_stretch(open_page: Open) -> None:

@@ -28,14 +28,15 @@ export function shortKernelName(name: string): string {
   return out === '' || out === '<…>' ? name : out;
 }
 
-const SPOKEN = 48;
-
-/** A kernel's name in a sentence: short, and cut where even that is long. */
-export function spokenKernelName(name: string): string {
-  const short = shortKernelName(name);
-  return short.length > SPOKEN ? `${short.slice(0, SPOKEN - 1)}…` : short;
-}
-
 /** The name of a slice: of device code without its C++ details, of everything else as it is. */
 export const sliceName = (name: string, kind: string | undefined): string =>
   kind === 'kernel' || kind === 'communication' ? shortKernelName(name) : name;
+
+const SPOKEN = 48;
+
+/** A name in a sentence: cut where it is long. */
+export const spokenName = (name: string): string =>
+  name.length > SPOKEN ? `${name.slice(0, SPOKEN - 1)}…` : name;
+
+/** A kernel's name in a sentence: short, and cut where even that is long. */
+export const spokenKernelName = (name: string): string => spokenName(shortKernelName(name));

@@ -165,7 +165,7 @@ export class Controller {
   private show(window: Span): void {
     this.window = window;
     clearTimeout(this.rest);
-    this.rest = setTimeout(() => this.events.onWindow(this.window), REST_MS);
+    this.rest = setTimeout(this.settle, REST_MS);
     this.changed();
   }
 
@@ -278,6 +278,14 @@ export class Controller {
       this.frame = requestAnimationFrame(this.draw);
     }
   }
+
+  /** At rest the window is whole ns, as the address has it: a link opens the very same picture. */
+  private readonly settle = () => {
+    this.window = { begin: Math.floor(this.window.begin), end: Math.ceil(this.window.end) };
+    this.dirty.slices = true;
+    this.request();
+    this.events.onWindow(this.window);
+  };
 
   private readonly draw = () => {
     this.frame = 0;

@@ -1,7 +1,7 @@
 // What the timeline says in words, and which tracks stand for all in the strip above it.
 import type { TracePayload, TraceSelection } from '../../api/types';
 import { formatRatio } from '../../base/format';
-import { sliceName } from '../../base/kernelName';
+import { sliceName, spokenName } from '../../base/kernelName';
 import { classColour } from '../../timeline/colours';
 import type { Span } from '../../timeline/store';
 
@@ -20,6 +20,8 @@ export function sentence(payload: TracePayload, inSight: TraceSelection | undefi
     return inSight ? { ...blank, before: 'Nothing ran in this stretch.' } : blank;
   }
   const top = inSight.rows[0];
+  const said = (row: TraceSelection['rows'][number]) =>
+    spokenName(sliceName(row.name, payload.classes[row.colour]));
   const length = Math.max(Math.min(window.end, payload.end_ns) - Math.max(window.begin, payload.begin_ns), 1);
   const slices = `; ${inSight.slices.toLocaleString('en-US')} slices of ${inSight.names.toLocaleString('en-US')} names`;
   const device = [...inSight.devices].sort((a, b) => b.busy_ns - a.busy_ns)[0];
@@ -29,7 +31,7 @@ export function sentence(payload: TracePayload, inSight: TraceSelection | undefi
     return {
       before: `${label(payload, device.device)} is busy `,
       mark: `${formatRatio(share)} of this time`,
-      after: top ? `; ${sliceName(top.name, payload.classes[top.colour])} takes the most.` : '.',
+      after: top ? `; ${said(top)} takes the most.` : '.',
       color: 'var(--c-kernel)',
       why:
         hidden === null
@@ -39,7 +41,7 @@ export function sentence(payload: TracePayload, inSight: TraceSelection | undefi
   }
   return {
     before: '',
-    mark: top ? sliceName(top.name, payload.classes[top.colour]) : '',
+    mark: top ? said(top) : '',
     after: ` takes the most time of its own here, ${formatRatio(top ? top.self_ns / length : 0)}.`,
     color: top ? classColour(payload.classes[top.colour] ?? 'other') : '',
     why: slices,
