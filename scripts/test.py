@@ -19,6 +19,8 @@ VENV = ROOT / ".venv-test"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 TORCH = "torch==2.13.0"
+# Older ones try the thousands of releases of boto3 one by one for what fits s3fs.
+PIP = "pip>=24"
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 
 
@@ -44,6 +46,7 @@ def make_environment() -> None:
     if not PYTHON.exists():
         run([sys.executable, "-m", "venv", str(VENV)])
     pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    run([*pip, PIP])
     # The newest torch would bring gigabytes of CUDA; the tests train on the CPU.
     if subprocess.call([*pip, TORCH], cwd=ROOT) != 0:
         print(f"{TORCH} cannot be installed for this Python: the tests that train with it are skipped")
@@ -109,7 +112,8 @@ def test_installed(title: str, interpreter: str, needs: Sequence[str], arguments
     shutil.rmtree(venv, ignore_errors=True)
     run([interpreter, "-m", "venv", str(venv)])
     python = str(venv / BIN.name / PYTHON.name)
-    run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *needs])
+    for wanted in ([PIP], needs):
+        run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted])
     # -P: the installed wheel is tested, not this folder (3.10 lacks the option).
     old = subprocess.call([python, "-P", "-c", ""], stderr=subprocess.DEVNULL) != 0
     pytest = ["-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *arguments]
