@@ -78,7 +78,9 @@ def main() -> None:
     parser.add_argument("--browser", help="path of the Chromium to use, else Playwright's own")
     parser.add_argument("--worst", action="store_true", help="say what the five longest frames were spent on")
     options = parser.parse_args()
-    print("| folder | frames | median ms | 95 % ms | worst ms | answers | median ms | worst ms | largest KB ", end="")
+    print(
+        "| folder | frames | median ms | 95 % ms | worst ms | answers | median ms | worst ms | largest KB ", end=""
+    )
     print("| JS heap MB | process MB | first paint s |")
     print("|" + "---|" * 12)
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as cache:
