@@ -3,15 +3,14 @@
     python -m benchmarks.timeline --events 1000000 --write /tmp/one/run/worker.pt.trace.json
     python -m benchmarks.timeline_page /tmp/one [FOLDER ...] [--rounds 3]
 
-A real TensorBoard, a Chromium without GPU, the page as it was built. The trace is in the cache and the server has just
-started. Chromium's own tracing says how long the page's main thread worked between two frames, whatever on: script,
-layout, paint. Printed is one row per folder, as a Markdown table.
+A real TensorBoard, a Chromium without GPU, the page as it was built. The trace is in the cache and the server has
+just started. Chromium's own tracing says how long the page's main thread worked between two frames, whatever on:
+script, layout, paint. Printed is one row per folder, as a Markdown table.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import statistics
 import tempfile
