@@ -9,9 +9,8 @@ import numpy as np
 
 from torch_tb_profiler.analyses.memory_curve import Levels, in_range
 from torch_tb_profiler.errors import UsageError
-from torch_tb_profiler.model.memory import memory_names, memory_operators, memory_records
+from torch_tb_profiler.model.memory import memory_calls, memory_names, memory_records
 from torch_tb_profiler.model.memory_blocks import STATES, Blocks, memory_blocks
-from torch_tb_profiler.model.operators import operators
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int64, Trace
 
 SortBy = Literal["size", "operator", "allocated", "released", "duration"]
@@ -71,11 +70,10 @@ def _named(trace: Trace, every: Blocks, kept: Filter) -> Bool:
     keep: Bool = wanted[name]
     if kept.operator:
         spelled = np.array([text == kept.operator for text in texts] + [False])
-        calls = operators(trace).rows
-        owner = np.where(every.allocation >= 0, memory_operators(trace)[every.allocation], NO_CODE)
+        calls = memory_calls(trace)[every.allocation]
         called = np.array([text == kept.operator for text in trace.strings] + [False])
-        own = np.append(called[trace.events.name[calls]], False)
-        keep = keep & (spelled[name] | own[owner])
+        own = (every.allocation >= 0) & (calls >= 0) & called[trace.events.name[calls]]
+        keep = keep & (spelled[name] | own)
     return keep
 
 

@@ -11,11 +11,10 @@ from torch_tb_profiler.analyses.grouping import Groups, group
 from torch_tb_profiler.analyses.memory_curve import Levels, Window, peak
 from torch_tb_profiler.analyses.operator_stacks import Stacks, distinct_stacks
 from torch_tb_profiler.errors import UsageError
-from torch_tb_profiler.model.memory import memory_names, memory_operators, memory_records
+from torch_tb_profiler.model.memory import memory_calls, memory_names, memory_records
 from torch_tb_profiler.model.memory_blocks import OLDER, memory_blocks
 from torch_tb_profiler.model.modules import modules
-from torch_tb_profiler.model.operators import operators
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
+from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace
 
 GroupBy = Literal["operator", "module", "stack", "size"]
 
@@ -97,9 +96,6 @@ def _grouped(trace: Trace, allocation: Int32, sizes: Int64, group_by: str) -> tu
 
 def allocation_stacks(trace: Trace, positions: Int32) -> Stacks:
     """The Python stacks of records: those of their operators where they carry one, else the frames around them."""
-    rows, owner = memory_records(trace).rows[positions], memory_operators(trace)[positions]
-    recorded = trace.arg_codes("Call stack")[0]
-    calls = operators(trace).rows
-    operator = np.where(owner >= 0, calls[owner], NO_CODE) if len(calls) else np.full(len(rows), NO_CODE)
-    carried = (operator >= 0) & (recorded[operator] >= 0)
-    return distinct_stacks(trace, np.where(carried, operator, rows).astype(np.int32))
+    rows, calls = memory_records(trace).rows[positions], memory_calls(trace)[positions]
+    carried = (calls >= 0) & (trace.arg_codes("Call stack")[0][calls] >= 0)
+    return distinct_stacks(trace, np.where(carried, calls, rows).astype(np.int32))

@@ -9,10 +9,10 @@ from torch_tb_profiler.model.kinds import ends
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
 
 
-def innermost(trace: Trace, forest: CallTree, thread: Int32 | None = None) -> Int32:
+def innermost(trace: Trace, forest: CallTree, thread: Int32 | None = None, asked: Int32 | None = None) -> Int32:
     """int32[n]: row of the innermost slice of the forest on each event's thread at the event's start.
 
-    `thread`, int32[n]: another thread to look on than the event's own.
+    `thread`, int32[n]: another thread to look on than the event's own. `asked`: rows to answer for, not all.
 
     Never the event itself, nor a slice that starts with the event and is shorter (that one lies inside the
     event). What overlaps without nesting (side lanes) encloses nothing. NO_CODE where there is none.
@@ -21,7 +21,11 @@ def innermost(trace: Trace, forest: CallTree, thread: Int32 | None = None) -> In
     found = np.full(len(trace), NO_CODE, np.int32)
     rows = forest.rows[forest.lane[forest.rows] == 0]
     thread = events.thread if thread is None else thread
-    by_thread = np.argsort(thread, kind="stable").astype(np.int32)
+    asked = np.arange(len(trace), dtype=np.int32) if asked is None else asked
+    codes = thread[asked]
+    if len(trace.threads) < 2**15:
+        codes = codes.astype(np.int16)  # sorted by digits, in a tenth of the time
+    by_thread = asked[np.argsort(codes, kind="stable")]
     threads, first = np.unique(events.thread[rows], return_index=True)
     bounds = np.append(first, len(rows))
     low, high = np.searchsorted(thread[by_thread], [threads, threads + 1])

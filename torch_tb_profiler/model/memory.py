@@ -18,11 +18,13 @@ from torch_tb_profiler.model.calltree import call_tree, tree_of
 from torch_tb_profiler.model.devices import describe, device_kind
 from torch_tb_profiler.model.enclosing import innermost
 from torch_tb_profiler.model.kinds import Kind, kinds, of_kind
-from torch_tb_profiler.model.operators import operators
+from torch_tb_profiler.model.operators import is_operator, operators
 from torch_tb_profiler.model.steps import is_step_name
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, derived, distinct
 
 EVENT_NAME = "[memory]"
+
+_PROVIDERS = "aten::empty"
 
 _CPU, _CUDA, _HIP = 0, 1, 6
 
@@ -95,18 +97,31 @@ def memory_records(trace: Trace) -> MemoryRecords:
     rows = rows[np.argsort(trace.events.start[rows], kind="stable")]
     kind, id = trace.arg_int("Device Type")[rows], trace.arg_int("Device Id")[rows]
     id[(kind == _CPU) | (id == ABSENT)] = -1
-    keys, device = np.unique(np.stack([kind, id]), axis=1, return_inverse=True)
+    devices, device = _distinct_pairs(kind, id)
     size = trace.arg_int("Bytes")[rows]
     return MemoryRecords(
-        devices=_devices(trace, [(int(kind), int(id)) for kind, id in keys.T]),
+        devices=_devices(trace, devices),
         rows=rows,
         time=trace.events.start[rows],
-        device=device.reshape(-1).astype(np.int32),
+        device=device,
         address=trace.arg_int("Addr")[rows],
         size=np.where(size == ABSENT, 0, size),
         allocated=trace.arg_int("Total Allocated")[rows],
         reserved=trace.arg_int("Total Reserved")[rows],
     )
+
+
+def _distinct_pairs(first: Int64, second: Int64) -> tuple[list[tuple[int, int]], Int32]:
+    """(distinct pairs in order, code of each); there are few, so they are sought one after the other."""
+    codes = np.full(len(first), NO_CODE, np.int32)
+    pairs: list[tuple[int, int]] = []
+    while (left := np.flatnonzero(codes < 0)).size:
+        pair = int(first[left[0]]), int(second[left[0]])
+        codes[(first == pair[0]) & (second == pair[1])] = len(pairs)
+        pairs.append(pair)
+    order = sorted(range(len(pairs)), key=pairs.__getitem__)
+    rank = np.argsort(np.array(order, np.int32)).astype(np.int32)
+    return [pairs[i] for i in order], rank[codes]
 
 
 def _devices(trace: Trace, keys: list[tuple[int, int]]) -> tuple[MemoryDevice, ...]:
@@ -135,11 +150,20 @@ def _name(kind: str, id: int) -> str:
 
 
 @derived
+def memory_calls(trace: Trace) -> Int32:
+    """int32[k]: for each record the row of the innermost operator call around it, NO_CODE for none."""
+    rows, asked = of_kind(trace, Kind.CPU_OP), memory_records(trace).rows
+    around = innermost(trace, tree_of(trace, rows), _threads_of(trace, rows), asked)[asked]
+    counts = (around >= 0) & is_operator(trace)[trace.events.name[around]]
+    found: Int32 = np.where(counts, around, NO_CODE).astype(np.int32)
+    return found
+
+
+@derived
 def memory_operators(trace: Trace) -> Int32:
     """int32[k]: for each record the position in `operators(trace).rows` of its operator, NO_CODE for none."""
-    rows = of_kind(trace, Kind.CPU_OP)
-    around = innermost(trace, tree_of(trace, rows), _threads_of(trace, rows))[memory_records(trace).rows]
-    found: Int32 = np.where(around >= 0, operators(trace).owner[around], NO_CODE).astype(np.int32)
+    calls = memory_calls(trace)
+    found: Int32 = np.where(calls >= 0, operators(trace).owner[calls], NO_CODE).astype(np.int32)
     return found
 
 
@@ -150,7 +174,7 @@ def _threads_of(trace: Trace, rows: Int32) -> Int32:
     """
     codes = np.arange(len(trace.threads), dtype=np.int32)
     spelled = [(str(thread.pid), str(thread.tid)) for thread in trace.threads]
-    used = {spelled[code]: code for code in np.unique(trace.events.thread[rows]).tolist()}
+    used = {spelled[code]: code for code in distinct(trace.events.thread[rows])}
     for code, text in enumerate(spelled):
         codes[code] = used.get(text, code)
     known: Int32 = codes[trace.events.thread]
@@ -164,17 +188,24 @@ def memory_names(trace: Trace) -> tuple[Int32, list[str]]:
     The name of the operator; of those that only provide memory (`aten::empty`, `aten::empty_strided`, ...) with
     the operator or annotation around it, steps aside: "aten::zeros (aten::empty)".
     """
-    own = operators(trace).rows
-    outer = _around(trace, own)
-    provides = np.array([text.startswith("aten::empty") for text in trace.strings] + [False])
-    name = trace.events.name[own].astype(np.int64)
-    outer_name = np.where((outer >= 0) & provides[name], trace.events.name[outer], NO_CODE)
-    mine = memory_operators(trace)
-    key = np.where(mine >= 0, name[mine] * (len(trace.strings) + 1) + outer_name[mine] + 1, NO_CODE)
-    distinct, codes = np.unique(key, return_inverse=True)
-    texts = [_spelled(trace, *divmod(each, len(trace.strings) + 1)) for each in distinct.tolist() if each >= 0]
-    outside = len(distinct) - len(texts)
-    return (codes.reshape(-1) - outside).astype(np.int32), texts
+    calls, count = memory_calls(trace), len(trace.strings) + 1
+    name = np.where(calls >= 0, trace.events.name[calls], NO_CODE).astype(np.int64)
+    providers = [code for code in distinct(name.astype(np.int32)) if trace.strings[code].startswith(_PROVIDERS)]
+    key = name
+    for turn, code in enumerate(providers, 1):
+        mine = np.flatnonzero(name == code)
+        own, which = np.unique(calls[mine], return_inverse=True)
+        outer = _around(trace, own)[which]
+        key[mine[outer >= 0]] = turn * count + trace.events.name[outer[outer >= 0]]
+    used = np.zeros((len(providers) + 1) * count + 1, np.bool_)
+    used[key] = True  # the last cell answers for NO_CODE
+    used[-1] = False
+    codes = np.where(key >= 0, np.cumsum(used)[key] - 1, NO_CODE).astype(np.int32)
+    texts = []
+    for turn, code in (divmod(each, count) for each in np.flatnonzero(used).tolist()):
+        text = trace.strings[code] if code < count - 1 else ""
+        texts.append(f"{text} ({trace.strings[providers[turn - 1]]})" if turn else text)
+    return codes, texts
 
 
 def _around(trace: Trace, rows: Int32) -> Int32:
@@ -185,8 +216,3 @@ def _around(trace: Trace, rows: Int32) -> Int32:
     while (seeks := (above >= 0) & ~named[above]).any():
         above[seeks] = parent[above[seeks]]
     return above
-
-
-def _spelled(trace: Trace, name: int, outer: int) -> str:
-    own = trace.strings[name]
-    return f"{trace.strings[outer - 1]} ({own})" if outer else own

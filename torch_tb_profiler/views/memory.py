@@ -9,10 +9,9 @@ from torch_tb_profiler.analyses.memory_growth import LEAST_STEPS, Growth, Holder
 from torch_tb_profiler.analyses.memory_live import allocation_stacks, start_and_end
 from torch_tb_profiler.analyses.operator_stacks import has_stacks
 from torch_tb_profiler.analyses.stacks import frame
-from torch_tb_profiler.model.memory import is_memory, memory_names, memory_operators, memory_records
+from torch_tb_profiler.model.memory import is_memory, memory_calls, memory_names, memory_records
 from torch_tb_profiler.model.memory_blocks import OLDER, UNRELEASED, has_addresses, memory_blocks
 from torch_tb_profiler.model.modules import has_modules, modules
-from torch_tb_profiler.model.operators import operators
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
 from torch_tb_profiler.view import NoParams, Scope, View
@@ -105,7 +104,7 @@ def _holder(trace: Trace, holder: Holder) -> MemoryHolder:
     every, records = memory_blocks(trace), memory_records(trace)
     latest = every.allocation[holder.blocks[-1:]]
     row = int(records.rows[latest[0]])
-    owner = int(memory_operators(trace)[latest[0]])
+    call = int(memory_calls(trace)[latest[0]])
     code = int(modules(trace).code[row])
     frames = allocation_stacks(trace, latest).frames[0]
     return MemoryHolder(
@@ -115,7 +114,7 @@ def _holder(trace: Trace, holder: Holder) -> MemoryHolder:
         step_bytes=holder.live.tolist(),
         blocks=len(holder.blocks),
         event=row,
-        operator_event=None if owner == NO_CODE else int(operators(trace).rows[owner]),
+        operator_event=None if call == NO_CODE else call,
         frames=[frame(text) for text in frames],
     )
 

@@ -20,10 +20,9 @@ from torch_tb_profiler.analyses.memory_events import Filter, chosen_blocks, orde
 from torch_tb_profiler.analyses.memory_live import Live, instant, live
 from torch_tb_profiler.analyses.memory_operators import operator_memory
 from torch_tb_profiler.analyses.stacks import frame, name_of
-from torch_tb_profiler.model.memory import memory_names, memory_operators, memory_records
+from torch_tb_profiler.model.memory import memory_calls, memory_names, memory_records
 from torch_tb_profiler.model.memory_blocks import STATES, has_addresses, memory_blocks
-from torch_tb_profiler.model.modules import modules
-from torch_tb_profiler.model.operators import operators
+from torch_tb_profiler.model.modules import has_modules, modules
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int64, Trace
 from torch_tb_profiler.view import Scope, View
 from torch_tb_profiler.views.memory_types import (
@@ -201,8 +200,8 @@ def _operator(trace: Trace, position: int) -> str | None:
 
 
 def _operator_event(trace: Trace, position: int) -> int | None:
-    owner = int(memory_operators(trace)[position])
-    return None if owner == NO_CODE else int(operators(trace).rows[owner])
+    row = int(memory_calls(trace)[position])
+    return None if row == NO_CODE else row
 
 
 def _live_reasons(trace: Trace, level: Levels, found: Live, index: int) -> dict[str, str]:
@@ -259,6 +258,7 @@ def build_events(trace: Trace, params: EventsParams) -> MemoryEvents:
 def _event_rows(trace: Trace, page: Int64) -> list[MemoryEvent]:
     every, records = memory_blocks(trace), memory_records(trace)
     begun, ended = (column[page].tolist() for column in times(trace, every))
+    with_modules = has_modules(trace)
     rows = []
     for i, block in enumerate(page.tolist()):
         allocation, release = int(every.allocation[block]), int(every.release[block])
@@ -271,7 +271,7 @@ def _event_rows(trace: Trace, page: Int64) -> list[MemoryEvent]:
                 release_event=None if release == NO_CODE else int(records.rows[release]),
                 operator=None if older else _operator(trace, allocation),
                 operator_event=None if older else _operator_event(trace, allocation),
-                module=None if older else _module(trace, row),
+                module=_module(trace, row) if with_modules and not older else None,
                 size_bytes=int(every.size[block]),
                 allocated_ns=born,
                 released_ns=gone,
