@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from tests.traces import read_bytes
+from torch_tb_profiler.ingest.memory_timeline import read_timeline
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views import memory as view
+from torch_tb_profiler.views.memory_files import TimelineParams, build_timeline
 from torch_tb_profiler.views.memory_parts import (
     EventsParams,
     LiveParams,
@@ -72,6 +74,21 @@ def test_known_allocations(tmp_path: Path) -> None:
     assert rows["aten::zeros"].allocation_size_bytes == 3 * MIB
     assert rows["aten::zeros"].self_allocation_size_bytes == 0
     assert rows["aten::empty"].self_allocation_size_bytes == 11 * MIB
+
+
+def test_an_exported_timeline(tmp_path: Path) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512))
+    path = tmp_path / "timeline.raw.json.gz"
+    with torch.profiler.profile(profile_memory=True, record_shapes=True, with_stack=True) as prof:
+        model(torch.randn(64, 512)).sum().backward()
+    prof.export_memory_timeline(str(path), device="cpu")
+    with path.open("rb") as stream:
+        found = build_timeline(read_timeline(stream), TimelineParams())
+    peak = dict(zip(found.categories, found.peak_sizes, strict=True))
+    assert peak["parameter"] == sum(p.numel() * 4 for p in model.parameters())
+    assert {"activation", "gradient"} <= peak.keys()
+    assert found.peak_bytes == sum(peak.values())
+    assert found.begin_ns <= found.peak_time_ns <= found.end_ns < found.begin_ns + 60 * 10**9
 
 
 class Leaky(torch.nn.Module):

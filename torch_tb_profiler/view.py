@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from enum import Enum
-from typing import Any, Generic, Literal, TypeVar, get_type_hints
+from typing import Any, BinaryIO, Generic, Literal, TypeVar, get_type_hints
 
 from torch_tb_profiler.errors import UsageError
 from torch_tb_profiler.model.trace import Memo, Trace
@@ -23,12 +23,14 @@ S = TypeVar("S")
 class Scope(str, Enum):
     """What one payload covers: one (run, worker, span), all workers of a (run, span), two triples.
 
+    A file lies beside the traces of a run and is none (a memory snapshot); the parameter `file` says which.
     Of a pair, `run`, `worker` and `span` name the candidate, the parameters `BASE` what it is compared with.
     """
 
     WORKER = "worker"
     RUN = "run"
     PAIR = "pair"
+    FILE = "file"
 
 
 BASE = ("base_run", "base_worker", "base_span")
@@ -63,6 +65,22 @@ class Members(tuple[Member[S], ...]):
 
 
 @dataclass(frozen=True)
+class StoredFile:
+    """A file of a run that is no trace, open for reading."""
+
+    name: str
+    size: int
+    stream: BinaryIO
+
+
+@dataclass(frozen=True)
+class FileParams:
+    """`file`: number in the listing of the run's files."""
+
+    file: int = 0
+
+
+@dataclass(frozen=True)
 class View(Generic[P, R]):
     """One tab.
 
@@ -71,9 +89,10 @@ class View(Generic[P, R]):
     payload      a frozen dataclass of JSON-safe values in base units (ns, bytes, ratios 0..1)
     unavailable  the reason why a trace has nothing to show here and what to set in the profiler, or None
     build        the payload, from (trace, params); (Members, params) if the scope is a run;
-                 (candidate trace, base trace, params) if it is a pair
-    reduce       scope `run`: the small result of one trace, computed where the trace was parsed
-    reduced      its type: a dataclass of JSON-safe values, bulk columns as `bytes`
+                 (candidate trace, base trace, params) if it is a pair; (what `reduce` made, params) of a file
+    reduce       scope `run`: the small result of one trace, computed where the trace was parsed;
+                 scope `file`: what is read from a StoredFile, kept for further questions
+    reduced      scope `run`: its type, a dataclass of JSON-safe values, bulk columns as `bytes`
     parts        what a tab asks for once it is open (the stacks of one operator, a tile of the timeline):
                  views of their own with slugs "<tab>/<part>" and without a place in the navigation;
                  those of a run use the results that their tab's `reduce` made
@@ -87,7 +106,7 @@ class View(Generic[P, R]):
     payload: type[R]
     unavailable: Callable[[Trace], str | None]
     build: Callable[..., R]
-    reduce: Callable[[Trace], Any] | None = None
+    reduce: Callable[[Any], Any] | None = None
     reduced: type[Any] | None = None
     parts: tuple[View[Any, Any], ...] = ()
 

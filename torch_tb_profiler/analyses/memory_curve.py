@@ -94,7 +94,7 @@ def unused(level: Levels) -> Int64:
 
 @dataclass(frozen=True)
 class Window:
-    """A part of the levels: records low..high lie in [begin, end]; the one before `low` holds at `begin`."""
+    """A part of some records: records low..high lie in [begin, end]; the one before `low` holds at `begin`."""
 
     begin: int
     end: int
@@ -107,13 +107,13 @@ class Window:
         return max(0, self.low - 1)
 
 
-def window(level: Levels, begin: int | None, end: int | None) -> Window:
+def window(times: Int64, begin: int | None, end: int | None) -> Window:
     """[begin, end] in ns, by default from the first to the last record; UsageError if it is none."""
-    first = int(level.time[0]) if begin is None else begin
-    last = int(level.time[-1]) if end is None else end
+    first = int(times[0]) if begin is None else begin
+    last = int(times[-1]) if end is None else end
     if not -(2**62) < first <= last < 2**62:
         raise UsageError(f"[{first}, {last}] is no range", hint="begin and end in ns, begin <= end")
-    low, high = np.searchsorted(level.time, first, "left"), np.searchsorted(level.time, last, "right")
+    low, high = np.searchsorted(times, first, "left"), np.searchsorted(times, last, "right")
     return Window(first, last, int(low), int(high))
 
 
@@ -132,15 +132,14 @@ class Samples:
     last: Float64
 
 
-def sample(level: Levels, values: Int64, part: Window, points: int) -> Samples:
+def sample(times: Int64, values: Int64, part: Window, points: int) -> Samples:
     """At most `points` + 1 entries; least and greatest of a bucket are exact, with what holds as it begins."""
     if part.high - part.low <= points:
         chosen = _float(values[part.held : part.high])
-        time = np.maximum(level.time[part.held : part.high], part.begin)
+        time = np.maximum(times[part.held : part.high], part.begin)
         return Samples(True, time, chosen, chosen, chosen)
-    span = part.end - part.begin + 1
-    edges = part.begin + np.array([span * i // points for i in range(points + 1)], np.int64)
-    bounds = np.searchsorted(level.time, edges, "left")
+    edges = buckets(part, points)
+    bounds = np.searchsorted(times, edges, "left")
     held = np.where(bounds[:-1] > 0, values[bounds[:-1] - 1], ABSENT)
     filled = np.flatnonzero(bounds[1:] > bounds[:-1])
     least, most, last = held.copy(), held.copy(), held.copy()
@@ -152,6 +151,12 @@ def sample(level: Levels, values: Int64, part: Window, points: int) -> Samples:
     least[known] = np.minimum(least[known], held[known])
     most[known] = np.maximum(most[known], held[known])
     return Samples(False, edges[:-1], _float(least), _float(most), _float(last))
+
+
+def buckets(part: Window, points: int) -> Int64:
+    """int64[points + 1]: edges of equal buckets; the last lies behind the end of the window."""
+    span = part.end - part.begin + 1
+    return part.begin + np.array([span * i // points for i in range(points + 1)], np.int64)
 
 
 def _float(values: Int64) -> Float64:

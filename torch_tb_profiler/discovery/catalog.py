@@ -11,6 +11,8 @@ from torch_tb_profiler.discovery.names import (
     RANK_FOLDER,
     SPAN_FOLDER,
     FileName,
+    MemoryKind,
+    memory_kind,
     parse_file_name,
     rank_in,
     stamp_label,
@@ -49,11 +51,21 @@ class Worker:
 
 
 @dataclass(frozen=True)
+class MemoryFile:
+    """A memory snapshot or timeline beside the traces; `kind` as its name says."""
+
+    name: str
+    kind: MemoryKind
+    file: TraceFile
+
+
+@dataclass(frozen=True)
 class Run:
-    """A folder of traces."""
+    """A folder of traces, and the memory files in it."""
 
     name: str
     workers: tuple[Worker, ...]
+    memory_files: tuple[MemoryFile, ...] = ()
 
     def files(self) -> list[TraceFile]:
         return [span.file for worker in self.workers for span in worker.spans]
@@ -129,7 +141,12 @@ def build_catalog(
     is_trace   asked for JSON files whose name does not say
     """
     groups: dict[str, dict[str, list[_Placed]]] = defaultdict(lambda: defaultdict(list))
+    memory: dict[str, list[MemoryFile]] = defaultdict(list)
     for entry in entries:
+        kind = None if single else memory_kind(entry.path)
+        if kind is not None and not (entry.path.endswith((".json", ".gz")) and is_trace(entry)):
+            memory[prefix + _folder(entry, root_name)].append(_memory_file(entry, kind, key_of))
+            continue
         name = parse_file_name(posixpath.basename(entry.path))
         if single and name is None:
             name = FileName(posixpath.basename(entry.path), None, None, True)
@@ -137,7 +154,25 @@ def build_catalog(
             continue
         placed = _place(entry, name, root_name)
         groups[prefix + placed.run][placed.worker].append(placed)
-    return [Run(name, _workers(groups[name], key_of)) for name in sorted(groups)]
+    return [
+        Run(name, _workers(groups[name], key_of), tuple(sorted(memory[name], key=lambda file: file.file.path)))
+        for name in sorted(groups)
+    ]
+
+
+def _memory_file(entry: Entry, kind: MemoryKind, key_of: Callable[[Entry], str]) -> MemoryFile:
+    folders, _, name = entry.path.rpartition("/")
+    rank = folders.rpartition("/")[2]
+    shown = f"{rank}/{name}" if RANK_FOLDER.match(rank) or SPAN_FOLDER.match(rank) else name
+    return MemoryFile(shown, kind, TraceFile(entry.path, entry.size, key_of(entry), entry.mtime))
+
+
+def _folder(entry: Entry, root_name: str) -> str:
+    """The run of a file: its folder, those of ranks and iterations aside."""
+    folders = entry.path.split("/")[:-1]
+    while folders and (RANK_FOLDER.match(folders[-1]) or SPAN_FOLDER.match(folders[-1])):
+        folders.pop()
+    return "/".join(folders) or root_name
 
 
 def _place(entry: Entry, name: FileName, root_name: str) -> _Placed:

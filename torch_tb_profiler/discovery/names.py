@@ -6,6 +6,7 @@ iteration_<n>/rank<r>_trace.json             torchtitan
 rank<r>/<worker>.<ms>.pt.trace.json          one folder per rank
 <stamp>-TP-0-DP-0-PP-0-EP-0.trace.json.gz    sglang
 trace.json, trace_step<n>.json, rank-<r>.json.gz             exported by hand
+*.pickle, *.raw.json[.gz]                                    memory snapshots and timelines, beside traces
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import Literal
 
 _SUFFIX = re.compile(r"(?P<trace>\.pt\.trace|\.trace)?\.json(?:\.gz)?$", re.IGNORECASE)
 _STAMPED = re.compile(r"^(?P<worker>.*?)\.(?P<stamp>\d+)$", re.DOTALL)
@@ -23,6 +25,19 @@ _RANK = re.compile(r"(?:^|[^a-z])rank[-_]?(\d+)(?:[^0-9]|$)", re.IGNORECASE)
 _NODE = re.compile(r"^(?:node|merged_trace)\d*$", re.IGNORECASE)
 RANK_FOLDER = re.compile(r"^rank[-_]?\d+$", re.IGNORECASE)
 SPAN_FOLDER = re.compile(r"^(?:iteration|iter|step)[-_]?(\d+)$", re.IGNORECASE)
+
+
+MemoryKind = Literal["snapshot", "timeline"]
+
+_MEMORY: tuple[tuple[re.Pattern[str], MemoryKind], ...] = (
+    (re.compile(r"\.(?:pickle|pkl)$", re.IGNORECASE), "snapshot"),
+    (re.compile(r"\.raw\.json(?:\.gz)?$", re.IGNORECASE), "timeline"),
+)
+
+
+def memory_kind(name: str) -> MemoryKind | None:
+    """What a memory file is by its name: "snapshot" (`_dump_snapshot`), "timeline" (`export_memory_timeline`)."""
+    return next((kind for suffix, kind in _MEMORY if suffix.search(name)), None)
 
 
 @dataclass(frozen=True)

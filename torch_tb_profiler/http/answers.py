@@ -69,9 +69,22 @@ class WorkerInfo:
 
 
 @dataclass(frozen=True)
+class MemoryFileInfo:
+    """A memory file; `file` is its number in `view/memory/snapshot` or `view/memory/timeline`, as `kind` says."""
+
+    file: int
+    name: str
+    kind: Literal["snapshot", "timeline"]
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Workers:
+    """The workers of a run, and the memory files beside its traces."""
+
     run: str
     workers: list[WorkerInfo]
+    memory_files: list[MemoryFileInfo]
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,11 @@ class App:
             answers.WorkerInfo(worker.name, worker.rank, [self._span(run, span) for span in worker.spans])
             for worker in self._session.workers(run)
         ]
-        return 200, answers.Workers(run.name, listed)
+        files = [
+            answers.MemoryFileInfo(number, each.name, each.kind, each.file.size)
+            for number, each in enumerate(run.memory_files)
+        ]
+        return 200, answers.Workers(run.name, listed, files)
 
     def spans(self, query: Mapping[str, str], _: str) -> tuple[int, Any]:
         target = self._find(query)

@@ -9,19 +9,19 @@ from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from torch_tb_profiler.analyses.excerpt import Cut, excerpt
-from torch_tb_profiler.discovery import Catalog, Run, Sniffer, Span, Worker, build_catalog
+from torch_tb_profiler.discovery import Catalog, MemoryFile, Run, Sniffer, Span, Worker, build_catalog
 from torch_tb_profiler.discovery.catalog import find_span, find_worker
 from torch_tb_profiler.discovery.names import RANK_FOLDER
-from torch_tb_profiler.errors import ProfilerError
+from torch_tb_profiler.errors import NotFoundError, ProfilerError
 from torch_tb_profiler.executors import make_executor
 from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.session.jobs import Facts
 from torch_tb_profiler.session.state import ErrorInfo, FileState, HealthCounts, ProgressInfo
 from torch_tb_profiler.session.store import TraceStore
-from torch_tb_profiler.session.viewer import Answer, Names, Target, Viewer, find_view
+from torch_tb_profiler.session.viewer import Answer, Names, Target, Viewer, find_view, lacking
 from torch_tb_profiler.settings import Settings
 from torch_tb_profiler.storage import Entry, Location, open_location
-from torch_tb_profiler.view import parse_params
+from torch_tb_profiler.view import StoredFile, parse_params
 
 __all__ = [
     "Answer",
@@ -307,7 +307,20 @@ class Session:
     def unavailable(self, target: Target) -> Mapping[str, str] | None:
         """View slug -> why there is nothing to show; None while the file is not loaded."""
         facts = self._facts(target.run, target.span)
-        return facts.unavailable if facts is not None else None
+        return None if facts is None else lacking(facts, target.run)
+
+    def memory_file(self, run: Run, number: int) -> MemoryFile:
+        """A memory file of a run by its number in the listing; NotFoundError if there is none."""
+        if not 0 <= number < len(run.memory_files):
+            raise NotFoundError(
+                f"there is no memory file {number} in run {run.name!r}",
+                hint=f"there are {len(run.memory_files)}: memory snapshots (*.pickle) and timelines (*.raw.json)",
+            )
+        return run.memory_files[number]
+
+    def open_file(self, run: Run, file: MemoryFile) -> StoredFile:
+        """A listed memory file; the caller closes the stream. StorageError if it cannot be opened."""
+        return StoredFile(file.name, file.file.size, self._places[run.name].open(file.file.path))
 
     def __enter__(self) -> Session:
         return self

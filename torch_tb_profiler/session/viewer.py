@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from torch_tb_profiler.discovery import Run, Span, Worker
-from torch_tb_profiler.errors import NotFoundError
+from torch_tb_profiler.discovery import MemoryFile, Run, Span, Worker
+from torch_tb_profiler.errors import NotFoundError, TraceError
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.session.jobs import EAGER, encode
+from torch_tb_profiler.session.jobs import EAGER, Facts, encode
 from torch_tb_profiler.session.state import FileState, ProgressInfo, StateName
 from torch_tb_profiler.session.store import TraceStore
 from torch_tb_profiler.view import BASE, Member, Members, Scope, View, parse_params
@@ -89,6 +90,8 @@ class Viewer:
     def __init__(self, session: Session, store: TraceStore) -> None:
         self._session = session
         self._store = store
+        self._reading = threading.Lock()
+        self._last: tuple[tuple[str, str], object] = (("", ""), None)
         self._gathered: tuple[list[tuple[str, str, _Place]], Members[Any]] = [], Members(())
 
     def answer(
@@ -100,6 +103,8 @@ class Viewer:
             return self._of_run(view, names, params, wait, timeout)
         if view.scope is Scope.PAIR:
             return self._of_pair(view, names, params, wait, timeout)
+        if view.scope is Scope.FILE:
+            return self._of_file(view, names, params)
         return self._of_worker(view, names, params, wait, timeout)
 
     def ready(self, names: Names, wait: bool, timeout: float | None) -> tuple[str, Target]:
@@ -147,9 +152,35 @@ class Viewer:
 
     def _check_available(self, view: View[Any, Any], key: str, target: Target) -> None:
         facts = self._store.facts(key)
-        reason = facts.unavailable.get(tab_of(view)) if facts is not None else None
+        reason = lacking(facts, target.run).get(tab_of(view)) if facts is not None else None
         if reason is not None:
             raise NotFoundError(reason, where=target.span.file.path)
+
+    # ---- files beside the traces --------------------------------------------------------------------
+
+    def _of_file(self, view: View[Any, Any], names: Names, params: Mapping[str, str]) -> Answer:
+        parsed = parse_params(view.params, params)
+        run = self._session.catalog.run(names.run)
+        file = self._session.memory_file(run, parsed.file)
+        made = self._read(view, run, file)
+        worker = run.workers[0]
+        payload = encode(view.build(made, parsed))
+        return Answer(view.slug, run.name, worker.name, worker.spans[0].name, FileState("ready"), payload)
+
+    def _read(self, view: View[Any, Any], run: Run, file: MemoryFile) -> object:
+        """What a file says; that of the last one is kept."""
+        assert view.reduce is not None
+        name = (view.slug, file.file.key)
+        with self._reading:  # one at a time: a snapshot takes many times its size in memory while it is read
+            if self._last[0] != name:
+                self._last = (("", ""), None)
+                stored = self._session.open_file(run, file)
+                with stored.stream:
+                    try:
+                        self._last = (name, view.reduce(stored))
+                    except TraceError as error:
+                        raise TraceError(error.message, where=file.name, hint=error.hint) from error
+            return self._last[1]
 
     # ---- two workers --------------------------------------------------------------------------------
 
@@ -292,6 +323,14 @@ class _Place:
 def tab_of(view: View[Any, Any]) -> str:
     """The slug of the tab that a view is or is a part of."""
     return view.slug.partition("/")[0]
+
+
+def lacking(facts: Facts, run: Run) -> Mapping[str, str]:
+    """View slug -> why a trace has nothing to show there. A tab that opens the run's other files always has."""
+    if not run.memory_files:
+        return facts.unavailable
+    opens = {tab_of(view) for view in with_parts() if view.scope is Scope.FILE}
+    return {slug: reason for slug, reason in facts.unavailable.items() if slug not in opens}
 
 
 def _spans(run: Run, name: str) -> list[Span]:

@@ -15,7 +15,7 @@ from torch_tb_profiler.model.modules import has_modules, modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
 from torch_tb_profiler.view import NoParams, Scope, View
-from torch_tb_profiler.views import memory_parts
+from torch_tb_profiler.views import memory_files, memory_parts
 from torch_tb_profiler.views.memory_types import (
     MemoryDevice,
     MemoryGrowth,
@@ -122,6 +122,8 @@ def _holder(trace: Trace, holder: Holder) -> MemoryHolder:
 def _reasons(trace: Trace) -> dict[str, str]:
     reasons = {}
     every = levels(trace)
+    if not every:
+        return {"devices": unavailable(trace) or ""}
     if any(level.device.capacity is None and level.device.name != "CPU" for level in every):
         reasons["capacity_bytes"] = "the file does not describe the device (`deviceProperties`)"
     if any(level.device.name == "CPU" for level in every):
@@ -162,5 +164,5 @@ VIEW = View(
     payload=MemoryPayload,
     unavailable=unavailable,
     build=build,
-    parts=memory_parts.PARTS,
+    parts=(*memory_parts.PARTS, *memory_files.PARTS),
 )

@@ -77,7 +77,6 @@ class MemorySnapshot:
     history_time_us   of each point, microseconds since the epoch; empty where the file has no times
     """
 
-    file: str
     device: int
     devices: list[SnapshotDevice]
     total_stacks: int
@@ -110,7 +109,6 @@ class MemoryTimeline:
     start_bytes  there before the first event, per category
     """
 
-    file: str
     events: int
     categories: list[str]
     time: bytes
@@ -121,13 +119,3 @@ class MemoryTimeline:
     peak_time_ns: int
     peak_sizes: list[int]
     start_bytes: list[int]
-
-
-@dataclass(frozen=True)
-class MemoryFile:
-    """A memory file in the run's folder. `file` names it in the parts; kind: snapshot or timeline."""
-
-    file: int
-    name: str
-    kind: str
-    size: int

@@ -61,9 +61,9 @@ class CurveParams:
 def build_curve(trace: Trace, params: CurveParams) -> MemoryCurve:
     """NotFoundError for an unknown device."""
     level = of_device(trace, params.device)
-    part = window(level, params.begin, params.end)
-    allocated = sample(level, level.allocated, part, params.points)
-    reserved = sample(level, level.reserved, part, params.points)
+    part = window(level.time, params.begin, params.end)
+    allocated = sample(level.time, level.allocated, part, params.points)
+    reserved = sample(level.time, level.reserved, part, params.points)
     none = bool((level.reserved == ABSENT).all())
 
     def highest(values: Int64) -> MemoryMoment | None:
@@ -123,7 +123,7 @@ class LiveParams:
 def build_live(trace: Trace, params: LiveParams) -> MemoryLive:
     """NotFoundError for an unknown device, UsageError for an unknown grouping."""
     level = of_device(trace, params.device)
-    part = window(level, params.begin, params.end)
+    part = window(level.time, params.begin, params.end)
     index = instant(level, part, params.at)
     found = live(trace, level, index, params.group_by)
     sizes = found.groups.sums(found.sizes)
@@ -294,7 +294,7 @@ class MemoryOperatorsParams:
 def build_operators(trace: Trace, params: MemoryOperatorsParams) -> MemoryOperators:
     """NotFoundError for an unknown device."""
     level = of_device(trace, params.device)
-    window(level, params.begin, params.end)
+    window(level.time, params.begin, params.end)
     found = operator_memory(trace, level, params.begin, params.end)
     columns = zip(
         found.first.tolist(),

@@ -2004,6 +2004,154 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/memory/snapshot': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Memory snapshot view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          file?: string;
+          device?: string;
+          points?: string;
+          limit?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['MemorySnapshot'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/memory/timeline': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Memory timeline view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          file?: string;
+          points?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['MemoryTimeline'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/modules': {
     parameters: {
       query?: never;
@@ -2563,10 +2711,14 @@ export interface components {
       ready: number;
       failed: number;
     };
-    /** Workers */
+    /**
+     * Workers
+     * @description The workers of a run, and the memory files beside its traces.
+     */
     Workers: {
       run: string;
       workers: components['schemas']['WorkerInfo'][];
+      memory_files: components['schemas']['MemoryFileInfo'][];
     };
     /**
      * WorkerInfo
@@ -2622,6 +2774,17 @@ export interface components {
       error: number;
       warning: number;
       info: number;
+    };
+    /**
+     * MemoryFileInfo
+     * @description A memory file; `file` is its number in `view/memory/snapshot` or `view/memory/timeline`, as `kind` says.
+     */
+    MemoryFileInfo: {
+      file: number;
+      name: string;
+      /** @enum {unknown} */
+      kind: 'snapshot' | 'timeline';
+      bytes: number;
     };
     /** Spans */
     Spans: {
@@ -3647,6 +3810,118 @@ export interface components {
       size_increase_bytes: number;
       allocation_count: number;
       allocation_size_bytes: number;
+    };
+    /**
+     * MemorySnapshot
+     * @description A CUDA memory snapshot (`torch.cuda.memory._dump_snapshot`), one device of it.
+     *
+     *     stacks, segments  largest first, at most `limit` of them; `total_stacks`, `total_segments` there are
+     *     history           step function over the recorded history, ending in the state of the snapshot; columns are
+     *                       little-endian float64 of equal length (base64), sampled to the asked number of points:
+     *                       `entry` is the number of the entry (or bucket's first), with least, greatest and last
+     *                       value of its bucket
+     *     history_time_us   of each point, microseconds since the epoch; empty where the file has no times
+     */
+    MemorySnapshot: {
+      device: number;
+      devices: components['schemas']['SnapshotDevice'][];
+      total_stacks: number;
+      stacks: components['schemas']['SnapshotStack'][];
+      total_segments: number;
+      segments: components['schemas']['SnapshotSegment'][];
+      out_of_memory: components['schemas']['OutOfMemory'][];
+      entry: string;
+      history_time_us: string;
+      allocated_min: string;
+      allocated_max: string;
+      allocated_last: string;
+      reserved_last: string;
+      peak_allocated_bytes: number;
+      peak_entry: number | null;
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * SnapshotDevice
+     * @description The caching allocator of one device when the snapshot was taken.
+     *
+     *     reserved_bytes       in segments; allocated_bytes: in use by tensors; awaiting_bytes: freed, another stream
+     *                          still uses it; free_bytes: cached, for reuse; largest_free_bytes: the largest such block
+     *     requested_bytes      what the tensors in use asked for; allocated - requested is lost to rounding. Null in
+     *                          old files
+     *     entries              of the recorded history; oldest ones are lost once the history is full
+     *     out_of_memory        errors in the history
+     */
+    SnapshotDevice: {
+      id: number;
+      segments: number;
+      blocks: number;
+      reserved_bytes: number;
+      allocated_bytes: number;
+      awaiting_bytes: number;
+      free_bytes: number;
+      largest_free_bytes: number;
+      requested_bytes: number | null;
+      entries: number;
+      out_of_memory: number;
+    };
+    /**
+     * SnapshotStack
+     * @description Blocks in use that were allocated from one stack, innermost frame first; no frame: not recorded.
+     */
+    SnapshotStack: {
+      frames: components['schemas']['Frame'][];
+      blocks: number;
+      bytes: number;
+    };
+    /**
+     * SnapshotSegment
+     * @description Memory from one `cudaMalloc`. `blocks` in use and free, `address` in hexadecimal.
+     */
+    SnapshotSegment: {
+      address: string;
+      stream: number;
+      kind: string;
+      bytes: number;
+      allocated_bytes: number;
+      blocks: number;
+    };
+    /**
+     * OutOfMemory
+     * @description An allocation that failed: what it asked for, what the device had left, where from. `entry` of the
+     *     history.
+     */
+    OutOfMemory: {
+      entry: number;
+      bytes: number;
+      device_free_bytes: number | null;
+      frames: components['schemas']['Frame'][];
+    };
+    /**
+     * MemoryTimeline
+     * @description An exported memory timeline (`profiler.export_memory_timeline("x.raw.json.gz")`) as stacked categories.
+     *
+     *     categories   parameter, optimizer state, input, temporary, activation, gradient, autograd detail, unknown:
+     *                  those that occur, in this order
+     *     time         little-endian float64 ns (base64), as the file has it; the first is that of the first event
+     *                  that has one
+     *     sizes        per category a column like `time`: its bytes at the moment of the point's bucket when all
+     *                  together were greatest, so that the stack reaches the exact peak
+     *     peak_...     all categories together at most, when, and each category then
+     *     start_bytes  there before the first event, per category
+     */
+    MemoryTimeline: {
+      events: number;
+      categories: string[];
+      time: string;
+      sizes: string[];
+      begin_ns: number;
+      end_ns: number;
+      peak_bytes: number;
+      peak_time_ns: number;
+      peak_sizes: number[];
+      start_bytes: number[];
     };
     /**
      * ModulesPayload

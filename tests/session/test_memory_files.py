@@ -1,0 +1,162 @@
+"""Memory files beside traces: listed with their run, opened by number, never by a path of the request."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from werkzeug.test import Client
+
+from tests.memory_events import memory
+from tests.snapshots import snapshot
+from tests.traces import document
+from torch_tb_profiler.errors import NotFoundError, TraceError, UsageError
+from torch_tb_profiler.http import App
+from torch_tb_profiler.session import Root, Session
+from torch_tb_profiler.settings import Settings
+
+TRACE = document([{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}])
+TIMELINE = json.dumps([[-1, 1, 400, 0], [1000, 2, 100, 4], [2000, 4, -100, 4]]).encode()
+
+
+class Evil:
+    def __reduce__(self) -> Any:
+        return print, ("called",)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    run = tmp_path / "run"
+    (run / "rank0").mkdir(parents=True)
+    (run / "w.1.pt.trace.json").write_bytes(TRACE)
+    (run / "a.pickle").write_bytes(pickle.dumps(snapshot()))
+    (run / "b.raw.json.gz").write_bytes(gzip.compress(TIMELINE))
+    (run / "evil.pkl").write_bytes(pickle.dumps(Evil()))
+    (run / "rank0" / "c.raw.json").write_bytes(TIMELINE)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "d.pickle").write_bytes(pickle.dumps(snapshot()))
+    return tmp_path
+
+
+@pytest.fixture
+def session(folder: Path) -> Iterator[Session]:
+    with Session([Root(str(folder))], Settings(cache_bytes=0)) as opened:
+        opened.scan()
+        yield opened
+
+
+def ask(session: Session, part: str, **params: str) -> dict[str, Any]:
+    answer = session.view(f"memory/{part}", params=params)
+    assert answer.payload is not None and answer.run == "run"
+    payload: dict[str, Any] = json.loads(answer.payload)
+    return payload
+
+
+def test_they_belong_to_the_run_of_their_folder(session: Session) -> None:
+    (run,) = session.catalog.runs
+    assert [(file.name, file.kind) for file in run.memory_files] == [
+        ("a.pickle", "snapshot"),
+        ("b.raw.json.gz", "timeline"),
+        ("evil.pkl", "snapshot"),
+        ("rank0/c.raw.json", "timeline"),
+    ]
+    assert [worker.name for worker in run.workers] == ["w"]
+
+
+def test_a_trace_is_a_trace_whatever_it_is_called(folder: Path) -> None:
+    (folder / "run" / "x.raw.json").write_bytes(TRACE)
+    with Session([Root(str(folder))], Settings()) as opened:
+        (run,) = opened.scan().runs
+    assert "x.raw" in {worker.name for worker in run.workers}
+    assert all(file.name != "x.raw.json" for file in run.memory_files)
+
+
+def test_they_are_opened_by_number(session: Session) -> None:
+    assert ask(session, "snapshot")["devices"][0]["allocated_bytes"] == 1536
+    assert ask(session, "snapshot", file="0", device="1")["device"] == 1
+    for number in ("1", "3"):
+        assert ask(session, "timeline", file=number)["peak_bytes"] == 500
+    for number in ("-1", "4", "99999999999999999999"):
+        with pytest.raises(NotFoundError, match="no memory file"):
+            ask(session, "snapshot", file=number)
+    for path in ("../../etc/passwd", "a.pickle", ""):
+        with pytest.raises(UsageError):
+            ask(session, "snapshot", file=path)
+
+
+def test_what_cannot_be_read_is_refused_with_its_name(session: Session, capsys: Any) -> None:
+    with pytest.raises(TraceError, match="refused") as caught:
+        ask(session, "snapshot", file="2")
+    assert caught.value.where == "evil.pkl" and "called" not in capsys.readouterr().out
+    with pytest.raises(TraceError, match="no memory timeline"):
+        ask(session, "timeline", file="0")
+    with pytest.raises(TraceError, match="opcode"):
+        ask(session, "snapshot", file="1")
+    assert ask(session, "snapshot")["device"] == 0  # a failure leaves nothing behind
+
+
+def test_a_file_is_read_once_until_it_changes(
+    session: Session, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    place = session._places["run"]
+    whole = place.open
+
+    def counting(path: str) -> Any:
+        opened.append(path)
+        return whole(path)
+
+    monkeypatch.setattr(place, "open", counting)
+    for points in ("5", "6", "7"):
+        ask(session, "snapshot", points=points)
+    assert opened == ["run/a.pickle"]
+    changed = snapshot()
+    changed["segments"][0]["blocks"][0]["size"] = 1000
+    (folder / "run" / "a.pickle").write_bytes(pickle.dumps(changed))
+    session.scan()
+    assert ask(session, "snapshot")["devices"][0]["allocated_bytes"] == 1512
+
+
+def test_the_tab_is_there_for_the_files_alone(session: Session) -> None:
+    answer = session.view("memory", wait=True, timeout=60)
+    assert answer.payload is not None
+    payload = json.loads(answer.payload)
+    assert payload["devices"] == [] and payload["default_device"] is None
+    assert "profile_memory" in payload["reasons"]["devices"]
+    lacks = session.unavailable(session.find(None, None, None))
+    assert lacks is not None and "memory" not in lacks and "modules" in lacks
+
+
+def test_without_files_a_trace_without_memory_has_no_tab(tmp_path: Path) -> None:
+    (tmp_path / "w.1.pt.trace.json").write_bytes(TRACE)
+    with Session([Root(str(tmp_path))], Settings(cache_bytes=0)) as opened:
+        opened.scan()
+        with pytest.raises(NotFoundError, match="profile_memory"):
+            opened.view("memory", wait=True, timeout=60)
+
+
+def test_over_http(session: Session, folder: Path) -> None:
+    (folder / "run" / "w.1.pt.trace.json").write_bytes(document(memory("1 GPU0 a 5 5 9\n2 GPU0 a -5 0 9")))
+    session.scan()
+    client = Client(App(session))
+    listed = client.get("/workers?run=run").json
+    assert listed is not None
+    files = listed["memory_files"]
+    assert [(file["file"], file["name"], file["kind"]) for file in files][:2] == [
+        (0, "a.pickle", "snapshot"),
+        (1, "b.raw.json.gz", "timeline"),
+    ]
+    assert files[0]["bytes"] == (folder / "run" / "a.pickle").stat().st_size
+    answer = client.get("/view/memory/snapshot?run=run&file=0")
+    assert answer.status_code == 200 and answer.json is not None
+    assert answer.json["payload"]["total_segments"] == 2
+    refused = client.get("/view/memory/snapshot?run=run&file=2")
+    assert refused.status_code == 422 and refused.json is not None
+    error = refused.json["error"]
+    assert error["code"] == "trace" and "REDUCE" in error["message"] or "GLOBAL" in error["message"]
+    assert error["where"] == "evil.pkl" and str(folder) not in refused.text
