@@ -7,7 +7,7 @@ integers, so sums are exact to the nanosecond.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -107,3 +107,38 @@ def _covered_before(merged: Intervals, times: Int64) -> Int64:
     # The last interval that began may reach beyond the time.
     over = np.where(index > 0, merged.ends[index - 1] - times, 0)
     return before - np.maximum(over, 0)
+
+
+class Owned(NamedTuple):
+    """Intervals of several owners: those of each owner merged, owners ascending."""
+
+    owner: Int64
+    starts: Int64
+    ends: Int64
+
+    def totals(self, count: int) -> Int64:
+        """int64[count]: covered length of each owner in ns."""
+        sums = np.zeros(count, np.int64)
+        np.add.at(sums, self.owner, self.ends - self.starts)
+        return sums
+
+
+def merge_owned(owner: npt.NDArray[np.integer[Any]], starts: Int64, ends: Int64) -> Owned:
+    """Union of the intervals of each owner (a number >= 0) by itself."""
+    keep = ends > starts
+    if not keep.any():
+        return Owned(EMPTY.starts, *EMPTY)
+    whose: Int64 = owner[keep].astype(np.int64)
+    starts, ends = starts[keep], ends[keep]
+    order = np.lexsort((starts, whose))
+    whose, starts, ends = whose[order], starts[order], ends[order]
+    # How far an owner's intervals reach: a running maximum that later owners always exceed. Ranks of the ends
+    # instead of the ends themselves, so that no number is too large.
+    values, place = np.unique(ends, return_inverse=True)
+    lifted = np.maximum.accumulate(place.reshape(-1) + whose * len(values))
+    reach = values[lifted - whose * len(values)]
+    first = np.ones(len(starts), np.bool_)
+    first[1:] = (whose[1:] != whose[:-1]) | (starts[1:] > reach[:-1])
+    begin = np.flatnonzero(first)
+    last = np.append(begin[1:], len(starts)) - 1
+    return Owned(whose[begin], starts[begin], reach[last])
