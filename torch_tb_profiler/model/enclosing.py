@@ -32,12 +32,12 @@ def innermost(trace: Trace, forest: CallTree, thread: Int32 | None = None, asked
     for i in range(len(threads)):
         members = by_thread[low[i] : high[i]]
         members = members[events.start[members] != ABSENT]
-        times, running = _changes(trace, forest, rows[bounds[i] : bounds[i + 1]])
+        times, running = changes(trace, forest, rows[bounds[i] : bounds[i + 1]])
         found[members] = running[np.searchsorted(times, events.start[members], "right")]
     return _outside_of_shorter(trace, forest, found)
 
 
-def _changes(trace: Trace, forest: CallTree, rows: Int32) -> tuple[Int64, Int32]:
+def changes(trace: Trace, forest: CallTree, rows: Int32) -> tuple[Int64, Int32]:
     """(times, what runs before each of them and after the last) for the slices of one thread."""
     start, end = trace.events.start[rows], ends(trace)[rows]
     rows = rows[end > start]

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from torch_tb_profiler.view import View
-from torch_tb_profiler.views import kernels, lightning, memory, modules, operators, overview, trace
+from torch_tb_profiler.views import (
+    distributed,
+    kernels,
+    lightning,
+    memory,
+    modules,
+    operators,
+    overview,
+    trace,
+)
 
 
 def all_views() -> tuple[View[Any, Any], ...]:
@@ -16,6 +25,7 @@ def all_views() -> tuple[View[Any, Any], ...]:
         kernels.VIEW,
         trace.VIEW,
         memory.VIEW,
+        distributed.VIEW,
         modules.VIEW,
         lightning.VIEW,
     )

@@ -341,8 +341,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is missing or doubtful. `kind`: missing_rank, broken_rank, duplicate_rank, loading, clock, start_skew,
-    world_size, unmatched."""
+    """What is missing or doubtful.
+
+    kind  loading, broken_rank, left_out, missing_rank, duplicate_rank, world_size, clock, start_skew, mismatch,
+          unmatched
+    """
 
     kind: str
     text: str

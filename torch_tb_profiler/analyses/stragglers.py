@@ -1,0 +1,229 @@
+"""Who keeps the others waiting.
+
+    rank 0  ......|-- waits -----------|== transfer ==|
+    rank 1  ........|-- waits ---------|== transfer ==|
+    rank 2  ...........................|== transfer ==|      late: from the others' median arrival to its own
+                  ^ median of the others
+
+A rank that itself waited for others meanwhile (in another group) is late by that much less of its own making.
+Arrivals are begins of kernels (or of the host's calls) on the job's clock; a difference below the error of the
+clocks tells nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from torch_tb_profiler.analyses.clocks import Clocks
+from torch_tb_profiler.analyses.job import Job
+from torch_tb_profiler.analyses.matching import Matching
+from torch_tb_profiler.analyses.overview import CATEGORIES
+from torch_tb_profiler.analyses.waiting import Split
+from torch_tb_profiler.intervals import covered, merge
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int64
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """When ranks reached a collective. Columns by operation of the job's table: `late` int64[k] ns after the
+    median of the other ranks (0 for those before it), `middle` bool[k] the rank in the middle; by collective:
+
+    first     int64[c]  job time of the first arrival, ABSENT without two ranks on one clock
+    skew      int64[c]  ns from the first to the last arrival, ABSENT likewise
+    last      int64[c]  position in the table of the last to arrive; NO_CODE where the clocks' error is larger
+    own       int64[c]  ns by which the last one is late of its own making
+    cut       bool[c]   the last one had not yet begun to record when the others arrived
+    """
+
+    late: Int64
+    middle: Bool
+    first: Int64
+    skew: Int64
+    last: Int64
+    own: Int64
+    cut: Bool
+
+
+def arrivals(job: Job, matching: Matching, clocks: Clocks, split: Split) -> Arrivals:
+    """Arrivals of all compared collectives."""
+    table, count = job.table, len(matching)
+    shift, aligned = clocks.shifts()
+    rows = np.flatnonzero(split.compared & aligned[table.member])
+    time = table.start[rows] + shift[table.member[rows]]
+    order = np.lexsort((time, matching.instance[rows]))
+    rows, time = rows[order], time[order]
+    instance = matching.instance[rows]
+    begin = np.searchsorted(instance, instance, "left")
+    size = np.searchsorted(instance, instance, "right") - begin
+    several = size > 1
+    rows, time, instance, begin, size = (each[several] for each in (rows, time, instance, begin, size))
+    begin = np.searchsorted(instance, instance, "left")
+    place = np.arange(len(rows)) - begin
+
+    late = np.full(len(table), ABSENT)
+    late[rows] = np.maximum(time - _median_of_others(time, begin, size, place), 0)
+    middle = np.zeros(len(table), np.bool_)
+    middle[rows[place == (size - 1) // 2]] = True
+    first, skew = np.full(count, ABSENT), np.full(count, ABSENT)
+    final = np.flatnonzero(place == size - 1)
+    which, at = instance[final], begin[final]
+    first[which], skew[which] = time[at], time[final] - time[at]
+
+    last, own, cut = np.full(count, NO_CODE), np.zeros(count, np.int64), np.zeros(count, np.bool_)
+    error = np.zeros(count, np.int64)
+    np.maximum.at(error, instance, clocks.residuals()[table.member[rows]])
+    told = skew[which] > 2 * error[which]
+    which, final = which[told], final[told]
+    last[which] = rows[final]
+    recording = shift[table.member[rows[final]]]
+    cut[which] = recording > time[final] - late[rows[final]]
+    own[which] = late[rows[final]] - _waited(job, split, rows[final], late[rows[final]])
+    return Arrivals(late, middle, first, skew, last, own, cut)
+
+
+def _median_of_others(time: Int64, begin: Int64, size: Int64, place: Int64) -> Int64:
+    """int64[k]: the median of the sorted times of the same collective without one's own."""
+    low, high = ((middle + (middle >= place)) for middle in ((size - 2) // 2, (size - 1) // 2))
+    below, above = time[begin + low], time[begin + high]
+    middle: Int64 = below + (above - below) // 2
+    return middle
+
+
+def _waited(job: Job, split: Split, rows: Int64, late: Int64) -> Int64:
+    """int64[k]: how much of the `late` ns before these operations their rank itself spent waiting."""
+    table = job.table
+    waited = np.zeros(len(rows), np.int64)
+    member = table.member[rows]
+    begins = np.where(split.compared, table.end - table.busy, 0)
+    for each in np.unique(member).tolist():
+        waits = np.flatnonzero(split.compared & (table.member == each))
+        merged = merge(begins[waits], begins[waits] + split.waiting[waits])
+        mine = np.flatnonzero(member == each)
+        arrived = table.start[rows[mine]]
+        waited[mine] = covered(merged, arrived - late[mine], arrived)
+    return waited
+
+
+@dataclass(frozen=True)
+class Straggler:
+    """How often and how much one rank is late; see `views.distributed_payload.Straggler`."""
+
+    member: int
+    collectives: int
+    last: int
+    delay: int
+    waited: int
+
+
+def stragglers(job: Job, matching: Matching, found: Arrivals, split: Split) -> list[Straggler]:
+    """Every rank, most delay first. Collectives that began before the last rank recorded do not count."""
+    count = len(job.sources)
+    told = (found.last >= 0) & ~found.cut
+    of_told = told[matching.instance] & split.compared if len(job.table) else np.zeros(0, np.bool_)
+    took_part = np.bincount(job.table.member[of_told], minlength=count)
+    last = job.table.member[found.last[told]]
+    times = np.bincount(last, minlength=count)
+    delay, waited = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    np.add.at(delay, last, found.own[told])
+    waiting = np.flatnonzero(split.compared)
+    np.add.at(waited, job.table.member[waiting], split.waiting[waiting])
+    rows = [
+        Straggler(*row)
+        for row in zip(
+            range(count), took_part.tolist(), times.tolist(), delay.tolist(), waited.tolist(), strict=True
+        )
+    ]
+    return sorted(rows, key=lambda row: (-row.delay, -row.last, row.member))
+
+
+def lateness_by_step(job: Job, found: Arrivals) -> Int64:
+    """int64[ranks, steps]: sum of how long after the median of the others each rank came, ABSENT without any."""
+    table = job.table
+    shape = len(job.sources), len(job.steps)
+    rows = np.flatnonzero((found.late != ABSENT) & (table.step >= 0))
+    cell = table.member[rows].astype(np.int64) * shape[1] + table.step[rows]
+    sums = np.zeros(shape[0] * shape[1], np.int64)
+    np.add.at(sums, cell, found.late[rows])
+    seen = np.bincount(cell, minlength=len(sums)) > 0
+    return np.where(seen, sums, ABSENT).reshape(shape)
+
+
+@dataclass(frozen=True)
+class Meanwhile:
+    """What a rank did before the collectives where it came last, beside the rank that came in the middle; ns.
+
+    collectives  how many of these have a window on both sides
+    categories   of the overview: (late, median) in order
+    host, kernels  name -> (late, median or None where it is not among that rank's largest)
+    """
+
+    member: int
+    collectives: int
+    window: int
+    median_window: int
+    categories: list[tuple[int, int]]
+    host: dict[str, tuple[int, int | None]]
+    kernels: dict[str, tuple[int, int | None]]
+
+
+def meanwhile(job: Job, matching: Matching, found: Arrivals, member: int) -> Meanwhile:
+    """Summed over the collectives where this rank came last."""
+    table = job.table
+    middle_of = np.full(len(matching), NO_CODE)
+    rows = np.flatnonzero(found.middle)
+    middle_of[matching.instance[rows]] = rows
+    told = np.flatnonzero((found.last >= 0) & ~found.cut)
+    told = told[table.member[found.last[told]] == member]
+    late, middle = _Windows(job), _Windows(job)
+    count = 0
+    for last, between in zip(found.last[told].tolist(), middle_of[told].tolist(), strict=True):
+        pair = late.window(last), middle.window(between)
+        if between >= 0 and pair[0] != ABSENT and pair[1] != ABSENT:
+            late.add(last)
+            middle.add(between)
+            count += 1
+    pairs = zip(late.categories.tolist(), middle.categories.tolist(), strict=True)
+    return Meanwhile(
+        member,
+        count,
+        late.total,
+        middle.total,
+        list(pairs),
+        {name: (time, middle.host.get(name)) for name, time in late.host.items()},
+        {name: (time, middle.kernels.get(name)) for name, time in late.kernels.items()},
+    )
+
+
+class _Windows:
+    """Sums over what came before some operations."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self.total = 0
+        self.categories = np.zeros(len(CATEGORIES), np.int64)
+        self.host: dict[str, int] = {}
+        self.kernels: dict[str, int] = {}
+
+    def window(self, row: int) -> int:
+        """Length of the window before an operation, ABSENT if it has none."""
+        return int(self._cell(row)["window"])
+
+    def add(self, row: int) -> None:
+        """Count one operation."""
+        cell = self._cell(row)
+        names = self._job.sources[self._job.table.member[row]].summary.names
+        self.total += int(cell["window"])
+        self.categories += cell["categories"]
+        for sums, codes, times in (
+            (self.host, cell["host"], cell["host_ns"]),
+            (self.kernels, cell["kernels"], cell["kernel_ns"]),
+        ):
+            for code, time in zip(codes.tolist(), times.tolist(), strict=True):
+                if code >= 0:
+                    sums[names[code]] = sums.get(names[code], 0) + time
+
+    def _cell(self, row: int) -> np.void:
+        cell: np.void = self._job.sources[self._job.table.member[row]].summary.table()[self._job.table.row[row]]
+        return cell
