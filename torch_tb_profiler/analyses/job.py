@@ -51,6 +51,7 @@ class JobTable:
     bytes_out: Int64
     message: Int64
     bus: Float64
+    window: Int64
 
     def __len__(self) -> int:
         return len(self.member)

@@ -77,7 +77,7 @@ def match(job: Job) -> Matching:
     place[np.argsort(first, kind="stable")] = np.arange(count)
     instance = place[dense]
     sizes = np.bincount(instance, minlength=count)
-    differences = tuple(_differences(job, instance, count, method))
+    differences = tuple(_differences(job, instance, count, method, ~doubtful))
     told = timed(job)
     counts = np.bincount(instance[told], minlength=count)
     alike = np.ones(count, np.bool_)
@@ -253,17 +253,17 @@ def _settle(member: Int32, blocks: Int64, turn: Int64, signature: Int64, last: s
 # ---- differences ----------------------------------------------------------------------------------------
 
 
-def _differences(job: Job, instance: Int64, count: int, method: Int8) -> Iterator[Difference]:
+def _differences(job: Job, instance: Int64, count: int, method: Int8, told: Bool) -> Iterator[Difference]:
     table, kinds = job.table, _Kinds(job)
     code = table.collective
     names = [*job.names, ""]
     unequal = _Unequal(table, instance, count)
-    yield from unequal.find("name", kinds.family[code], ~kinds.vague[code], lambda row: names[code[row]])
-    sized = kinds.sized[code] & (table.message != ABSENT)
+    yield from unequal.find("name", kinds.family[code], told & ~kinds.vague[code], lambda row: names[code[row]])
+    sized = told & kinds.sized[code] & (table.message != ABSENT)
     yield from unequal.find("size", table.message, sized, lambda row: f"{table.message[row]} bytes")
     types = [name.lower() for name in names]
     spelled = np.array([types.index(name) for name in types], np.int64)[table.dtype]
-    yield from unequal.find("dtype", spelled, table.dtype != NO_CODE, lambda row: names[table.dtype[row]])
+    yield from unequal.find("dtype", spelled, told & (table.dtype != NO_CODE), lambda row: names[table.dtype[row]])
     yield from _missing(table, instance, method)
 
 

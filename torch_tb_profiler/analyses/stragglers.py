@@ -5,7 +5,7 @@
     rank 2  ...........................|== transfer ==|      late: from the others' median arrival to its own
                   ^ median of the others
 
-A rank that itself waited for others meanwhile (in another group) is late by that much less of its own making.
+While a rank itself waits for others (in another group), its lateness is not of its own making.
 Arrivals are begins of kernels (or of the host's calls) on the job's clock; a difference below the error of the
 clocks tells nothing.
 """
@@ -21,7 +21,7 @@ from torch_tb_profiler.analyses.job import Job
 from torch_tb_profiler.analyses.matching import Matching
 from torch_tb_profiler.analyses.overview import CATEGORIES
 from torch_tb_profiler.analyses.waiting import Split
-from torch_tb_profiler.intervals import covered, merge
+from torch_tb_profiler.intervals import covered, merge, total
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int64
 
 
@@ -33,7 +33,6 @@ class Arrivals:
     first     int64[c]  job time of the first arrival, ABSENT without two ranks on one clock
     skew      int64[c]  ns from the first to the last arrival, ABSENT likewise
     last      int64[c]  position in the table of the last to arrive; NO_CODE where the clocks' error is larger
-    own       int64[c]  ns by which the last one is late of its own making
     cut       bool[c]   the last one had not yet begun to record when the others arrived
     """
 
@@ -42,7 +41,6 @@ class Arrivals:
     first: Int64
     skew: Int64
     last: Int64
-    own: Int64
     cut: Bool
 
 
@@ -71,7 +69,7 @@ def arrivals(job: Job, matching: Matching, clocks: Clocks, split: Split) -> Arri
     which, at = instance[final], begin[final]
     first[which], skew[which] = time[at], time[final] - time[at]
 
-    last, own, cut = np.full(count, NO_CODE), np.zeros(count, np.int64), np.zeros(count, np.bool_)
+    last, cut = np.full(count, NO_CODE), np.zeros(count, np.bool_)
     error = np.zeros(count, np.int64)
     np.maximum.at(error, instance, clocks.residuals()[table.member[rows]])
     told = skew[which] > 2 * error[which]
@@ -79,8 +77,7 @@ def arrivals(job: Job, matching: Matching, clocks: Clocks, split: Split) -> Arri
     last[which] = rows[final]
     recording = shift[table.member[rows[final]]]
     cut[which] = recording > time[final] - late[rows[final]]
-    own[which] = late[rows[final]] - _waited(job, split, rows[final], late[rows[final]])
-    return Arrivals(late, middle, first, skew, last, own, cut)
+    return Arrivals(late, middle, first, skew, last, cut)
 
 
 def _median_of_others(time: Int64, begin: Int64, size: Int64, place: Int64) -> Int64:
@@ -91,19 +88,19 @@ def _median_of_others(time: Int64, begin: Int64, size: Int64, place: Int64) -> I
     return middle
 
 
-def _waited(job: Job, split: Split, rows: Int64, late: Int64) -> Int64:
-    """int64[k]: how much of the `late` ns before these operations their rank itself spent waiting."""
+def _delay(job: Job, split: Split, member: int, rows: Int64, late: Int64) -> int:
+    """ns that others waited for this rank of its own making: rows are the operations where it came last.
+
+    What it waited for others since the group's previous operation, or since they came if that is longer, made it
+    late through no fault of its own. Time in which several collectives wait for it counts once.
+    """
     table = job.table
-    waited = np.zeros(len(rows), np.int64)
-    member = table.member[rows]
-    begins = np.where(split.compared, table.end - table.busy, 0)
-    for each in np.unique(member).tolist():
-        waits = np.flatnonzero(split.compared & (table.member == each))
-        merged = merge(begins[waits], begins[waits] + split.waiting[waits])
-        mine = np.flatnonzero(member == each)
-        arrived = table.start[rows[mine]]
-        waited[mine] = covered(merged, arrived - late[mine], arrived)
-    return waited
+    waits = np.flatnonzero(split.compared & (table.member == member))
+    begin = table.end[waits] - table.busy[waits]
+    waiting = merge(begin, begin + split.waiting[waits])
+    start, by = table.start[rows], late[rows]
+    own = by - covered(waiting, start - np.maximum(by, table.window[rows]), start)
+    return total(merge(start - own, start))
 
 
 @dataclass(frozen=True)
@@ -123,17 +120,18 @@ def stragglers(job: Job, matching: Matching, found: Arrivals, split: Split) -> l
     told = (found.last >= 0) & ~found.cut
     of_told = told[matching.instance] & split.compared if len(job.table) else np.zeros(0, np.bool_)
     took_part = np.bincount(job.table.member[of_told], minlength=count)
-    last = job.table.member[found.last[told]]
-    times = np.bincount(last, minlength=count)
-    delay, waited = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    np.add.at(delay, last, found.own[told])
+    last = found.last[told]
+    who = job.table.member[last]
+    times = np.bincount(who, minlength=count)
+    delay = [
+        _delay(job, split, each, last[who == each], found.late) if times[each] else 0 for each in range(count)
+    ]
+    waited = np.zeros(count, np.int64)
     waiting = np.flatnonzero(split.compared)
     np.add.at(waited, job.table.member[waiting], split.waiting[waiting])
     rows = [
         Straggler(*row)
-        for row in zip(
-            range(count), took_part.tolist(), times.tolist(), delay.tolist(), waited.tolist(), strict=True
-        )
+        for row in zip(range(count), took_part.tolist(), times.tolist(), delay, waited.tolist(), strict=True)
     ]
     return sorted(rows, key=lambda row: (-row.delay, -row.last, row.member))
 

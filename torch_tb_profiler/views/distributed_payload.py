@@ -270,7 +270,8 @@ class Straggler:
 
     collectives  compared ones it took part in whose arrivals differ by more than the error of the clocks
     last, last_ratio  of these, how often it arrived last
-    delay_ns     sum over those: from the median arrival of the other ranks to its own
+    delay_ns     time between the median arrival of the other ranks and its own in those, less what it waited for
+                 others before; time in which several collectives wait for it counts once
     delay_per_step_ns  that over the number of steps
     waited_ns    its own waiting for others, all compared collectives
     """

@@ -228,10 +228,11 @@ def _of_clocks(who: Party) -> Iterator[Problem]:
             text = f"{name} is not compared by time: its file does not tell the time of day, and no collective is "
             yield Problem("clock", f"{text}shared with the other ranks", source.worker, source.rank)
         elif clock.method == "collective_ends" and abs(clock.offset or 0) > _WORTH_TELLING_NS:
+            off, agreed = format_duration(abs(clock.offset or 0)), format_duration(clock.residual)
+            where = "behind" if (clock.offset or 0) > 0 else "ahead"
             text = (
-                f"the clock of {name} is {format_duration(abs(clock.offset or 0))} "
-                f"{'behind' if (clock.offset or 0) > 0 else 'ahead'}; corrected by the ends of {clock.ends} shared "
-                f"collectives, which then agree to {format_duration(clock.residual)}"
+                f"the clock of {name} is {off} {where}; it is corrected by the ends of {clock.ends} shared "
+                f"collectives, which then agree to {agreed}"
             )
             yield Problem("clock", text, source.worker, source.rank)
         elif clock.residual is not None and clock.residual > _WORTH_TELLING_NS and clock.method != "reference":

@@ -143,9 +143,10 @@ def _balance(who: Party, rows: Sequence[Straggler]) -> str:
     if not rows:
         return "The ranks arrive at their collectives within the error of their clocks."
     first = rows[0]
+    name, cost = _named(who, [first]), format_duration(first.delay_per_step_ns)
     return (
-        f"No rank stands out. The one that causes most delay, {_named(who, [first])}, arrives last in {first.last} "
-        f"of {first.collectives} collectives and costs {format_duration(first.delay_per_step_ns)} {_per_step(who)}."
+        f"No rank stands out. The one that causes most delay, {name}, arrives last in {first.last} of "
+        f"{first.collectives} collectives and costs {cost} {_per_step(who)}."
     )
 
 
