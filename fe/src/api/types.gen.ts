@@ -1624,6 +1624,229 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/distributed': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Distributed view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['Distributed'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/distributed/collectives': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Collectives view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          sort?: string;
+          descending?: string;
+          offset?: string;
+          limit?: string;
+          group?: string;
+          name?: string;
+          step?: string;
+          late?: string;
+          mismatched?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['Collectives'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/distributed/collective': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The One collective view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          collective?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['Collective'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/memory': {
     parameters: {
       query?: never;
@@ -3105,16 +3328,16 @@ export interface components {
       counts: number[];
       median_ns: number | null;
       p95_ns: number | null;
-      outliers: components['schemas']['Instance'][];
+      outliers: components['schemas']['torch_tb_profiler.views.instances.Instance'][];
       far_out: number;
-      longest: components['schemas']['Instance'][];
-      first: components['schemas']['Instance'] | null;
+      longest: components['schemas']['torch_tb_profiler.views.instances.Instance'][];
+      first: components['schemas']['torch_tb_profiler.views.instances.Instance'] | null;
     };
     /**
      * Instance
      * @description One call; `event` is its row in the trace, which leads to the timeline.
      */
-    Instance: {
+    'torch_tb_profiler.views.instances.Instance': {
       event: number;
       start_ns: number | null;
       duration_ns: number;
@@ -3535,6 +3758,479 @@ export interface components {
     SelectionTrack: {
       track: number;
       busy_ns: number;
+    };
+    /**
+     * Distributed
+     * @description The payload of the tab.
+     *
+     *     origin_ns      the zero of the job's clock as ns since the epoch, null if no file tells the time of day
+     *     start_skew_ns  from the first to the last rank to begin recording; null without two ranks on one clock
+     *     mismatches     the first hundred; mismatch_count all
+     */
+    Distributed: {
+      verdict: components['schemas']['Verdict'];
+      problems: components['schemas']['Problem'][];
+      ranks: components['schemas']['Rank'][];
+      nodes: components['schemas']['Node'][];
+      origin_ns: number | null;
+      start_skew_ns: number | null;
+      overview: components['schemas']['StepTimes'][];
+      averages: components['schemas']['AverageTimes'][];
+      waiting: components['schemas']['Waiting'][];
+      average_waiting: components['schemas']['AverageWaiting'][];
+      collectives: components['schemas']['CollectiveRow'][];
+      groups: components['schemas']['Group'][];
+      mismatches: components['schemas']['Mismatch'][];
+      mismatch_count: number;
+      stragglers: components['schemas']['Straggler'][];
+      heat_map: components['schemas']['HeatMap'] | null;
+      meanwhile: components['schemas']['Meanwhile'][];
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * Verdict
+     * @description The answer in words. `kind`: straggler, balanced, unknown; `worker` whom it names, or null.
+     */
+    Verdict: {
+      kind: string;
+      text: string;
+      worker: string | null;
+      rank: number | null;
+    };
+    /**
+     * Problem
+     * @description What is missing or doubtful.
+     *
+     *     kind  loading, broken_rank, left_out, missing_rank, duplicate_rank, world_size, clock, start_skew, mismatch,
+     *           unmatched
+     */
+    Problem: {
+      kind: string;
+      text: string;
+      worker: string | null;
+      rank: number | null;
+    };
+    /**
+     * Rank
+     * @description One worker of the run.
+     *
+     *     state     waiting, loading, ready or failed; `reason` says why it failed, or why a ready one is left out
+     *     compared  it takes part in the comparison between ranks
+     *     recording_start_ns  job time of its first event; late ones missed what the others already recorded
+     *     calls     its communication operations; null while it is not ready
+     */
+    Rank: {
+      worker: string;
+      rank: number | null;
+      span: string;
+      state: string;
+      reason: string | null;
+      compared: boolean;
+      backend: string | null;
+      world_size: number | null;
+      calls: number | null;
+      recording_start_ns: number | null;
+      recording_duration_ns: number | null;
+      clock: components['schemas']['Clock'] | null;
+    };
+    /**
+     * Clock
+     * @description How a rank's clock was brought onto the job's.
+     *
+     *     method       reference: it sets the clock; base_time: by the time of day in the file (`baseTimeNanoseconds`);
+     *                  collective_ends: by the ends of collectives it shares with the others, on top of the time of day
+     *                  where there is one; none: its times cannot be compared
+     *     offset_ns    what the collectives' ends corrected the time of day by; null where there was none to correct
+     *     residual_ns  how far ends of shared collectives still lie apart (median): the error of a comparison; null
+     *                  where the rank shares none that end together
+     *     collectives  how many shared collectives that rests on
+     *     shift_ns     job time = time in the rank's trace + shift_ns; null with method none
+     */
+    Clock: {
+      method: string;
+      offset_ns: number | null;
+      residual_ns: number | null;
+      collectives: number;
+      shift_ns: number | null;
+    };
+    /**
+     * Node
+     * @description One host and its processes.
+     */
+    Node: {
+      name: string;
+      processes: components['schemas']['Process'][];
+    };
+    /**
+     * Process
+     * @description One process of a node; `name` is its process id where that is known.
+     */
+    Process: {
+      name: string;
+      worker: string;
+      rank: number | null;
+      devices: components['schemas']['DeviceEntry'][];
+    };
+    /**
+     * DeviceEntry
+     * @description One accelerator that a process used.
+     */
+    DeviceEntry: {
+      id: number;
+      kind: string;
+      name: string | null;
+      memory_bytes: number | null;
+      compute_capability: string | null;
+    };
+    /**
+     * StepTimes
+     * @description One step of one worker: duration = computation + overlap + communication + other, to the ns.
+     *
+     *     start_ns     in the worker's own trace
+     *     computation  non-communication kernels (without a GPU: CPU Exec of the overview) while nothing is communicated
+     *     overlap      both at once
+     *     communication  exposed: communication that no computation hides
+     *     complete     False for a trailing step whose device work is missing; in no average
+     */
+    StepTimes: {
+      worker: string;
+      rank: number | null;
+      step: string;
+      start_ns: number;
+      complete: boolean;
+      duration_ns: number;
+      computation_ns: number;
+      overlap_ns: number;
+      communication_ns: number;
+      other_ns: number;
+    };
+    /**
+     * AverageTimes
+     * @description Mean over the complete steps of one worker (not rounded).
+     */
+    AverageTimes: {
+      worker: string;
+      rank: number | null;
+      steps: number;
+      duration_ns: number;
+      computation_ns: number;
+      overlap_ns: number;
+      communication_ns: number;
+      other_ns: number;
+    };
+    /**
+     * Waiting
+     * @description A worker's communication in one step: moving data, and waiting for other ranks to arrive.
+     *
+     *     step  null for operations outside the steps
+     *     transfer_ns, synchronizing_ns  over the operations that were compared; null if none was
+     */
+    Waiting: {
+      worker: string;
+      rank: number | null;
+      step: string | null;
+      transfer_ns: number | null;
+      synchronizing_ns: number | null;
+    };
+    /**
+     * AverageWaiting
+     * @description Mean over the complete steps of one worker (not rounded).
+     */
+    AverageWaiting: {
+      worker: string;
+      rank: number | null;
+      transfer_ns: number | null;
+      synchronizing_ns: number | null;
+    };
+    /**
+     * CollectiveRow
+     * @description Communication operations of one worker that share group and name, whole recording.
+     *
+     *     name           as the profiler names it: back end, colon, collective (`nccl:all_reduce`)
+     *     bytes          what the rank puts in, all calls; null if no call records a size
+     *     out_bytes      what it gets out
+     *     message_bytes  the size that bandwidth is told for (of an all-gather what comes out)
+     *     latency_ns     time in which one of them runs
+     *     transfer_ns    the part after the last rank arrived; synchronizing_ns the rest; null if none was compared
+     *     exposed_ns     the part of latency_ns that no computation hides
+     *     algorithm_bandwidth, bus_bandwidth  message_bytes per second of transfer, and that times the collective's
+     *                    factor (all-reduce 2(n-1)/n, all-gather, reduce-scatter, all-to-all (n-1)/n)
+     *     lower_bound    the bandwidths rest on the whole latency, waiting included: they are at least that
+     *     timing         device, host (no device work was recorded: the host's calls) or none
+     */
+    CollectiveRow: {
+      worker: string;
+      rank: number | null;
+      group: number;
+      name: string;
+      collective: string;
+      backend: string | null;
+      calls: number;
+      bytes: number | null;
+      out_bytes: number | null;
+      message_bytes: number | null;
+      latency_ns: number | null;
+      transfer_ns: number | null;
+      synchronizing_ns: number | null;
+      exposed_ns: number | null;
+      algorithm_bandwidth: number | null;
+      bus_bandwidth: number | null;
+      lower_bound: boolean;
+      timing: string;
+    };
+    /**
+     * Group
+     * @description One process group: a name *and* its ranks, as the same name serves several.
+     *
+     *     id           names the group in rows and parameters
+     *     name         null: the traces do not say in which group they communicate
+     *     ranks        null if unknown
+     *     size         null if unknown
+     *     assumed      name and ranks are not recorded with the operations; they follow from the job's description
+     *     matched_by   sequence_number, order (n-th operation of the group), peers (n-th message from one rank to
+     *                  another) or null with one rank
+     *     workers      that communicate in it
+     *     absent_ranks ranks of the group of which no trace is here
+     */
+    Group: {
+      id: number;
+      name: string | null;
+      description: string | null;
+      ranks: number[] | null;
+      size: number | null;
+      assumed: boolean;
+      backends: string[];
+      matched_by: string | null;
+      workers: string[];
+      absent_ranks: number[];
+      operations: components['schemas']['Operation'][];
+      mismatches: number;
+    };
+    /**
+     * Operation
+     * @description The same over all ranks of a group: sums over ranks, `skew_ns` over the operations.
+     *
+     *     operations  matched across ranks: what every rank does once counts once
+     *     compared    of these, those that at least two ranks recorded alike
+     *     mean_skew_ns, max_skew_ns  first to last arrival; null without two ranks on one clock
+     */
+    Operation: {
+      name: string;
+      collective: string;
+      operations: number;
+      compared: number;
+      calls: number;
+      bytes: number | null;
+      message_bytes: number | null;
+      latency_ns: number | null;
+      transfer_ns: number | null;
+      synchronizing_ns: number | null;
+      exposed_ns: number | null;
+      mean_skew_ns: number | null;
+      max_skew_ns: number | null;
+      algorithm_bandwidth: number | null;
+      bus_bandwidth: number | null;
+      lower_bound: boolean;
+    };
+    /**
+     * Mismatch
+     * @description Operations that should be one and the same but differ between ranks; they are in no comparison.
+     *
+     *     what  name, size, dtype, or missing (ranks in the middle of whose recording it is absent)
+     *     collective  its id in the part `distributed/collective`
+     */
+    Mismatch: {
+      group: number;
+      collective: number;
+      step: string | null;
+      what: string;
+      values: components['schemas']['Differing'][];
+      text: string;
+    };
+    /**
+     * Differing
+     * @description A value and who has it.
+     */
+    Differing: {
+      value: string;
+      workers: string[];
+    };
+    /**
+     * Straggler
+     * @description How often and how much a rank kept the others waiting; most delay first.
+     *
+     *     collectives  compared ones it took part in whose arrivals differ by more than the error of the clocks
+     *     last, last_ratio  of these, how often it arrived last
+     *     delay_ns     time between the median arrival of the other ranks and its own in those, less what it waited for
+     *                  others before; time in which several collectives wait for it counts once
+     *     delay_per_step_ns  that over the number of steps
+     *     waited_ns    its own waiting for others, all compared collectives
+     */
+    Straggler: {
+      worker: string;
+      rank: number | null;
+      collectives: number;
+      last: number;
+      last_ratio: number | null;
+      delay_ns: number;
+      delay_per_step_ns: number;
+      waited_ns: number;
+    };
+    /**
+     * HeatMap
+     * @description rank x step: sum over the step's compared collectives of how long after the median rank this one came.
+     *
+     *     late_ns  a row per worker, a cell per step; null where nothing was compared
+     */
+    HeatMap: {
+      workers: string[];
+      steps: string[];
+      late_ns: (number | null)[][];
+    };
+    /**
+     * Meanwhile
+     * @description What a rank did between the previous collective and the one where it came last, summed over those.
+     *
+     *     window_ns   that time; median_window_ns the one of the rank that arrived in the middle
+     *     categories  the overview's eight categories, in order
+     *     host        operators and annotations by their own time, largest difference first
+     *     kernels     device work by name, likewise
+     */
+    Meanwhile: {
+      worker: string;
+      rank: number | null;
+      collectives: number;
+      window_ns: number;
+      median_window_ns: number;
+      categories: components['schemas']['Share'][];
+      host: components['schemas']['Share'][];
+      kernels: components['schemas']['Share'][];
+    };
+    /**
+     * Share
+     * @description Time by name: of the late rank beside the median rank's in the same places.
+     *
+     *     median_ns  null where it is not among the largest of the median rank: then it is less than those
+     */
+    Share: {
+      name: string;
+      late_ns: number;
+      median_ns: number | null;
+    };
+    /**
+     * Collectives
+     * @description `total` rows remain after the filters, of which `rows` are a page.
+     */
+    Collectives: {
+      rows: components['schemas']['torch_tb_profiler.views.distributed_payload.Instance'][];
+      total: number;
+      offset: number;
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * Instance
+     * @description One collective across ranks.
+     *
+     *     id         names it in `distributed/collective`
+     *     sequence   its recorded sequence number, null if none
+     *     start_ns, end_ns  job time of the first arrival and of the last end
+     *     ranks      how many recorded it; size: how many the group has, null if unknown
+     *     bytes      message size of one rank (the largest), null if not recorded
+     *     latency_ns longest of the ranks; transfer_ns shortest: what all of them needed
+     *     waiting_ns sum over the ranks of latency - transfer
+     *     skew_ns    first to last arrival; null without two ranks on one clock
+     *     late_worker, late_rank  who arrived last; null where the clocks' error is larger than the skew
+     *     mismatch   what differs between the ranks, null if nothing: then it was not compared
+     */
+    'torch_tb_profiler.views.distributed_payload.Instance': {
+      id: number;
+      group: number;
+      name: string;
+      sequence: number | null;
+      step: string | null;
+      start_ns: number | null;
+      end_ns: number | null;
+      ranks: number;
+      size: number | null;
+      dtype: string | null;
+      bytes: number | null;
+      latency_ns: number | null;
+      transfer_ns: number | null;
+      waiting_ns: number | null;
+      skew_ns: number | null;
+      late_worker: string | null;
+      late_rank: number | null;
+      algorithm_bandwidth: number | null;
+      bus_bandwidth: number | null;
+      lower_bound: boolean;
+      mismatch: string | null;
+    };
+    /**
+     * Collective
+     * @description One collective across the ranks, in order of rank; `median_worker` arrived in the middle.
+     */
+    Collective: {
+      instance: components['schemas']['torch_tb_profiler.views.distributed_payload.Instance'];
+      participants: components['schemas']['Participant'][];
+      median_worker: string | null;
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * Participant
+     * @description A rank's part in one collective.
+     *
+     *     event     row of its trace: the kernel, or the host's call where no kernel is recorded
+     *     call      row of its trace: the host's call that launched it, null if none is recorded
+     *     trace_start_ns  when it began, in the rank's own trace; start_ns, end_ns: job time
+     *     late_ns   after the first arrival
+     *     before    null for the first of the group in the recording
+     */
+    Participant: {
+      worker: string;
+      rank: number | null;
+      span: string;
+      event: number;
+      call: number | null;
+      name: string;
+      dtype: string | null;
+      bytes: number | null;
+      out_bytes: number | null;
+      trace_start_ns: number | null;
+      start_ns: number | null;
+      end_ns: number | null;
+      latency_ns: number | null;
+      transfer_ns: number | null;
+      synchronizing_ns: number | null;
+      exposed_ns: number | null;
+      late_ns: number | null;
+      before: components['schemas']['Before'] | null;
+    };
+    /**
+     * Before
+     * @description What the rank did between the group's previous collective and this one.
+     *
+     *     window_ns   that time, categories (the overview's eight, in order) split it
+     *     host        operators and annotations by their own time, largest first; kernels likewise
+     */
+    Before: {
+      window_ns: number;
+      categories: components['schemas']['NamedTime'][];
+      host: components['schemas']['NamedTime'][];
+      kernels: components['schemas']['NamedTime'][];
+    };
+    /**
+     * NamedTime
+     * @description Time by name.
+     */
+    NamedTime: {
+      name: string;
+      ns: number;
     };
     /**
      * MemoryPayload
