@@ -3,12 +3,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.snapshots import snapshot
 from tests.traces import document
 from torch_tb_profiler.cli import main
 
@@ -69,6 +71,18 @@ def test_list_and_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["check", str(folder), "--format", "json"]) == 1
     states = {file["file"]: file["state"] for file in json.loads(capsys.readouterr().out)["files"]}
     assert states["run/x.pt.trace.json"] == "failed"
+
+
+def test_memory_files_are_listed_and_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "run" / "s.pickle").write_bytes(pickle.dumps(snapshot()))
+    assert main(["list", str(folder), "--format", "json"]) == 0
+    (file,) = json.loads(capsys.readouterr().out)["memory_files"]
+    assert (file["file"], file["name"], file["kind"]) == (0, "s.pickle", "snapshot")
+    assert main(["view", "memory/snapshot", str(folder), "--param", "file=0"]) == 0
+    assert json.loads(capsys.readouterr().out)["devices"][0]["reserved_bytes"] == 4096
+    (folder / "run" / "s.pickle").write_bytes(b"cos\nsystem\n.")
+    assert main(["view", "memory/snapshot", str(folder)]) == 1
+    assert "refused" in capsys.readouterr().err
 
 
 def test_health_notes_alone_are_no_failure(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -144,7 +144,12 @@ def _list(options: argparse.Namespace, settings: Settings) -> int:
         sys.stderr.write(f"warning: {problem}\n")
     if not rows:
         sys.stderr.write(f"no trace found in {options.path}\n")
-    _print({"rows": rows}, options.format)
+    memory = [
+        {"run": run.name, "file": number, "name": each.name, "kind": each.kind, "bytes": each.file.size}
+        for run in session.catalog.runs
+        for number, each in enumerate(run.memory_files)
+    ]
+    _print({"rows": rows, "memory_files": memory} if memory else {"rows": rows}, options.format)
     session.close()
     return OK
 

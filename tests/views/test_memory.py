@@ -9,6 +9,7 @@ from torch_tb_profiler.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views import memory as view
+from torch_tb_profiler.views import overview
 from torch_tb_profiler.views.memory_parts import (
     CurveParams,
     EventsParams,
@@ -236,6 +237,15 @@ def test_statistics_of_a_range() -> None:
     ]
 
 
+def test_allocations_that_fail_are_listed() -> None:
+    (failure,) = memory("115 GPU0 - 4096 1312 9000")
+    failure["name"] = "[OutOfMemory]"
+    (found,) = view.build(draw(CALLS, *memory(EVENTS), failure), NoParams()).out_of_memory
+    assert (found.device, found.bytes, found.allocated_bytes, found.reserved_bytes) == ("GPU0", 4096, 1312, 9000)
+    assert (found.operator, found.time_ns) == ("aten::relu", 115_000)
+    assert view.build(trace(), NoParams()).out_of_memory == []
+
+
 def test_mistakes_are_named() -> None:
     with pytest.raises(NotFoundError, match="GPU7"):
         build_curve(trace(), CurveParams(device="GPU7"))
@@ -266,3 +276,13 @@ def test_the_curve_is_a_step_function_whatever_the_points() -> None:
                 assert np.frombuffer(curve.allocated_max)[i] == max(held + inside)
                 assert np.frombuffer(curve.allocated_min)[i] == min(held + inside)
                 assert np.frombuffer(curve.allocated_last)[i] == (held + inside)[-1]
+
+
+def test_nearly_full_memory_is_advised_on_whatever_the_card_is_called() -> None:
+    card = [{"id": 3, "name": "MI300X", "totalGlobalMem": 1000}]
+    events = memory("1 HIP0 a 950 950 999\n2 HIP0 a -950 0 999")
+    payload = overview.build(draw(CALLS, *events, deviceProperties=card), NoParams())
+    (advice,) = (each for each in payload.recommendations if each.id == "memory_limit")
+    assert "GPU0" in advice.text and "95" in advice.text and advice.link == "memory"
+    room = overview.build(draw(CALLS, *events, deviceProperties=[{**card[0], "totalGlobalMem": 2000}]), NoParams())
+    assert all(each.id != "memory_limit" for each in room.recommendations)

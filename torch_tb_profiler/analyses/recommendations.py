@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
+from torch_tb_profiler.analyses.memory_curve import levels, peak
 from torch_tb_profiler.analyses.overview import Breakdown, breakdown
 from torch_tb_profiler.analyses.utilization import utilizations
 from torch_tb_profiler.model.communication import communication_calls
@@ -14,7 +13,7 @@ from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.kinds import Kind, ends, kinds, names_of
 from torch_tb_profiler.model.links import device_links
 from torch_tb_profiler.model.tensor_cores import YES, eligible_operators, uses_tensor_cores
-from torch_tb_profiler.model.trace import ABSENT, Trace, distinct
+from torch_tb_profiler.model.trace import Trace, distinct
 
 DATA_LOADING_SHARE = 0.05
 COMMUNICATION_SHARE = 0.10
@@ -132,16 +131,8 @@ def _mixed_precision(trace: Trace) -> Iterator[Finding]:
 
 
 def _memory_limit(trace: Trace) -> Iterator[Finding]:
-    names = {text: code for code, text in enumerate(trace.strings)}
-    rows = np.flatnonzero(trace.events.name == names.get("[memory]", -2))
-    if len(rows) == 0:
-        return
-    device = trace.arg_int("Device Id")[rows]
-    accelerator = trace.arg_int("Device Type")[rows] > 0
-    allocated = trace.arg_int("Total Allocated")[rows]
-    for info in devices(trace):
-        mine = allocated[accelerator & (device == info.id) & (allocated != ABSENT)]
-        if info.memory_bytes and len(mine) and mine.max() > MEMORY_SHARE * info.memory_bytes:
-            share = float(mine.max()) / info.memory_bytes
-            yield Finding("memory_limit", "warning", share, subject=str(info.id))
+    for level in levels(trace):
+        found, capacity = peak(level.allocated), level.device.capacity
+        if not level.relative and found and capacity and found.bytes > MEMORY_SHARE * capacity:
+            yield Finding("memory_limit", "warning", found.bytes / capacity, subject=level.device.name)
             return

@@ -23,6 +23,7 @@ from torch_tb_profiler.model.steps import is_step_name
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, derived, distinct
 
 EVENT_NAME = "[memory]"
+FAILURE_NAME = "[OutOfMemory]"
 
 _PROVIDERS = "aten::empty"
 
@@ -83,17 +84,27 @@ class MemoryRecords:
         return len(self.rows)
 
 
-def is_memory(trace: Trace) -> Bool:
-    """bool[n]: events of the allocators."""
-    named = np.array([text == EVENT_NAME for text in trace.strings] + [False])
+def is_memory(trace: Trace, name: str = EVENT_NAME) -> Bool:
+    """bool[n]: allocations and releases, or the events of another name."""
+    named = np.array([text == name for text in trace.strings] + [False])
     found: Bool = named[trace.events.name]
     return found
 
 
 @derived
 def memory_records(trace: Trace) -> MemoryRecords:
-    """The memory events that have a time."""
-    rows = np.flatnonzero(is_memory(trace) & (trace.events.start != ABSENT)).astype(np.int32)
+    """The allocations and releases that have a time."""
+    return _records(trace, EVENT_NAME)
+
+
+@derived
+def memory_failures(trace: Trace) -> MemoryRecords:
+    """Allocations that found no memory (`[OutOfMemory]`), with the totals at that time."""
+    return _records(trace, FAILURE_NAME)
+
+
+def _records(trace: Trace, name: str) -> MemoryRecords:
+    rows = np.flatnonzero(is_memory(trace, name) & (trace.events.start != ABSENT)).astype(np.int32)
     rows = rows[np.argsort(trace.events.start[rows], kind="stable")]
     kind, id = trace.arg_int("Device Type")[rows], trace.arg_int("Device Id")[rows]
     id[(kind == _CPU) | (id == ABSENT)] = -1
@@ -152,7 +163,12 @@ def _name(kind: str, id: int) -> str:
 @derived
 def memory_calls(trace: Trace) -> Int32:
     """int32[k]: for each record the row of the innermost operator call around it, NO_CODE for none."""
-    rows, asked = of_kind(trace, Kind.CPU_OP), memory_records(trace).rows
+    return calls_around(trace, memory_records(trace).rows)
+
+
+def calls_around(trace: Trace, asked: Int32) -> Int32:
+    """int32[k]: the same for any rows of memory events."""
+    rows = of_kind(trace, Kind.CPU_OP)
     around = innermost(trace, tree_of(trace, rows), _threads_of(trace, rows), asked)[asked]
     counts = (around >= 0) & is_operator(trace)[trace.events.name[around]]
     found: Int32 = np.where(counts, around, NO_CODE).astype(np.int32)

@@ -79,10 +79,10 @@ _WORDS = {
     ),
     "memory_limit": _Words(
         "Memory is nearly full",
-        "Allocations on GPU {subject} reach {value} of its memory. Activation checkpointing or mixed precision "
+        "Allocations on {subject} reach {value} of its memory. Activation checkpointing or mixed precision "
         "make room.",
         f"allocated memory peaks above {rules.MEMORY_SHARE:.0%} of the GPU's memory",
-        None,
+        "memory",
     ),
 }
 

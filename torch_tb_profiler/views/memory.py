@@ -8,8 +8,15 @@ from torch_tb_profiler.analyses.memory_curve import Levels, default_device, leve
 from torch_tb_profiler.analyses.memory_growth import LEAST_STEPS, Growth, Holder, growth
 from torch_tb_profiler.analyses.memory_live import allocation_stacks, start_and_end
 from torch_tb_profiler.analyses.operator_stacks import has_stacks
-from torch_tb_profiler.analyses.stacks import frame
-from torch_tb_profiler.model.memory import is_memory, memory_calls, memory_names, memory_records
+from torch_tb_profiler.analyses.stacks import frame, name_of
+from torch_tb_profiler.model.memory import (
+    calls_around,
+    is_memory,
+    memory_calls,
+    memory_failures,
+    memory_names,
+    memory_records,
+)
 from torch_tb_profiler.model.memory_blocks import OLDER, UNRELEASED, has_addresses, memory_blocks
 from torch_tb_profiler.model.modules import has_modules, modules
 from torch_tb_profiler.model.steps import steps
@@ -18,11 +25,14 @@ from torch_tb_profiler.view import NoParams, Scope, View
 from torch_tb_profiler.views import memory_files, memory_parts
 from torch_tb_profiler.views.memory_types import (
     MemoryDevice,
+    MemoryFailure,
     MemoryGrowth,
     MemoryHolder,
     MemoryPayload,
     MemoryStep,
 )
+
+FAILURES = 100
 
 HOLDERS = 20
 """Operators named for a growth of memory; those after them hold little."""
@@ -44,6 +54,7 @@ def build(trace: Trace, _: NoParams) -> MemoryPayload:
         if found.recorded
         else [],
         growth=grown,
+        out_of_memory=_failures(trace),
         has_addresses=has_addresses(trace),
         has_stacks=has_stacks(trace),
         has_modules=has_modules(trace),
@@ -117,6 +128,30 @@ def _holder(trace: Trace, holder: Holder) -> MemoryHolder:
         operator_event=None if call == NO_CODE else call,
         frames=[frame(text) for text in frames],
     )
+
+
+def _failures(trace: Trace) -> list[MemoryFailure]:
+    found = memory_failures(trace)
+    if not len(found):
+        return []
+    calls = calls_around(trace, found.rows[:FAILURES])
+
+    def known(value: int) -> int | None:
+        return None if value == ABSENT else value
+
+    return [
+        MemoryFailure(
+            event=int(found.rows[i]),
+            device=found.devices[int(found.device[i])].name,
+            time_ns=int(found.time[i]),
+            bytes=abs(int(found.size[i])) or None,
+            allocated_bytes=known(int(found.allocated[i])),
+            reserved_bytes=known(int(found.reserved[i])),
+            operator=None if call == NO_CODE else name_of(trace, call),
+            operator_event=None if call == NO_CODE else call,
+        )
+        for i, call in enumerate(calls.tolist())
+    ]
 
 
 def _reasons(trace: Trace) -> dict[str, str]:

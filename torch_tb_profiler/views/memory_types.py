@@ -113,12 +113,27 @@ class MemoryGrowth:
 
 
 @dataclass(frozen=True)
+class MemoryFailure:
+    """An allocation that found no memory: what it asked for, the totals then, the operator (null: outside)."""
+
+    event: int
+    device: str
+    time_ns: int
+    bytes: int | None
+    allocated_bytes: int | None
+    reserved_bytes: int | None
+    operator: str | None
+    operator_event: int | None
+
+
+@dataclass(frozen=True)
 class MemoryPayload:
     """The memory of each device over the trace.
 
     default_device  an accelerator if one has events, else the CPU; null without events (then `attachments` of
                     the run are all there is)
     growth          per device, in traces with steps
+    out_of_memory   the first 100 allocations that failed
     has_addresses   allocations and releases are matched; else there is no live set and no lifetime
     reasons         field -> why it is null or empty
     """
@@ -127,6 +142,7 @@ class MemoryPayload:
     default_device: str | None
     steps: list[MemoryStep]
     growth: list[MemoryGrowth]
+    out_of_memory: list[MemoryFailure]
     has_addresses: bool
     has_stacks: bool
     has_modules: bool

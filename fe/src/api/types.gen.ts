@@ -4239,6 +4239,7 @@ export interface components {
      *     default_device  an accelerator if one has events, else the CPU; null without events (then `attachments` of
      *                     the run are all there is)
      *     growth          per device, in traces with steps
+     *     out_of_memory   the first 100 allocations that failed
      *     has_addresses   allocations and releases are matched; else there is no live set and no lifetime
      *     reasons         field -> why it is null or empty
      */
@@ -4247,6 +4248,7 @@ export interface components {
       default_device: string | null;
       steps: components['schemas']['MemoryStep'][];
       growth: components['schemas']['MemoryGrowth'][];
+      out_of_memory: components['schemas']['MemoryFailure'][];
       has_addresses: boolean;
       has_stacks: boolean;
       has_modules: boolean;
@@ -4351,6 +4353,20 @@ export interface components {
       event: number;
       operator_event: number | null;
       frames: components['schemas']['Frame'][];
+    };
+    /**
+     * MemoryFailure
+     * @description An allocation that found no memory: what it asked for, the totals then, the operator (null: outside).
+     */
+    MemoryFailure: {
+      event: number;
+      device: string;
+      time_ns: number;
+      bytes: number | null;
+      allocated_bytes: number | null;
+      reserved_bytes: number | null;
+      operator: string | null;
+      operator_event: number | null;
     };
     /**
      * MemoryCurve
