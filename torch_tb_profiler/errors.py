@@ -6,6 +6,7 @@
     |-- StorageError          a file or folder cannot be listed or read
     |   `-- MissingExtraError ... because an optional package is not installed
     |-- TraceError            a file was read and nothing could be made of it
+    |   `-- TooLargeError     ... because it holds more than may be read at once
     |-- WorkerDiedError       the process that was parsing a file was killed
     `-- ClusterError          the cluster that parses files cannot be reached or used
 
@@ -53,6 +54,10 @@ class MissingExtraError(StorageError):
 
 class TraceError(ProfilerError):
     code = "trace"
+
+
+class TooLargeError(TraceError):
+    code = "too_large"
 
 
 class WorkerDiedError(ProfilerError):

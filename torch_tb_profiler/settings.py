@@ -33,6 +33,18 @@ class Settings:
         "TORCH_PROFILER_EXECUTOR",
         "Where large files are parsed: `serial`, `processes:N`, or a Dask cluster, `dask://scheduler:port`.",
     )
+    memory_bytes: int = _row(  # type: ignore[assignment]
+        4 * 2**30,
+        "TORCH_PROFILER_MEMORY_BYTES",
+        "How much memory open traces may take in the server; then the least recently used are closed, to be "
+        "opened again from the cache.",
+    )
+    trace_bytes: int = _row(  # type: ignore[assignment]
+        4 * 2**30,
+        "TORCH_PROFILER_TRACE_BYTES",
+        "How much JSON one file may hold, unpacked. Reading takes up to 2.5 times as much memory, and a worker "
+        "process gets three times.",
+    )
     poll_seconds: float = _row(  # type: ignore[assignment]
         5.0,
         "TORCH_PROFILER_POLL_SECONDS",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -104,14 +105,22 @@ def test_a_worker_killed_in_the_middle_changes_nothing_but_time(
 ) -> None:
     expected = serial_payloads(ranks, tmp_path / "serial")
     shared = settings(executor=workers.spec, cache_dir=str(tmp_path / "shared"))
+    pipes = [tmp_path / "first", tmp_path / "second"]
+    for pipe in pipes:
+        os.mkfifo(pipe)
     with Session([Root(str(ranks))], shared) as session:
+        executor = session._store._executor = make_executor(workers.spec)
+        held = [executor.submit(_report_and_wait, str(pipe)) for pipe in pipes]
+        assert wait_for(lambda: all(executor.progress(future) is not None for future in held))
         keys = load_all(session)
-        assert any(session.wait(key, 60) for key in keys)
-        workers.workers[0].kill()
-        done = sum(session.wait(key, 0) for key in keys)
-        assert done < RANKS - 2, "the worker was killed too late to be in the middle"
+        told = executor.progress(held[0])
+        assert told is not None
+        os.kill(told[1], signal.SIGKILL)
+        for pipe in reversed(pipes):  # the other worker's first; then it takes the job of the killed one
+            pipe.write_text("go")
         for key in keys:
             assert session.wait(key, 120)
+        assert [future.result(30) for future in held] == ["go", "go"]
         assert payloads(session) == expected
 
 
@@ -198,8 +207,13 @@ def test_the_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
     assert caught.value.hint == 'pip install "torch-tb-profiler[dask]"'
 
 
-def test_a_job_reports_how_far_it_is(workers: Cluster) -> None:
+def test_a_job_reports_how_far_it_is(tmp_path: Path) -> None:
     """A job that waits on a pipe has told its stage to the one who submitted it."""
+    with cluster(tmp_path, 1) as workers:
+        _check_progress(workers)
+
+
+def _check_progress(workers: Cluster) -> None:
     executor = make_executor(workers.spec)
     pipe = workers.folder / "pipe"
     os.mkfifo(pipe)
@@ -207,7 +221,7 @@ def test_a_job_reports_how_far_it_is(workers: Cluster) -> None:
         future = executor.submit(_report_and_wait, str(pipe))
         with open(pipe, "w") as end:
             assert wait_for(lambda: executor.progress(future) is not None)
-            assert executor.progress(future) == ("reading", 1, 2, 3)
+            assert executor.progress(future) == ("reading", workers.workers[0].pid, 2, 3)
             end.write("go")
         assert future.result(30) == "go"
         assert executor.progress(future) is None
@@ -218,6 +232,6 @@ def test_a_job_reports_how_far_it_is(workers: Cluster) -> None:
 def _report_and_wait(pipe: str) -> str:
     from torch_tb_profiler.executors import report_progress
 
-    report_progress(("reading", 1, 2, 3))
+    report_progress(("reading", os.getpid(), 2, 3))
     with open(pipe) as end:
         return end.read()

@@ -57,8 +57,8 @@ def test_nothing_is_parsed_until_it_is_asked_for(folder: Path) -> None:
 
 def test_open_traces_are_bounded_by_their_events(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "run" / "w.2.pt.trace.json").write_bytes(trace(80))
-    monkeypatch.setattr(store, "OPEN_EVENTS", 100)
-    with Session([Root(str(folder))], settings()) as session:
+    monkeypatch.setattr(store, "TRACE_BYTES", 0)
+    with Session([Root(str(folder))], settings(memory_bytes=100 * store.EVENT_BYTES)) as session:
         session.scan()
         for span, count in (("1", 50), ("2", 80), ("1", 50), ("2", 80)):
             answer = session.view("trace", span=span, wait=True, timeout=60)

@@ -33,6 +33,10 @@ class Sniffer:
             self._verdicts[key] = looks_like_trace(head)
         return self._verdicts[key]
 
+    def keep_only(self, keys: set[str]) -> None:
+        """Forget the verdicts on other files."""
+        self._verdicts = {key: verdict for key, verdict in self._verdicts.items() if key in keys}
+
 
 def looks_like_trace(head: bytes) -> bool:
     """True for the head of a chrome trace, plain or gzip."""

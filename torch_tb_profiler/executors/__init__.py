@@ -16,8 +16,10 @@ __all__ = [
 ]
 
 
-def make_executor(spec: str) -> JobExecutor:
+def make_executor(spec: str, memory: int = 0) -> JobExecutor:
     """The executor that a setting names; nothing is started or connected before its first job.
+
+    memory  bytes that a worker process of this machine may take, 0 for any number
 
     UsageError says what is possible, MissingExtraError what to install.
     """
@@ -25,7 +27,7 @@ def make_executor(spec: str) -> JobExecutor:
     if name == "serial" and not rest:
         return SerialExecutor()
     if name == "processes" and rest.isdigit() and int(rest) > 0:
-        return ProcessExecutor(int(rest))
+        return ProcessExecutor(int(rest), memory)
     address = rest.removeprefix("//").rstrip("/")
     if name == "dask" and rest.startswith("//") and address.rpartition(":")[2].isdigit():
         from torch_tb_profiler.executors.cluster import ClusterExecutor

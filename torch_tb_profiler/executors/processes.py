@@ -16,7 +16,13 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
+from multiprocessing import connection
 from typing import Any
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
 
 from torch_tb_profiler.errors import WorkerDiedError
 from torch_tb_profiler.executors.job import STAGES, JobExecutor, ProgressTuple, tell_from_now_on
@@ -24,14 +30,28 @@ from torch_tb_profiler.executors.job import STAGES, JobExecutor, ProgressTuple, 
 IDLE_SECONDS = 30.0
 
 
-def _start_worker(shared: Any) -> None:
-    """In a new worker process: its jobs tell the parent through shared memory how far they are."""
+def _start_worker(shared: Any, memory: int) -> None:
+    """In a new worker process: its jobs tell the parent through shared memory how far they are.
+
+    It may take `memory` bytes (0: any number), where the system knows such a limit, and ends with its parent.
+    """
+    if memory and resource is not None:
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    threading.Thread(target=_end_with_parent, name="profiler-parent", daemon=True).start()
 
     def tell(progress: ProgressTuple) -> None:
         stage, done, total, events = progress
         shared[:] = (STAGES.index(stage), done, total, events)
 
     tell_from_now_on(tell)
+
+
+def _end_with_parent() -> None:
+    """A killed parent cannot stop its workers, and they would wait for their next job for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
 
 
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
@@ -53,7 +73,8 @@ def _without_blas_threads() -> Iterator[None]:
 class _Slot:
     """One worker process and what it is doing."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: int) -> None:
+        self._memory = memory
         self._context = multiprocessing.get_context("spawn")
         self.shared = self._context.Array("q", 4, lock=False)
         self.pool: ProcessPoolExecutor | None = None
@@ -67,7 +88,7 @@ class _Slot:
             self.idle_timer = None
         if self.pool is None:
             self.pool = ProcessPoolExecutor(
-                1, mp_context=self._context, initializer=_start_worker, initargs=(self.shared,)
+                1, mp_context=self._context, initializer=_start_worker, initargs=(self.shared, self._memory)
             )
         self.shared[:] = (0, 0, 0, 0)
         return self.pool
@@ -87,10 +108,10 @@ class _Slot:
 
 
 class ProcessExecutor(JobExecutor):
-    """At most `count` worker processes, one job each; further jobs wait in order."""
+    """At most `count` worker processes of at most `memory` bytes, one job each; further jobs wait in order."""
 
-    def __init__(self, count: int) -> None:
-        self._slots = [_Slot() for _ in range(count)]
+    def __init__(self, count: int, memory: int = 0) -> None:
+        self._slots = [_Slot(memory) for _ in range(count)]
         self._waiting: deque[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]] = deque()
         self._lock = threading.RLock()
         self._closed = False

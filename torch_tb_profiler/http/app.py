@@ -31,6 +31,7 @@ STATUS = {
     "storage": 422,
     "missing_extra": 422,
     "trace": 422,
+    "too_large": 422,
     "worker_died": 422,
     "cluster": 422,
 }

@@ -6,41 +6,80 @@ import gc
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 
+from torch_tb_profiler.errors import TraceError
 from torch_tb_profiler.ingest.assemble import assemble
-from torch_tb_profiler.ingest.columns import Columns
+from torch_tb_profiler.ingest.columns import MAX_ARGUMENTS, Columns
 from torch_tb_profiler.ingest.decode import BlockDecoder
 from torch_tb_profiler.ingest.document import read_document
+from torch_tb_profiler.ingest.part import PartColumns, StartColumns, Window
 from torch_tb_profiler.ingest.progress import Progress, Report, ignore
 from torch_tb_profiler.ingest.repair import Salvage
 from torch_tb_profiler.ingest.source import Source
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import Trace
 
-__all__ = ["Progress", "Report", "ignore", "read_trace"]
+__all__ = ["Progress", "Report", "Window", "find_start", "ignore", "read_part", "read_trace"]
 
 
-def read_trace(stream: BinaryIO, *, size: int = 0, report: Report = ignore) -> Trace:
+def read_trace(stream: BinaryIO, *, size: int = 0, report: Report = ignore, limit: int = 0) -> Trace:
     """Read a Kineto chrome trace, plain or gzip, of any generation.
 
     stream  open for reading in binary; read forward once, in pieces
     size    stored bytes, for the progress (0 if unknown)
+    limit   bytes of JSON that may be read, 0 for any number
 
     Everything that can be read is in the trace; what was skipped or repaired stands in `Trace.health`.
-    Raises TraceError if the file holds no list of events; errors of the stream itself pass through.
+    Raises TraceError if the file holds no list of events, TooLargeError as soon as it is known that the file
+    holds more than `limit`; errors of the stream itself pass through.
     """
-    health = HealthLog()
-    columns = Columns()
+    health, columns = HealthLog(), Columns()
+    with _without_gc():
+        metadata = _read(stream, columns, health, size, report, limit)
+        report(Progress("arranging", size, size, columns.length))
+        return assemble(columns, metadata, health)
+
+
+def find_start(stream: BinaryIO, *, size: int = 0, report: Report = ignore) -> int:
+    """When the trace starts, ns in the file's clock (`Trace.trace_start_ns`), in memory that does not grow.
+
+    Raises TraceError if no event of the file has a time.
+    """
+    columns = StartColumns()
+    with _without_gc():
+        _read(stream, columns, HealthLog(), size, report, 0)
+    if columns.start is None:
+        raise TraceError("no event of the trace has a time")
+    return columns.start
+
+
+def read_part(
+    stream: BinaryIO, window: Window, *, size: int = 0, report: Report = ignore, max_events: int
+) -> Trace:
+    """Like `read_trace`, but only of events that touch a window; memory grows with what is kept.
+
+    Raises TooLargeError if that is more than `max_events`.
+    """
+    health, columns = HealthLog(), PartColumns(window, max_events)
+    with _without_gc():
+        metadata = _read(stream, columns, health, size, report, 0)
+        return assemble(columns, metadata, health)
+
+
+def _read(
+    stream: BinaryIO, columns: Columns, health: HealthLog, size: int, report: Report, limit: int
+) -> dict[str, Any]:
+    """All events of a file into `columns`; returns the metadata around them."""
     decoder = BlockDecoder(columns)
-    source = Source(stream, size, report, health)
+    source = Source(stream, size, report, health, limit)
 
     def add(block: bytes | memoryview) -> bool:
         try:
             strays = decoder.add(block)
-        except (msgspec.DecodeError, json.JSONDecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, json.JSONDecodeError, UnicodeDecodeError, RecursionError):
             return False
         _note_strays(strays, health)
         source.events = columns.length
@@ -52,10 +91,11 @@ def read_trace(stream: BinaryIO, *, size: int = 0, report: Report = ignore) -> T
         source.events = columns.length
         return salvage.rest
 
-    with _without_gc():
-        metadata = read_document(source, health, add, damaged)
-        report(Progress("arranging", size, size, columns.length))
-        return assemble(columns, metadata, health)
+    metadata = read_document(source, health, add, damaged)
+    if columns.dropped:
+        message = f"arguments beyond the first {MAX_ARGUMENTS:,} keys were left out"
+        health.add("too_many_arguments", "warning", message, count=columns.dropped)
+    return metadata
 
 
 def _note_strays(count: int, health: HealthLog) -> None:

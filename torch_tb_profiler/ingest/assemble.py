@@ -13,7 +13,7 @@ from torch_tb_profiler.ingest.columns import Columns
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import ABSENT, Bool, Events, Trace
 
-_WINDOW_MARKERS = ("Record Window End", "Iteration Start: ")
+WINDOW_MARKERS = ("Record Window End", "Iteration Start: ")
 
 
 def assemble(columns: Columns, metadata: Mapping[str, Any], health: HealthLog) -> Trace:
@@ -94,7 +94,7 @@ def _origin(events: Events, strings: list[str], health: HealthLog) -> int:
 
 
 def _is_window_marker(events: Events, strings: list[str]) -> Bool:
-    markers = [code for code, text in enumerate(strings) if text.startswith(_WINDOW_MARKERS)]
+    markers = [code for code, text in enumerate(strings) if text.startswith(WINDOW_MARKERS)]
     return np.isin(events.name, np.array(markers, np.int32))
 
 

@@ -81,14 +81,19 @@ class _ArgPieces:
     pieces: list[_Piece] = field(default_factory=list)
 
 
+MAX_ARGUMENTS = 4096
+"""Keys of arguments that get a column; a file with more holds generated text, each key once."""
+
+
 class Columns:
-    """Collects blocks and sparse argument columns."""
+    """Collects blocks and sparse argument columns; `dropped` cells had a key beyond MAX_ARGUMENTS."""
 
     def __init__(self) -> None:
         self.strings = Codes()
         self.threads = Codes()
         self.text_ids = Codes()
         self.length = 0
+        self.dropped = 0
         self._blocks: list[Block] = []
         self._args: dict[str, _ArgPieces] = {}
 
@@ -116,6 +121,9 @@ class Columns:
     def add_cells(self, key: str, kind: ArgKind, rows: Int32, values: Iterable[Any]) -> None:
         """Append to an argument column: numbers, texts, or the bytes of JSON texts, by `kind`."""
         if len(rows) == 0:
+            return
+        if key not in self._args and len(self._args) >= MAX_ARGUMENTS:
+            self.dropped += len(rows)
             return
         column = self._args.setdefault(key, _ArgPieces())
         if kind == "text":

@@ -25,8 +25,18 @@ _EDGE = 1 << 16
 _HEAD_LIMIT = 1 << 26
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _CUT = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|ts|dur|pid|tid|args|id|s|bp)"\s*:)')
+_ANY_CUT = re.compile(rb'\}\s*,\s*(?=\{\s*"[^"\\]{1,64}"\s*:)')
+_PATIENCE = 1 << 23
+"""After so many bytes without a cut the file spells its events in its own way, and any object may be one."""
+
 _CUT_WINDOW = 1 << 14
-_TAIL_CANDIDATES = 8
+_LOOK_BACK = 1 << 12
+_LONGEST_EVENT = 1 << 27
+"""No event is longer; what goes on for longer without a cut between events is not read on."""
+
+_CANDIDATES = 8
+_KEY_LENGTH = 64
+_NOT_BLANK = re.compile(rb"[^\xef\xbb\xbf \t\r\n]")
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 
 AddBlock = Callable[["bytes | memoryview"], bool]
@@ -43,7 +53,7 @@ def read_document(source: Source, health: HealthLog, add: AddBlock, damaged: Add
     """
     window = _Window(source)
     head = _read_head(window)
-    tail = _read_events(window, add, damaged)
+    tail = _read_events(window, health, add, damaged)
     metadata = _parse_head(head, health)
     metadata.update(_parse_tail(tail, bare=not head, health=health, end=source.offset))
     return metadata
@@ -60,6 +70,8 @@ class _Window:
         self._source = source
         self._buffer = bytearray(2 * BLOCK)
         self._end = 1
+        self._cutless = 1  # up to here no event ends
+        self._cut = _CUT
 
     @property
     def begin(self) -> int:
@@ -79,14 +91,20 @@ class _Window:
         self._end += done
         return done
 
-    def text(self) -> bytes:
-        return bytes(self._buffer[1 : self._end])
+    def text(self, start: int = 0, end: int | None = None) -> bytes:
+        return bytes(self._buffer[1 + start : self._end if end is None else 1 + end])
+
+    def search(self, pattern: re.Pattern[bytes], start: int) -> tuple[int, int] | None:
+        """(start, end) of the first match that begins at `start` or later."""
+        found = pattern.search(self._buffer, 1 + start, self._end)
+        return (found.start() - 1, found.end() - 1) if found else None
 
     def drop(self, count: int) -> None:
         """Forget the first `count` bytes."""
         rest = self._buffer[1 + count : self._end]
         self._buffer[1 : 1 + len(rest)] = rest
         self._end = 1 + len(rest)
+        self._cutless = 1
 
     def block(self, length: int, add: AddBlock) -> bool:
         """Hand the first `length` bytes to `add` as a JSON array."""
@@ -99,33 +117,40 @@ class _Window:
         finally:
             buffer[1 + length] = behind
 
-    def last_cut(self, limit: int) -> tuple[int, int]:
-        """(end of the last event that surely ends within `limit` bytes, start of the next); (0, 0) if none."""
+    def last_cuts(self, limit: int) -> list[tuple[int, int]]:
+        """(end of an event, start of the next) within `limit` bytes, the last first; more than one if unsure."""
         reach = _CUT_WINDOW
         stop = min(self._end, 1 + limit)
+        first = max(1, self._cutless - _LOOK_BACK)
         while True:
-            start = max(1, stop - reach)
-            cuts = [match.span() for match in _CUT.finditer(self._buffer, start, stop)]
+            start = max(first, stop - reach)
+            cuts = [match.span() for match in self._cut.finditer(self._buffer, start, stop)]
             if cuts:
-                return cuts[-1][0], cuts[-1][1] - 1
-            if start == 1:
-                return 0, 0
+                sure = self._cut is _CUT
+                return [(end, begin - 1) for end, begin in cuts[: -2 if sure else -1 - _CANDIDATES : -1]]
+            if start == first:
+                self._cutless = max(self._cutless, stop)
+                if self._cut is _CUT and self._cutless > _PATIENCE:
+                    self._cut, self._cutless = _ANY_CUT, 1
+                return []
             reach *= 8
 
 
 def _read_head(window: _Window) -> bytes:
     """What stands before the first event, b"" for a bare list; the window then begins at the events."""
+    first = None
     while len(window) < _HEAD_LIMIT:
+        known = len(window)
         done = window.fill()
-        text = window.text()
-        start = text.lstrip(_BLANK)
-        if start.startswith(b"["):
-            window.drop(len(text) - len(start) + 1)
+        first = first or window.search(_NOT_BLANK, known)
+        if first is not None and window.text(*first) == b"[":
+            window.drop(first[1])
             return b""
-        found = _EVENTS_KEY.search(text, max(0, len(text) - done - 64))
-        if found and start.startswith(b"{"):
-            window.drop(found.end())
-            return text[: found.start()]
+        found = window.search(_EVENTS_KEY, max(0, known - _KEY_LENGTH))
+        if found is not None and first is not None and window.text(*first) == b"{":
+            head = window.text(0, found[0])
+            window.drop(found[1])
+            return head
         if not done:
             break
     raise _no_events(window.text())
@@ -151,21 +176,29 @@ def _no_events(text: bytes) -> TraceError:
     )
 
 
-def _read_events(window: _Window, add: AddBlock, damaged: AddDamaged) -> bytes | None:
+def _read_events(window: _Window, health: HealthLog, add: AddBlock, damaged: AddDamaged) -> bytes | None:
     """Hand over all events; returns what follows the array, None if its end is missing."""
     limit, ended = _EDGE, False
     while True:
-        cut, begin = window.last_cut(limit)
-        if cut:
-            if not window.block(cut, add):
+        cuts = window.last_cuts(limit)
+        if cuts:
+            cut, begin = next((pair for pair in cuts if window.block(pair[0], add)), (0, 0))
+            if not cut:
+                cut, begin = cuts[0]
                 rest = damaged(window.text()[:cut], window.begin, False)
                 if rest is not None:
                     # The array ended here: what looked like events are later lists.
                     window.drop(cut)
-                    while window.fill():
+                    while len(window) < _HEAD_LIMIT and window.fill():
                         pass
                     return rest.encode("utf-8", "replace") + window.text()
             window.drop(begin)
+        elif len(window) > _LONGEST_EVENT:
+            damaged(window.text()[:BLOCK], window.begin, False)
+            health.add(
+                "endless_event", "error", "an event does not end; what came before is shown", offset=window.begin
+            )
+            return None
         if ended:
             return _read_last(window, add, damaged)
         ended = not window.fill()
@@ -180,7 +213,7 @@ def _read_last(window: _Window, add: AddBlock, damaged: AddDamaged) -> bytes | N
     text = window.text()
     front = len(text) - len(text.lstrip(_BLANK + b","))
     end = len(text)
-    for _ in range(_TAIL_CANDIDATES):
+    for _ in range(_CANDIDATES):
         end = text.rfind(b"]", 0, end)
         if end < 0:
             break

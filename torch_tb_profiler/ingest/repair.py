@@ -71,10 +71,12 @@ class Salvage:
         """Decode what stands here as it is; False if that cannot be done."""
         try:
             event, end = self._strict.raw_decode(self._text, self._at)
+        except RecursionError:
+            return False
         except ValueError:
             try:
                 event, end = self._lenient.raw_decode(self._text, self._at)
-            except ValueError:
+            except (ValueError, RecursionError):
                 return False
             self._note("control_character", "warning", "texts hold raw control characters; kept as they are")
         self.events.append(_clean(event))
@@ -88,7 +90,7 @@ class Salvage:
             mended = _TOKEN.sub(_mend_token, self._text[self._at : end])
             try:
                 event, used = self._lenient.raw_decode(mended)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             self._note(
                 "repaired_event",

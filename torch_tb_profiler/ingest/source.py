@@ -7,12 +7,16 @@ from typing import BinaryIO
 
 from isal import isal_zlib
 
-from torch_tb_profiler.errors import TraceError
+from torch_tb_profiler.errors import TooLargeError, TraceError
 from torch_tb_profiler.ingest.progress import Progress, Report
 from torch_tb_profiler.model.health import HealthLog
 
 GZIP_MAGIC = b"\x1f\x8b"
 _PACKED_PIECE = 1 << 16
+_PROBE = 32 << 20
+"""After so many unpacked bytes the size of the rest is estimated from the ratio so far."""
+
+_DOUBT = 1.25  # how far off that estimate may be
 _GZIP = 31  # window bits that tell zlib to expect a gzip header
 
 
@@ -20,14 +24,16 @@ class Source:
     """Reads `stream` (plain or gzip, told by its first bytes) forward.
 
     `offset` counts unpacked bytes. A damaged or truncated gzip stream ends where it breaks; what came
-    before is kept and the damage is noted. Raises TraceError if the stream is empty.
+    before is kept and the damage is noted. Raises TraceError if the stream is empty, TooLargeError as soon as it
+    is known that it holds more than `limit` bytes (0: any number).
     """
 
-    def __init__(self, stream: BinaryIO, size: int, report: Report, health: HealthLog) -> None:
+    def __init__(self, stream: BinaryIO, size: int, report: Report, health: HealthLog, limit: int = 0) -> None:
         self._stream = stream
         self._size = size
         self._report = report
         self._health = health
+        self._limit = limit
         self._packed_done = 0
         self.offset = 0
         self.events = 0
@@ -37,6 +43,8 @@ class Source:
         self._gzip = self._packed == GZIP_MAGIC
         self._inflate = isal_zlib.decompressobj(_GZIP)
         self._ended = False
+        if limit and not self._gzip and size > limit:
+            raise _too_large("it holds", size, limit)
 
     def read_into(self, target: memoryview) -> int:
         """Fill the front of `target` with unpacked bytes; returns how many, 0 at the end."""
@@ -49,9 +57,20 @@ class Source:
         if not self._gzip and done < len(target):
             done += self._read_plain(target[done:])
         self.offset += done
+        self._check_limit()
         stored = min(self._packed_done, self._size) if self._size else self._packed_done
         self._report(Progress("reading", stored, self._size, self.events))
         return done
+
+    def _check_limit(self) -> None:
+        if not self._limit:
+            return
+        if self.offset > self._limit:
+            raise _too_large("it holds more than", self._limit, self._limit)
+        if self._gzip and self.offset >= _PROBE:
+            expected = self.offset * self._size // self._packed_done
+            if expected > _DOUBT * self._limit:
+                raise _too_large("it unpacks to about", expected, self._limit)
 
     def _read_plain(self, target: memoryview) -> int:
         # Not every file object of a remote storage has readinto().
@@ -102,3 +121,9 @@ class Source:
             f"the gzip stream is damaged ({reason}); what came before is shown",
             offset=self.offset,
         )
+
+
+def _too_large(what: str, size: int, limit: int) -> TooLargeError:
+    return TooLargeError(
+        f"{what} {size / 2**30:.1f} GiB of JSON; at most {limit / 2**30:.1f} GiB are read at once"
+    )

@@ -12,9 +12,10 @@ from torch_tb_profiler.analyses.excerpt import Cut, excerpt
 from torch_tb_profiler.discovery import Catalog, MemoryFile, Run, Sniffer, Span, Worker, build_catalog
 from torch_tb_profiler.discovery.catalog import find_span, find_worker
 from torch_tb_profiler.discovery.names import RANK_FOLDER
-from torch_tb_profiler.errors import NotFoundError, ProfilerError
+from torch_tb_profiler.errors import NotFoundError, ProfilerError, TooLargeError
 from torch_tb_profiler.executors import make_executor
 from torch_tb_profiler.model.health import Note
+from torch_tb_profiler.session.cutting import cut_large
 from torch_tb_profiler.session.jobs import Facts
 from torch_tb_profiler.session.state import ErrorInfo, FileState, HealthCounts, ProgressInfo
 from torch_tb_profiler.session.store import TraceStore
@@ -42,6 +43,9 @@ logger = logging.getLogger(__name__)
 
 SETTLED_SECONDS = 3.0
 """A file that changed this recently may still be written; it is loaded once two listings agree on it."""
+
+LEAST_MEMORY = 1 << 30
+"""Bytes that a worker process gets however small the files may be: its libraries take a part of it."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ class Session:
     def __init__(self, roots: Sequence[Root], settings: Settings) -> None:
         self._roots = [(root, open_location(root.url)) for root in roots]
         self._settings = settings
-        self._store = TraceStore(settings, lambda: make_executor(settings.executor))
+        self._store = TraceStore(settings, lambda: make_executor(settings.executor, worker_memory(settings)))
         self._sniffer = Sniffer()
         self._lock = threading.Lock()
         self._catalog = Catalog()
@@ -160,9 +164,16 @@ class Session:
         if failure is None or runs:
             self._catalog = Catalog(tuple(sorted(runs, key=lambda run: run.name)), tuple(problems))
             self._places, self._identities, self._growing = places, identities, frozenset(growing)
+        if failure is None:
+            self._forget_others(identities)
         self._error = failure
         self._scanned.set()
         return self._catalog
+
+    def _forget_others(self, identities: Mapping[str, str]) -> None:
+        """Let go of what was known of files that have gone or changed."""
+        self._store.keep_only({self._store.key_of(*item) for item in identities.items()})
+        self._sniffer.keep_only({f"{uri}\0{identity}" for uri, identity in identities.items()})
 
     def _is_growing(self, uri: str, entry: Entry) -> bool:
         if self._identities.get(uri) == entry.identity or entry.mtime is None:
@@ -294,15 +305,21 @@ class Session:
         """A part of a trace as a trace file of its own; None while the file is loading or if it failed.
 
         `params` are the fields of `analyses.excerpt.Cut` as text. Raises NotFoundError for unknown names,
-        UsageError for parameters that make no sense.
+        UsageError for parameters that make no sense. A file that is too large to be read whole is cut in
+        passes over it, which takes minutes: only with `wait`.
         """
         cut = parse_params(Cut, params or {})
         key, target = self._viewer.ready(Names(run, worker, span), wait, timeout)
         state, trace = self._viewer.trace(key, target)
-        if trace is None:
+        too_large = wait and state.error is not None and state.error.code == TooLargeError.code
+        if trace is None and not too_large:
             return state, None
         stem = target.span.file.path.rsplit("/", 1)[-1].removesuffix(".gz").removesuffix(".json")
-        return state, Excerpt(f"{stem.removesuffix('.pt.trace')}.slice.json", excerpt(trace, cut))
+        name = f"{stem.removesuffix('.pt.trace')}.slice.json"
+        if trace is not None:
+            return state, Excerpt(name, excerpt(trace, cut))
+        place, file = self._places[target.run.name], target.span.file
+        return state, Excerpt(name, cut_large(place, file.path, file.size, cut, self._settings.trace_bytes))
 
     def unavailable(self, target: Target) -> Mapping[str, str] | None:
         """View slug -> why there is nothing to show; None while the file is not loaded."""
@@ -335,6 +352,11 @@ class Session:
         if poller is not None and poller is not threading.current_thread():
             poller.join()
         self._store.close()
+
+
+def worker_memory(settings: Settings) -> int:
+    """Bytes that a worker process may take: what the largest file needs, and some more."""
+    return max(3 * settings.trace_bytes, LEAST_MEMORY)
 
 
 def _split_key(key: str) -> tuple[str, str]:

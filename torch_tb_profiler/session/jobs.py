@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from shlex import quote
 
 import msgspec
 
 from torch_tb_profiler.cache import Cache, cache_key
-from torch_tb_profiler.errors import StorageError
+from torch_tb_profiler.errors import StorageError, TooLargeError
 from torch_tb_profiler.executors import ProgressTuple, report_progress
 from torch_tb_profiler.ingest import Progress, read_trace
 from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.model.ranks import rank, split_ranks
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.storage import open_location
+from torch_tb_profiler.storage import Location, open_location
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views import all_views
 
@@ -65,27 +66,54 @@ def encode(value: object) -> bytes:
     return msgspec.json.encode(value)
 
 
-def load_in_worker(location: str, path: str, size: int, key: str, cache_dir: str, cache_bytes: int) -> Loaded:
+def load_in_worker(
+    location: str, path: str, size: int, key: str, limit: int, cache_dir: str, cache_bytes: int
+) -> Loaded:
     """`load_file` in a worker process: what is in the cache stays there, the facts travel back."""
     cache = Cache(cache_dir, cache_bytes)
-    loaded = load_file(location, path, size, key, cache, report_progress)
+    loaded = load_file(location, path, size, key, limit, cache, report_progress)
     return replace(loaded, trace=None) if loaded.cached else loaded
 
 
 def load_file(
-    location: str, path: str, size: int, key: str, cache: Cache, report: Callable[[ProgressTuple], None]
+    location: str,
+    path: str,
+    size: int,
+    key: str,
+    limit: int,
+    cache: Cache,
+    report: Callable[[ProgressTuple], None],
 ) -> Loaded:
     """Read a file, compute what is made of every trace, keep it all in the cache.
 
-    Raises TraceError if nothing can be made of it, StorageError if it cannot be read.
+    Raises TraceError if nothing can be made of it (TooLargeError if it holds more than `limit` bytes of JSON
+    or takes more memory than there is), StorageError if it cannot be read.
     """
+    place = open_location(location)
+    try:
+        return _load(place, path, size, key, limit, cache, report)
+    except MemoryError:
+        message = "reading this file takes more memory than there is"
+    except TooLargeError as error:
+        message = error.message
+    command = f"torch-tb-profiler slice {quote(place.uri(path))} --from 0s --to 1s -o part.json.gz"
+    raise TooLargeError(message, hint=f"cut a part out: {command}; or raise TORCH_PROFILER_TRACE_BYTES")
 
+
+def _load(
+    place: Location,
+    path: str,
+    size: int,
+    key: str,
+    limit: int,
+    cache: Cache,
+    report: Callable[[ProgressTuple], None],
+) -> Loaded:
     def pass_on(progress: Progress) -> None:
         report((progress.stage, progress.bytes_done, progress.bytes_total, progress.events))
 
-    place = open_location(location)
     with place.open(path) as stream:
-        trace = read_trace(stream, size=size, report=pass_on)
+        trace = read_trace(stream, size=size, report=pass_on, limit=limit)
     if cache_key(place.uri(path), place.entry(path).identity) != key:
         raise StorageError(
             "the file changed while it was read",

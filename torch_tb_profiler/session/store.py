@@ -28,11 +28,9 @@ from torch_tb_profiler.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-OPEN_TRACES = 4
-"""Traces kept open at once; those from the cache are mapped, so the system can take their pages back."""
-
-OPEN_EVENTS = 12_000_000
-"""Events of all open traces together; what the views derive from them takes up to 400 bytes per event."""
+EVENT_BYTES = 400
+TRACE_BYTES = 1 << 20
+"""What the views derive takes up to so much memory per event and trace; the columns are mapped from the cache."""
 
 GZIP_RATIO = 12
 """How much larger than its gzip a trace typically is; for the choice of where to parse."""
@@ -50,6 +48,7 @@ class _File:
     error: ErrorInfo | None = None
     progress: ProgressTuple | None = None
     results: dict[str, bytes] = field(default_factory=dict)
+    lost: int = 0
     done: threading.Event = field(default_factory=threading.Event)
 
 
@@ -132,26 +131,37 @@ class TraceStore:
 
     def trace(self, key: str, which: int | None) -> Trace | None:
         """The trace of a file that is ready (of one rank of a merged file); None if it must be loaded again."""
+        name, whole = f"{key}/{which}", f"{key}/None"
         with self._lock:
-            name = f"{key}/{which}"
             trace = self._open.get(name)
+            merged = self._open.get(whole)
+        if trace is None:
+            # Not under the lock: the shared cache may be far away.
+            trace = merged if merged is not None else self._cache.load_trace(key)
+            if trace is not None and which is not None:
+                trace = split_ranks(trace).get(which)
             if trace is None:
-                trace = self._open.get(f"{key}/None") or self._cache.load_trace(key)
-                if trace is None:
-                    return None
-                if which is not None:
-                    trace = split_ranks(trace).get(which)
-                    if trace is None:
-                        return None
-                self._keep(name, trace)
+                return None
+        with self._lock:
+            trace = self._open.setdefault(name, trace)  # another request may have been quicker
+            if key in self._files:
+                self._files[key].lost = 0
             self._open.move_to_end(name)
+            self._evict()
             return trace
 
     def reload(self, key: str) -> None:
-        """Load a file again whose cache entry has gone."""
+        """Load a file again whose cache entry has gone.
+
+        If that happens twice before the trace could be opened (others fill a cache that is too small), the
+        trace comes here past the cache.
+        """
         with self._lock:
-            file = self._files[key]
+            file = self._files.get(key)
+            if file is None or file.future is not None:
+                return
             file.facts = None
+            file.lost += 1
             file.done.clear()
             self._submit(file)
 
@@ -202,7 +212,14 @@ class TraceStore:
                 file.progress = progress
 
             file.future = self._pool().submit(
-                load_file, file.location, file.path, file.size, file.key, cache, report
+                load_file,
+                file.location,
+                file.path,
+                file.size,
+                file.key,
+                self._settings.trace_bytes,
+                cache,
+                report,
             )
         else:
             if self._executor is None:
@@ -214,8 +231,9 @@ class TraceStore:
                 file.path,
                 file.size,
                 file.key,
+                settings.trace_bytes,
                 self._cache.place,
-                settings.cache_bytes,
+                settings.cache_bytes if file.lost < 2 else 0,
             )
         file.future.add_done_callback(lambda future: self._finish(file, future))
 
@@ -243,7 +261,8 @@ class TraceStore:
                 file.facts = loaded.facts
                 file.results = loaded.results
                 if loaded.trace is not None:
-                    self._keep(f"{file.key}/None", loaded.trace)
+                    self._open[f"{file.key}/None"] = loaded.trace
+                    self._evict()
         file.done.set()
 
     def _out_of_sight(self, file: _File, future: Future[Loaded]) -> bool:
@@ -252,13 +271,21 @@ class TraceStore:
             return False
         return future.result().cached and not self._cache.holds_trace(file.key)
 
-    def _keep(self, name: str, trace: Trace) -> None:
-        self._open[name] = trace
+    def keep_only(self, keys: set[str]) -> None:
+        """Forget the files that are no longer listed; one that is being read is left alone."""
+        with self._lock:
+            for key in [key for key, file in self._files.items() if key not in keys and file.future is None]:
+                del self._files[key]
+            for name in [name for name in self._open if name.partition("/")[0] not in self._files]:
+                del self._open[name]
+
+    def _evict(self) -> None:
         while len(self._open) > 1 and not self._affordable():
             self._open.popitem(last=False)
 
     def _affordable(self) -> bool:
-        return len(self._open) <= OPEN_TRACES and sum(map(len, self._open.values())) <= OPEN_EVENTS
+        taken = sum(TRACE_BYTES + EVENT_BYTES * len(trace) for trace in self._open.values())
+        return taken <= self._settings.memory_bytes
 
     def _progress(self, file: _File) -> ProgressTuple | None:
         if file.future is not None and self._executor is not None:

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+ATTEMPTS = 5
+"""How often a trace that others drop from a cache too small for all is loaded for one question."""
+
+
 class Names(NamedTuple):
     """What a request names; None means the first."""
 
@@ -135,8 +139,10 @@ class Viewer:
         parsed = parse_params(view.params, params)
         key, target = self.ready(names, wait, timeout)
         state, payload = self._payload(view, parsed, key, target)
-        if payload is None and wait and state.state != "failed" and self._store.wait(key, timeout):
+        attempts = ATTEMPTS if wait else 0
+        while payload is None and attempts and state.state != "failed" and self._store.wait(key, timeout):
             state, payload = self._payload(view, parsed, key, target)
+            attempts -= 1
         return Answer(view.slug, *target.names, state, payload)
 
     def _payload(

@@ -1,0 +1,121 @@
+"""A real TensorBoard that tests kill, starve and watch."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import psutil
+
+from tests.storage.servers import free_port, wait_for
+
+ROUTE = "/data/plugin/pytorch_profiler"
+
+
+class Server:
+    """TensorBoard over a log folder, on a port that it keeps when it is started again."""
+
+    def __init__(self, log: Path, limits: Callable[[], None] | None = None, **environ: str) -> None:
+        self._command = [sys.executable, "-m", "tensorboard.main", "--load_fast", "false", "--logdir", str(log)]
+        self._environ = {"TORCH_PROFILER_POLL_SECONDS": "0.2", **environ}
+        self._limits = limits
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [*self._command, "--port", str(self.port)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **self._environ},
+            preexec_fn=self._limits,
+        )
+        wait_for(self.port, self.process)  # type: ignore[arg-type]
+        assert until(lambda: not self.get("runs")[1]["scanning"])
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        self.process.send_signal(how)
+        self.process.wait(30)
+
+    def get(self, route: str, *, method: str = "GET", **query: str) -> tuple[int, Any]:
+        """Status and body."""
+        request = urllib.request.Request(f"{self.url}{ROUTE}/{route}?{urlencode(query)}", method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.loads(error.read())
+
+    def payload(self, slug: str, **query: str) -> Any:
+        """A view's payload, waited for."""
+        answers: list[tuple[int, Any]] = []
+
+        def ready() -> bool:
+            answers.append(self.get(f"view/{slug}", **query))
+            return answers[-1][0] != 202
+
+        assert until(ready)
+        status, body = answers[-1]
+        assert status == 200, body
+        return body["payload"]
+
+    def workers(self) -> list[psutil.Process]:
+        """Its worker processes."""
+        children = psutil.Process(self.process.pid).children(recursive=True)
+        return [child for child in children if "spawn_main" in " ".join(_command(child))]
+
+    def held(self) -> tuple[int, int]:
+        """(open files, threads) of the server."""
+        process = psutil.Process(self.process.pid)
+        return process.num_fds(), process.num_threads()
+
+    def zombies(self) -> list[psutil.Process]:
+        children = psutil.Process(self.process.pid).children(recursive=True)
+        return [child for child in children if child.status() == psutil.STATUS_ZOMBIE]
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        found: list[str] = process.cmdline()
+    except psutil.Error:
+        return []  # it has just ended
+    return found
+
+
+@contextmanager
+def server(log: Path, limits: Callable[[], None] | None = None, **environ: str) -> Iterator[Server]:
+    """A started server; it and its workers are gone afterwards."""
+    made = Server(log, limits, **environ)
+    made.start()
+    try:
+        yield made
+    finally:
+        workers = made.workers() if made.process.poll() is None else []
+        made.stop()
+        gone, alive = psutil.wait_procs(workers, timeout=20)
+        for process in alive:
+            process.kill()
+        assert not alive, "worker processes outlived the server"
+
+
+def until(condition: Callable[[], bool], seconds: float = 60) -> bool:
+    """Ask again until it holds; False if it never does."""
+    end, pause = time.monotonic() + seconds, threading.Event()
+    while time.monotonic() < end:
+        if condition():
+            return True
+        pause.wait(0.05)
+    return False
