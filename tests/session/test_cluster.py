@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -115,7 +114,9 @@ def test_a_worker_killed_in_the_middle_changes_nothing_but_time(
         keys = load_all(session)
         told = executor.progress(held[0])
         assert told is not None
-        os.kill(told[1], signal.SIGKILL)
+        victim = next(worker for worker in workers.workers if worker.pid == told[1])
+        victim.kill()
+        victim.wait()
         for pipe in reversed(pipes):  # the other worker's first; then it takes the job of the killed one
             pipe.write_text("go")
         for key in keys:
