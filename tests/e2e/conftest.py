@@ -59,6 +59,36 @@ def training(steps: int = 6, name: str = "ProfilerStep#") -> bytes:
     return document(events, deviceProperties=[device])
 
 
+def leaking(steps: int = 5, blocks: int = 40) -> bytes:
+    """Steps that allocate and free, and of which each keeps one block of 1 MiB more."""
+    events: list[dict[str, object]] = []
+    total, mib = 64 << 20, 1 << 20
+
+    def memory(at: float, address: int, size: int) -> None:
+        nonlocal total
+        total += size
+        args = {"Device Type": 1, "Device Id": 0, "Addr": address, "Bytes": size, "Total Allocated": total}
+        args["Total Reserved"] = 128 << 20
+        events.append({"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": at, "args": args})
+
+    def slice_(cat: str, name: str, at: float, duration: float) -> None:
+        row = {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": at, "dur": duration}
+        events.append(row)
+
+    for i in range(steps):
+        at = 10_000.0 * i
+        slice_("user_annotation", f"ProfilerStep#{i}", at, 9_900)
+        slice_("cpu_op", f"aten::kept {SCRIPT}", at + 10, 80)
+        memory(at + 50, 0x100000 + i, mib)
+        for j in range(blocks):
+            begin = at + 200 * (j + 1)
+            slice_("cpu_op", "aten::scratch", begin, 50)
+            memory(begin + 10, 0x900000 + j, (j + 1) * 64 << 10)
+            memory(begin + 150, 0x900000 + j, -(j + 1) * 64 << 10)
+    device = {"id": 0, "name": "Drawn GPU", "totalGlobalMem": 1 << 30}
+    return document(events, deviceProperties=[device])
+
+
 def model() -> bytes:
     """A drawn step of a model under Lightning's profiler: modules, hooks, backward on another thread."""
     hostile = f"host python_function nn.Module:~{SCRIPT.replace(' ', '~')} 65 10 Python module id=0"
@@ -81,6 +111,7 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     put("c <b>bold</b>/w.pt.trace.json", training(1))
     put("d_many/w.pt.trace.json", training(300))
     put("m_modules/w.pt.trace.json", model())
+    put("n_memory/w.pt.trace.json", leaking())
     return folder
 
 

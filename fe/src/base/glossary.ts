@@ -146,6 +146,26 @@ export const GLOSSARY = {
     text: 'What the hook takes outside of operators and of hooks inside.',
     formula: 'total = self + its operators + totals of the hooks inside',
   },
+  memory_live: {
+    title: 'Live memory',
+    text: 'What was allocated and is not released at this instant, by who allocated it: the innermost operator, or the one around it for operators that only provide memory.',
+    formula: 'rows + from before the trace = allocated, as the allocator recorded it',
+  },
+  memory_older: {
+    title: 'From before the trace',
+    text: 'Memory that was allocated before the recording began: the model, the state of the optimizer, caches.',
+    formula: 'allocated, as recorded − all blocks that live',
+  },
+  memory_increase: {
+    title: 'Size increase',
+    text: 'Bytes allocated minus bytes released while the operator runs, on its thread.',
+    caveat: 'Self is without the operators inside.',
+  },
+  memory_outside: {
+    title: 'Outside of operators',
+    text: 'Memory events while no operator runs on their thread; most are releases, when Python lets go of a tensor.',
+    formula: 'self of all operators + outside = all memory events',
+  },
 } satisfies Record<string, Entry>;
 
 export type TermId = keyof typeof GLOSSARY;

@@ -1,3 +1,4 @@
+import { Fragment } from 'react';
 import { useSelection } from '../state/selection';
 import type { ThemeChoice } from '../state/theme';
 import { VIEWS } from '../views';
@@ -5,6 +6,15 @@ import { Icon, type IconName } from '../widgets/Icon';
 import type { ViewInfo } from '../api/types';
 
 const THEME: Record<ThemeChoice, string> = { host: 'as host', light: 'light', dark: 'dark' };
+
+const SECTIONS: Record<string, string> = {
+  overview: '',
+  memory: 'Resources',
+  distributed: 'Resources',
+  diff: 'Compare',
+};
+const ORDER = ['', 'Where the time goes', 'Resources', 'Compare'];
+const sectionOf = (view: ViewInfo): string => SECTIONS[view.slug] ?? 'Where the time goes';
 
 interface Props {
   views: ViewInfo[];
@@ -16,25 +26,30 @@ interface Props {
 
 export function Nav({ views, theme, onTheme, onHealth, onHelp }: Props) {
   const { selection, select } = useSelection();
+  const ordered = ORDER.flatMap(section => views.filter(view => sectionOf(view) === section));
   return (
     <nav className="nav" aria-label="Views">
       <div className="brand">
         <Icon name="logo" />
         <span>Profiler</span>
       </div>
-      {views.map(view => (
-        <button
-          key={view.slug}
-          type="button"
-          className="nav-item"
-          aria-current={selection.view === view.slug ? 'page' : undefined}
-          title={view.reason ?? view.title}
-          onClick={() => select({ view: view.slug })}
-        >
-          <Icon name={VIEWS[view.slug]?.icon ?? 'table'} />
-          <span>{view.title}</span>
-          {view.available === false && <span className="count">no data</span>}
-        </button>
+      {ordered.map((view, i) => (
+        <Fragment key={view.slug}>
+          {sectionOf(view) !== (ordered[i - 1] ? sectionOf(ordered[i - 1]!) : '') && (
+            <p className="section">{sectionOf(view)}</p>
+          )}
+          <button
+            type="button"
+            className="nav-item"
+            aria-current={selection.view === view.slug ? 'page' : undefined}
+            title={view.reason ?? view.title}
+            onClick={() => select({ view: view.slug })}
+          >
+            <Icon name={VIEWS[view.slug]?.icon ?? 'table'} />
+            <span>{view.title}</span>
+            {view.available === false && <span className="count">no data</span>}
+          </button>
+        </Fragment>
       ))}
       <div className="foot">
         <NavAction icon="health" title="Trace health" hint="h" onClick={onHealth} />

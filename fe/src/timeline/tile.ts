@@ -1,5 +1,6 @@
 // A tile of the timeline as typed arrays: boxes by track and lane, times in ns since the trace's start.
 import type { TraceCounters, TraceTile } from '../api/types';
+import { bytesOf } from '../base/base64';
 
 /** Boxes first..last of the columns, ordered by start: one depth of one track. */
 export interface Lane {
@@ -33,17 +34,8 @@ export interface Samples {
   last: Float64Array;
 }
 
-function bytes(base64: string): ArrayBuffer {
-  const text = atob(base64);
-  const array = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) {
-    array[i] = text.charCodeAt(i);
-  }
-  return array.buffer;
-}
-
 function times(column: string, unit: number, origin: number): Float64Array {
-  const raw = new Int32Array(bytes(column));
+  const raw = new Int32Array(bytesOf(column));
   const ns = new Float64Array(raw.length);
   for (let i = 0; i < raw.length; i++) {
     ns[i] = raw[i]! * unit + origin;
@@ -69,10 +61,10 @@ export function decodeTile(wire: TraceTile): Tile {
     start: times(wire.start, wire.unit_ns, wire.begin_ns),
     duration: times(wire.duration, wire.unit_ns, 0),
     busy: times(wire.busy, wire.unit_ns, 0),
-    count: new Uint32Array(bytes(wire.count)),
-    event: new Int32Array(bytes(wire.event)),
-    name: new Int32Array(bytes(wire.name)),
-    colour: new Uint16Array(bytes(wire.colour)),
+    count: new Uint32Array(bytesOf(wire.count)),
+    event: new Int32Array(bytesOf(wire.event)),
+    name: new Int32Array(bytesOf(wire.name)),
+    colour: new Uint16Array(bytesOf(wire.colour)),
   };
 }
 
@@ -84,10 +76,10 @@ export function decodeSamples(wire: TraceCounters): Samples {
       wire.series_track.map((track, i) => [track, [wire.series_first[i]!, wire.series_first[i + 1]!]]),
     ),
     start: times(wire.start, wire.unit_ns, wire.begin_ns),
-    low: new Float64Array(bytes(wire.low)),
-    high: new Float64Array(bytes(wire.high)),
-    mean: new Float64Array(bytes(wire.mean)),
-    last: new Float64Array(bytes(wire.last)),
+    low: new Float64Array(bytesOf(wire.low)),
+    high: new Float64Array(bytesOf(wire.high)),
+    mean: new Float64Array(bytesOf(wire.mean)),
+    last: new Float64Array(bytesOf(wire.last)),
   };
 }
 

@@ -32,6 +32,7 @@ export const VIEWS: Record<string, ViewEntry> = {
     takes: ['python'],
   },
   modules: { icon: 'modules', Component: lazy(() => import('./modules')) as ComponentType<ViewProps> },
+  memory: { icon: 'memory', Component: lazy(() => import('./memory')) as ComponentType<ViewProps> },
   lightning: {
     icon: 'logo',
     Component: lazy(() => import('./modules/lightning')) as ComponentType<ViewProps>,

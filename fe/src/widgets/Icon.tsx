@@ -24,6 +24,7 @@ const PATHS = {
   fit: 'M3 6V3h3M10 3h3v3M13 10v3h-3M6 13H3v-3',
   external: 'M9 3h4v4M13 3 7.5 8.5M11.5 9.5V13H3V4.5h3.5',
   modules: 'M6 2.5h4v3H6zM2.5 10.5h4v3h-4zM9.5 10.5h4v3h-4zM8 5.5V8M4.5 10.5V8h7v2.5',
+  memory: 'M2.5 13h11M3 11.5l3-4 2.5 2 4.5-6',
   close: 'm4.5 4.5 7 7M11.5 4.5l-7 7',
 } as const;
 

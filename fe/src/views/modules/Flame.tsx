@@ -7,7 +7,7 @@ import { FlameGraph } from '../../widgets/FlameGraph';
 import { Panel } from '../../widgets/Panel';
 import { matcher, type Search } from '../../widgets/table/search';
 import { SearchBox } from '../../widgets/table/SearchBox';
-import { Choice } from './Choice';
+import { Choice } from '../../widgets/Choice';
 import { flameRoot, type Frame } from './select';
 
 interface Props {

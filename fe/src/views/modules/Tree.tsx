@@ -4,7 +4,7 @@ import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { DataTable } from '../../widgets/table/DataTable';
 import { classColumns, moduleColumns, totalHost } from './columns';
-import { Choice } from './Choice';
+import { Choice } from '../../widgets/Choice';
 import { byClass, flat, onTimeline, ownHost, trunk } from './select';
 
 interface Props {

@@ -4,7 +4,7 @@ import { useSelection } from '../../state/selection';
 import { Answer, Mark } from '../../widgets/Answer';
 import { Term } from '../../widgets/Term';
 import { CallTree } from './CallTree';
-import { Choice } from './Choice';
+import { Choice } from '../../widgets/Choice';
 import { Detail } from './Detail';
 import { Flame } from './Flame';
 import { pathTo, sentence } from './select';

@@ -5,7 +5,7 @@ import { useTableState } from '../../state/table';
 import { Answer, Mark } from '../../widgets/Answer';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
-import { Choice } from './Choice';
+import { Choice } from '../../widgets/Choice';
 import { Detail } from './Detail';
 import { Flame } from './Flame';
 import { Rest } from './index';

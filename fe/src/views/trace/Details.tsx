@@ -172,7 +172,7 @@ export function Details({ event, flows, module, classes, time, onEvent, onView, 
       )}
       <h3>Python stack</h3>
       {event.stack.length > 0 ? (
-        <ol className="tl-stack">
+        <ol className="frames">
           {event.stack.map((frame, i) => (
             // oxlint-disable-next-line react/no-array-index-key -- recursion repeats a frame
             <li key={i}>

@@ -29,17 +29,14 @@ import { formatCount } from '../../base/format';
 import { saveFile } from '../../base/save';
 import { readSetting, writeSetting } from '../../base/settings';
 import { Icon } from '../Icon';
-import { Term } from '../Term';
 import { ColumnMenu } from './ColumnMenu';
-import { CellContent, columnWidth, isText, type Column } from './columns';
+import { CellContent, csvCell, gridOf, isText, ROW, type Column } from './columns';
 import { matcher, type Search } from './search';
 import { SearchBox } from './SearchBox';
+import { TableHead, type Sort } from './TableHead';
 import './table.css';
 
-export interface Sort {
-  id: string;
-  descending: boolean;
-}
+export type { Sort };
 
 interface Props<R> {
   /** Names the table in settings and in the file that is saved. */
@@ -74,7 +71,6 @@ interface Props<R> {
   noun?: string;
 }
 
-const ROW = 28;
 const features = tableFeatures({
   columnFilteringFeature,
   columnVisibilityFeature,
@@ -135,14 +131,7 @@ export function DataTable<R extends object>(props: Props<R>) {
     [sorted, searching, isTree, wanted, textOf],
   );
   const visible = columns.filter(column => visibility[column.id] !== false);
-  const template = visible
-    .map(column =>
-      (column.grow ?? isText(column.kind))
-        ? `minmax(${columnWidth(column)}px, 1fr)`
-        : `${columnWidth(column)}px`,
-    )
-    .join(' ');
-  const width = visible.reduce((sum, column) => sum + columnWidth(column) + 12, 32);
+  const grid = gridOf(visible);
   const virtual = useVirtualizer({
     count: shown.length,
     getScrollElement: () => scroller.current,
@@ -191,14 +180,6 @@ export function DataTable<R extends object>(props: Props<R>) {
   const rowAt = (event: MouseEvent) => {
     const index = (event.target as Element).closest<HTMLElement>('[data-index]')?.dataset.index;
     return index === undefined ? undefined : shown[Number(index)];
-  };
-  const nextSort = (column: Column<R>) => {
-    const firstDescending = !isText(column.kind);
-    if (sort?.id !== column.id) {
-      onSort({ id: column.id, descending: firstDescending });
-    } else {
-      onSort(sort.descending === firstDescending ? { ...sort, descending: !firstDescending } : undefined);
-    }
   };
   const save = () => {
     const body = shown.map(row => visible.map(column => csvCell(column.value(row.original))));
@@ -272,23 +253,8 @@ export function DataTable<R extends object>(props: Props<R>) {
           }
         }}
       >
-        <div className="table-head row" role="row" style={{ gridTemplateColumns: template, minWidth: width }}>
-          {visible.map(column => (
-            <span
-              key={column.id}
-              role="columnheader"
-              aria-sort={sort?.id === column.id ? (sort.descending ? 'descending' : 'ascending') : 'none'}
-              className={isText(column.kind) ? '' : 'num'}
-            >
-              <button type="button" className="sorter" tabIndex={0} onClick={() => nextSort(column)}>
-                {column.title}
-                {sort?.id === column.id && <i className="arrow">{sort.descending ? '↓' : '↑'}</i>}
-              </button>
-              {column.term && <Term id={column.term} />}
-            </span>
-          ))}
-        </div>
-        <div className="table-body" style={{ height: virtual.getTotalSize(), minWidth: width }}>
+        <TableHead columns={visible} sort={sort} onSort={onSort} {...grid} />
+        <div className="table-body" style={{ height: virtual.getTotalSize(), minWidth: grid.minWidth }}>
           {virtual.getVirtualItems().map(item => {
             const row = shown[item.index]!;
             return (
@@ -301,7 +267,10 @@ export function DataTable<R extends object>(props: Props<R>) {
                 aria-level={props.childRows ? row.depth + 1 : undefined}
                 aria-expanded={props.childRows && row.getCanExpand() ? row.getIsExpanded() : undefined}
                 className={`row ${row.id === selected ? 'selected' : ''}`}
-                style={{ gridTemplateColumns: template, transform: `translateY(${item.start}px)` }}
+                style={{
+                  gridTemplateColumns: grid.gridTemplateColumns,
+                  transform: `translateY(${item.start}px)`,
+                }}
                 data-index={item.index}
               >
                 {visible.map((column, i) => (
@@ -382,14 +351,5 @@ function allText<R>(columns: Column<R>[]): (row: R) => string {
   const texts = columns.filter(column => isText(column.kind));
   return row => texts.map(column => column.value(row) ?? '').join('\n');
 }
-
-const csvCell = (value: unknown): string | number | null =>
-  typeof value === 'string' || typeof value === 'number'
-    ? value
-    : value === true
-      ? 1
-      : value === false
-        ? 0
-        : null;
 
 const rowId = (table: string, key: string): string => `${table}-${key}`;

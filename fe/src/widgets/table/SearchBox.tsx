@@ -8,12 +8,14 @@ interface Props {
   placeholder: string;
   /** Whether `f` jumps here; not where the view has its own use for the key. */
   hotkey?: boolean;
+  /** Without regular expressions. */
+  plain?: boolean;
 }
 
 const PAUSE_MS = 120;
 
 /** Filters while it is typed in; Escape empties it. */
-export function SearchBox({ search, onSearch, placeholder, hotkey = true }: Props) {
+export function SearchBox({ search, onSearch, placeholder, hotkey = true, plain = false }: Props) {
   const input = useRef<HTMLInputElement>(null);
   const [draft, setDraft] = useState(search.text);
   const [known, setKnown] = useState(search.text);
@@ -66,16 +68,18 @@ export function SearchBox({ search, onSearch, placeholder, hotkey = true }: Prop
         }}
       />
       {!draft && hotkey && <kbd>f</kbd>}
-      <button
-        type="button"
-        className="toggle"
-        aria-pressed={search.regex}
-        title="Regular expression"
-        aria-label="Regular expression"
-        onClick={() => onSearch({ text: draft, regex: !search.regex })}
-      >
-        .*
-      </button>
+      {!plain && (
+        <button
+          type="button"
+          className="toggle"
+          aria-pressed={search.regex}
+          title="Regular expression"
+          aria-label="Regular expression"
+          onClick={() => onSearch({ text: draft, regex: !search.regex })}
+        >
+          .*
+        </button>
+      )}
       {error && (
         <span className="search-error" role="alert">
           {error}

@@ -10,6 +10,9 @@ import {
 } from '../../base/format';
 import type { TermId } from '../../base/glossary';
 
+/** Height of a row, px. */
+export const ROW = 28;
+
 export type Cell = string | number | boolean | null | undefined;
 
 export type Kind = 'text' | 'code' | 'count' | 'number' | 'duration' | 'bytes' | 'ratio' | 'rate' | 'flag';
@@ -54,6 +57,28 @@ export function columnWidth<R>(column: Column<R>): number {
     WIDTH[column.kind] + (column.term ? 20 : 0) + (column.bar ? (column.bar.percent ? 64 : 20) : 0)
   );
 }
+
+/** The grid that columns make, and how narrow it may become. */
+export function gridOf<R>(columns: Column<R>[]): { gridTemplateColumns: string; minWidth: number } {
+  const widths = columns.map(column => ({
+    least: columnWidth(column),
+    grows: column.grow ?? isText(column.kind),
+  }));
+  return {
+    gridTemplateColumns: widths
+      .map(({ least, grows }) => (grows ? `minmax(${least}px, 1fr)` : `${least}px`))
+      .join(' '),
+    minWidth: widths.reduce((sum, { least }) => sum + least + 12, 32),
+  };
+}
+
+/** A value as CSV has it: base units, flags as 1 and 0. */
+export const csvCell = (value: unknown): string | number | null =>
+  typeof value === 'boolean'
+    ? Number(value)
+    : typeof value === 'string' || typeof value === 'number'
+      ? value
+      : null;
 
 /** The value as people read it; `exact` is what a hover says. */
 export function formatCell(kind: Kind, value: Cell): { text: string; unit?: string; exact?: string } {

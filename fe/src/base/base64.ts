@@ -1,0 +1,12 @@
+// Bulk columns of the wire: little-endian arrays in base64.
+
+export function bytesOf(base64: string): ArrayBuffer {
+  const text = atob(base64);
+  const array = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) {
+    array[i] = text.charCodeAt(i);
+  }
+  return array.buffer;
+}
+
+export const floatsOf = (base64: string): Float64Array => new Float64Array(bytesOf(base64));

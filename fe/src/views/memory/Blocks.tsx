@@ -1,0 +1,175 @@
+// Every block of memory, from its allocation to its release; the rows stay in the server.
+import { useMemo } from 'react';
+import type { MemoryEvent, MemoryEvents } from '../../api/types';
+import type { Selectors } from '../../api/types';
+import { formatBytes, formatCount } from '../../base/format';
+import { usePages } from '../../state/pages';
+import { since } from '../../timeline/ticks';
+import type { Column } from '../../widgets/table/columns';
+import { PAGE, PagedTable } from '../../widgets/table/PagedTable';
+import type { Range } from './state';
+
+interface Props {
+  selectors: Selectors;
+  device: string;
+  range: Range | null;
+  /** What the bars of the lifetimes span. */
+  span: Range;
+  hasModules: boolean;
+  sort: string;
+  search: string;
+  state: string;
+  onSort: (sort: string) => void;
+  onSearch: (search: string) => void;
+  onEvent: (event: number) => void;
+  before: React.ReactNode;
+}
+
+const GONE: Record<string, string> = {
+  unreleased: 'not released',
+  replaced: 'unknown',
+  unknown: 'unknown',
+};
+const WHY: Record<string, string> = {
+  unreleased: 'It is still there when the trace ends.',
+  replaced: 'No release is recorded, but its address was allocated again.',
+  unknown: 'The file has no addresses, so releases cannot be matched.',
+};
+const UNSORTED: ReadonlySet<string> = new Set(['module', 'lifetime', 'event']);
+
+export function Blocks(props: Props) {
+  const { selectors, device, range, span, hasModules, sort, search, state, onEvent } = props;
+  const by = sort.replace(/^-/, '');
+  const descending = sort.startsWith('-');
+  const params = useMemo<Record<string, string>>(
+    () => ({
+      device,
+      sort: by,
+      descending: String(descending),
+      ...(search && { search }),
+      ...(state && { state }),
+      ...(range && { begin: String(range.begin), end: String(range.end) }),
+    }),
+    [device, by, descending, search, state, range],
+  );
+  const pages = usePages<MemoryEvents>('memory/events', selectors, params, PAGE);
+  const columns = useMemo(() => columnsOf(span, hasModules, onEvent), [span, hasModules, onEvent]);
+  return (
+    <PagedTable
+      name="memory-blocks"
+      columns={columns}
+      total={pages.first?.total}
+      page={index => pages.page(index)?.rows}
+      onPages={pages.setPages}
+      all={async () => (await pages.ask(0)).rows}
+      sort={{ id: by, descending }}
+      onSort={next => props.onSort(`${next.descending ? '-' : ''}${next.id}`)}
+      unsorted={UNSORTED}
+      search={search}
+      onSearch={props.onSearch}
+      placeholder="Filter by operator"
+      onOpen={row => onEvent(row.operator_event ?? row.event)}
+      before={props.before}
+      foot={pages.first && `sum: ${formatBytes(pages.first.total_bytes)}`}
+      empty={
+        search || state || range
+          ? 'No block passes these filters.'
+          : 'No allocation is recorded on this device.'
+      }
+      noun={pages.first?.total === 1 ? 'block' : 'blocks'}
+    />
+  );
+}
+
+function columnsOf(
+  span: Range,
+  hasModules: boolean,
+  onEvent: (event: number) => void,
+): Column<MemoryEvent>[] {
+  const length = Math.max(span.end - span.begin, 1);
+  const time = (ns: number) => since(ns, length / 10_000);
+  const columns: (Column<MemoryEvent> | false)[] = [
+    {
+      id: 'operator',
+      title: 'Allocated by',
+      kind: 'text',
+      value: row => row.operator ?? '',
+      render: row =>
+        row.operator === null ? (
+          <span className="dim">{row.state === 'older' ? 'before the trace' : 'outside of operators'}</span>
+        ) : (
+          <span className="clip" title={row.operator}>
+            {row.operator}
+          </span>
+        ),
+    },
+    hasModules && {
+      id: 'module',
+      title: 'Module',
+      kind: 'text',
+      value: row => row.module,
+      reason: 'Outside of every module.',
+    },
+    { id: 'size', title: 'Size', kind: 'bytes', value: row => row.size_bytes },
+    {
+      id: 'allocated',
+      title: 'Allocated',
+      kind: 'number',
+      width: 108,
+      value: row => row.allocated_ns,
+      render: row => <span title={`${formatCount(row.allocated_ns!)} ns`}>{time(row.allocated_ns!)}</span>,
+      reason: 'It was allocated before the trace.',
+    },
+    {
+      id: 'released',
+      title: 'Released',
+      kind: 'number',
+      width: 108,
+      value: row => row.released_ns ?? GONE[row.state],
+      render: row =>
+        row.released_ns === null ? (
+          <span className="dim" title={WHY[row.state]}>
+            {GONE[row.state]}
+          </span>
+        ) : (
+          <span title={`${formatCount(row.released_ns)} ns`}>{time(row.released_ns)}</span>
+        ),
+    },
+    {
+      id: 'duration',
+      title: 'Lived',
+      kind: 'duration',
+      value: row => row.duration_ns,
+      reason: row => WHY[row.state],
+    },
+    {
+      id: 'lifetime',
+      title: 'Lifetime',
+      kind: 'text',
+      width: 180,
+      value: () => '',
+      render: row => {
+        const from = ((Math.max(row.allocated_ns ?? span.begin, span.begin) - span.begin) / length) * 100;
+        const to = ((Math.min(row.released_ns ?? span.end, span.end) - span.begin) / length) * 100;
+        return (
+          <span className="lifetime">
+            <i style={{ left: `${Math.min(from, 99.5)}%`, width: `max(2px, ${Math.max(to - from, 0)}%)` }} />
+          </span>
+        );
+      },
+    },
+    {
+      id: 'event',
+      title: '',
+      kind: 'number',
+      width: 64,
+      value: row => row.event,
+      render: row => (
+        <button type="button" className="textlink" onClick={() => onEvent(row.event)}>
+          timeline
+        </button>
+      ),
+    },
+  ];
+  return columns.filter(column => column !== false);
+}

@@ -1,0 +1,79 @@
+// What the calls of each operator allocate and release.
+import type { MemoryOperators } from '../../api/types';
+import { formatBytes, formatCount } from '../../base/format';
+import { useTableState } from '../../state/table';
+import { Term } from '../../widgets/Term';
+import type { Column } from '../../widgets/table/columns';
+import { DataTable } from '../../widgets/table/DataTable';
+
+type Row = MemoryOperators['rows'][number];
+
+const COLUMNS: Column<Row>[] = [
+  { id: 'name', title: 'Operator', kind: 'text', value: row => row.name },
+  { id: 'calls', title: 'Calls', kind: 'count', value: row => row.calls },
+  {
+    id: 'size_increase_bytes',
+    title: 'Size increase',
+    kind: 'bytes',
+    width: 110,
+    value: row => row.size_increase_bytes,
+    term: 'memory_increase',
+  },
+  {
+    id: 'self_size_increase_bytes',
+    title: 'Self increase',
+    kind: 'bytes',
+    width: 104,
+    value: row => row.self_size_increase_bytes,
+  },
+  {
+    id: 'allocation_count',
+    title: 'Allocations',
+    kind: 'count',
+    width: 88,
+    value: row => row.allocation_count,
+  },
+  { id: 'self_allocation_count', title: 'Self', kind: 'count', value: row => row.self_allocation_count },
+  { id: 'allocation_size_bytes', title: 'Allocated', kind: 'bytes', value: row => row.allocation_size_bytes },
+  {
+    id: 'self_allocation_size_bytes',
+    title: 'Self allocated',
+    kind: 'bytes',
+    width: 104,
+    value: row => row.self_allocation_size_bytes,
+  },
+];
+
+interface Props {
+  operators: MemoryOperators;
+  onEvent: (event: number) => void;
+  before: React.ReactNode;
+}
+
+export function ByOperator({ operators, onEvent, before }: Props) {
+  const table = useTableState({ id: 'self_size_increase_bytes', descending: true });
+  const { outside } = operators;
+  return (
+    <DataTable
+      name="memory-operators"
+      rows={operators.rows}
+      columns={COLUMNS}
+      rowKey={row => row.name}
+      onOpen={row => onEvent(row.event)}
+      {...table}
+      placeholder={`Filter ${formatCount(operators.rows.length)} operators`}
+      before={before}
+      noun="operators"
+      empty="No operator allocates or releases memory here."
+      foot={
+        <>
+          outside of operators <Term id="memory_outside" /> {signed(outside.size_increase_bytes)} in{' '}
+          {formatCount(outside.allocation_count)} allocations of {formatBytes(outside.allocation_size_bytes)}
+        </>
+      }
+    />
+  );
+}
+
+export const signed = (bytes: number): string =>
+  `${bytes > 0 ? '+' : bytes < 0 ? '−' : ''}${formatBytes(Math.abs(bytes))}`;

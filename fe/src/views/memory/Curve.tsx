@@ -1,0 +1,292 @@
+// Memory over time: allocated and reserved as upright steps, the steps below; a click asks what lives, a drag takes a range.
+import { useMemo, useRef, useState, type KeyboardEvent, type PointerEvent } from 'react';
+import type { MemoryCurve, MemoryDevice, MemoryPayload } from '../../api/types';
+import { formatBytes, formatDuration } from '../../base/format';
+import { since, stepOf, ticks } from '../../timeline/ticks';
+import { useWidth } from '../../widgets/useWidth';
+import { area, bounds, byteTicks, decode, line, valueAt } from './curve';
+import type { Range } from './state';
+
+interface Props {
+  curve: MemoryCurve;
+  device: MemoryDevice;
+  steps: MemoryPayload['steps'];
+  /** The instant whose live set is shown. */
+  at: number | null;
+  range: Range | null;
+  onAt: (at: number) => void;
+  onRange: (range: Range | null) => void;
+  register: (svg: SVGSVGElement | null) => void;
+}
+
+const HEIGHT = 300;
+const LEFT = 64;
+const RIGHT = 8;
+const TOP = 24;
+const BOTTOM = 40;
+const DRAG = 4;
+/** The capacity is drawn where the curve comes near it; else the curve would be a flat line below it. */
+const NEAR = 2;
+
+export function Curve({ curve, device, steps, at, range, onAt, onRange, register }: Props) {
+  const { ref, width } = useWidth();
+  const svg = useRef<SVGSVGElement | null>(null);
+  const drag = useRef<{ x: number; moved: boolean } | null>(null);
+  const [draft, setDraft] = useState<Range | null>(null);
+  const [pointed, setPointed] = useState<number | null>(null);
+  const data = useMemo(() => decode(curve), [curve]);
+  const reach = useMemo(() => bounds(data), [data]);
+  const capacity =
+    device.capacity_bytes !== null && device.capacity_bytes < NEAR * reach.high
+      ? device.capacity_bytes
+      : null;
+  const high = Math.max(reach.high, capacity ?? 0) * 1.06 || 1;
+  const low = reach.low * 1.06;
+  const inner = Math.max(width - LEFT - RIGHT, 1);
+  const floor = HEIGHT - BOTTOM;
+  const span = Math.max(data.end - data.begin, 1);
+  const x = (ns: number) => LEFT + ((ns - data.begin) / span) * inner;
+  const y = (bytes: number) => floor - ((bytes - low) / (high - low)) * (floor - TOP);
+  const timeAt = (px: number) =>
+    Math.round(data.begin + (Math.min(Math.max(px - LEFT, 0), inner) / inner) * span);
+  const paths = useMemo(
+    () =>
+      width === 0
+        ? null
+        : {
+            fill: area(data, data.allocated, x, y),
+            allocated: line(data, data.allocated, x, y),
+            // The CPU's allocator reserves nothing: a line along the axis would say less than none.
+            reserved: device.peak_reserved_bytes ? line(data, data.reserved, x, y) : '',
+          },
+    // oxlint-disable-next-line react-hooks/exhaustive-deps -- the scales follow from these
+    [data, width, high, low, device],
+  );
+  const placeOf = (event: PointerEvent | React.MouseEvent) =>
+    event.clientX - svg.current!.getBoundingClientRect().left;
+  const onPointerDown = (event: PointerEvent<SVGSVGElement>) => {
+    if (event.button === 0) {
+      event.currentTarget.setPointerCapture(event.pointerId);
+      drag.current = { x: placeOf(event), moved: false };
+    }
+  };
+  const onPointerMove = (event: PointerEvent) => {
+    const px = placeOf(event);
+    const held = drag.current;
+    if (held && (held.moved || Math.abs(px - held.x) > DRAG)) {
+      held.moved = true;
+      setPointed(null);
+      setDraft(ordered(timeAt(held.x), timeAt(px)));
+    } else if (!held) {
+      setPointed(px >= LEFT && px <= width - RIGHT ? timeAt(px) : null);
+    }
+  };
+  const onPointerUp = (event: PointerEvent) => {
+    const held = drag.current;
+    drag.current = null;
+    setDraft(null);
+    if (held?.moved) {
+      onRange(ordered(timeAt(held.x), timeAt(placeOf(event))));
+    } else if (held) {
+      onAt(timeAt(placeOf(event)));
+    }
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20 }[event.key];
+    if (by !== undefined) {
+      event.preventDefault();
+      const from = at ?? device.allocated?.time_ns ?? data.begin;
+      onAt(Math.round(Math.min(Math.max(from + (by * span) / 200, data.begin), data.end)));
+    } else if (event.key === 'Escape' && range) {
+      onRange(null);
+    }
+  };
+  const shown = draft ?? range;
+  const inWindow = (ns: number) => ns >= data.begin && ns <= data.end;
+  const peak = curve.peak_allocated;
+  const instant = at ?? peak?.time_ns ?? null;
+  return (
+    <div ref={ref} className="memory-curve" style={{ height: HEIGHT }}>
+      {paths && (
+        // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- a slider over time
+        <svg
+          ref={node => {
+            svg.current = node;
+            register(node);
+          }}
+          width={width}
+          height={HEIGHT}
+          role="slider"
+          aria-label={`Instant in the memory of ${device.name}`}
+          aria-valuemin={data.begin}
+          aria-valuemax={data.end}
+          aria-valuenow={instant ?? data.begin}
+          aria-valuetext={instant === null ? 'none' : since(instant, span / 1000)}
+          tabIndex={0}
+          onPointerDown={onPointerDown}
+          onPointerMove={onPointerMove}
+          onPointerUp={onPointerUp}
+          onPointerLeave={() => setPointed(null)}
+          onContextMenu={event => {
+            event.preventDefault();
+            onRange(null);
+          }}
+          onKeyDown={onKeyDown}
+        >
+          {byteTicks(low, high, 6).map(tick => (
+            <g key={tick}>
+              <line
+                x1={LEFT}
+                x2={width - RIGHT}
+                y1={y(tick)}
+                y2={y(tick)}
+                className={tick === 0 ? 'axis' : 'grid'}
+              />
+              <text x={LEFT - 8} y={y(tick) + 4} textAnchor="end" className="dim">
+                {tick === 0 ? '0' : formatBytes(tick)}
+              </text>
+            </g>
+          ))}
+          <path d={paths.fill} className="fill" />
+          <path d={paths.reserved} className="reserved" />
+          <path d={paths.allocated} className="allocated" />
+          {capacity !== null && (
+            <g>
+              <line x1={LEFT} x2={width - RIGHT} y1={y(capacity)} y2={y(capacity)} className="capacity" />
+              <text x={width - RIGHT} y={y(capacity) - 5} textAnchor="end" className="soft halo">
+                capacity {formatBytes(capacity)}
+              </text>
+            </g>
+          )}
+          {ticks({ begin: data.begin, end: data.end }, inner, 0).map(tick => (
+            <text
+              key={tick.time}
+              x={Math.min(x(tick.time), width - 2)}
+              y={floor + 16}
+              textAnchor={x(tick.time) > width - 28 ? 'end' : 'middle'}
+              className="dim"
+            >
+              {tick.label}
+            </text>
+          ))}
+          <Steps steps={steps} x={x} begin={data.begin} end={data.end} y={floor + 22} />
+          {shown && (
+            <g pointerEvents="none">
+              <rect
+                x={x(Math.max(shown.begin, data.begin))}
+                width={Math.max(x(Math.min(shown.end, data.end)) - x(Math.max(shown.begin, data.begin)), 1)}
+                y={TOP}
+                height={floor - TOP}
+                className="range"
+              />
+              <text
+                x={(x(shown.begin) + x(shown.end)) / 2}
+                y={TOP - 8}
+                textAnchor="middle"
+                className="range-label"
+              >
+                {formatDuration(shown.end - shown.begin)}
+              </text>
+            </g>
+          )}
+          {peak && inWindow(peak.time_ns) && (at === null || Math.abs(x(at) - x(peak.time_ns)) > 150) && (
+            <g pointerEvents="none">
+              <circle cx={x(peak.time_ns)} cy={y(peak.bytes)} r={3.5} className="peak" />
+              <text
+                x={x(peak.time_ns) + (x(peak.time_ns) > width - 130 ? -8 : 8)}
+                y={Math.max(y(peak.bytes) - 6, 12)}
+                textAnchor={x(peak.time_ns) > width - 130 ? 'end' : 'start'}
+                className="strong halo"
+              >
+                peak {formatBytes(peak.bytes)}
+              </text>
+            </g>
+          )}
+          {at !== null && inWindow(at) && (
+            <Instant
+              x={x(at)}
+              y={y}
+              value={valueAt(data, data.allocated, at)}
+              text={since(at, stepOf(data, inner, 1))}
+              width={width}
+            />
+          )}
+          {pointed !== null && (
+            <Instant
+              x={x(pointed)}
+              y={y}
+              value={valueAt(data, data.allocated, pointed)}
+              text={since(pointed, stepOf(data, inner, 1))}
+              width={width}
+              faint
+            />
+          )}
+        </svg>
+      )}
+    </div>
+  );
+}
+
+const ordered = (a: number, b: number): Range => ({
+  begin: Math.min(a, b),
+  end: Math.max(a, b, Math.min(a, b) + 1),
+});
+
+interface InstantProps {
+  x: number;
+  y: (bytes: number) => number;
+  value: number;
+  text: string;
+  width: number;
+  faint?: boolean;
+}
+
+function Instant({ x, y, value, text, width, faint = false }: InstantProps) {
+  const left = x > width - 120;
+  const known = !Number.isNaN(value);
+  return (
+    <g pointerEvents="none" className={faint ? 'instant faint' : 'instant'}>
+      <line x1={x} x2={x} y1={TOP} y2={HEIGHT - BOTTOM} />
+      {known && <circle cx={x} cy={y(value)} r={4} />}
+      <text x={x + (left ? -7 : 7)} y={TOP + 10} textAnchor={left ? 'end' : 'start'} className="strong halo">
+        {known ? formatBytes(value) : 'nothing recorded yet'}
+      </text>
+      <text x={x + (left ? -7 : 7)} y={TOP + 24} textAnchor={left ? 'end' : 'start'} className="soft halo">
+        at {text}
+      </text>
+    </g>
+  );
+}
+
+interface StepsProps {
+  steps: MemoryPayload['steps'];
+  x: (ns: number) => number;
+  begin: number;
+  end: number;
+  y: number;
+}
+
+/** The steps as brackets under the axis, with their names where there is room. */
+function Steps({ steps, x, begin, end, y }: StepsProps) {
+  return (
+    <g className="memory-steps">
+      {steps
+        .filter(step => step.end_ns > begin && step.start_ns < end)
+        .map(step => {
+          const left = x(Math.max(step.start_ns, begin));
+          const right = x(Math.min(step.end_ns, end));
+          const label = `step ${step.name}`;
+          return (
+            <g key={step.name}>
+              <rect x={left + 0.5} y={y} width={Math.max(right - left - 1, 1)} height={3} />
+              {right - left > 6.5 * label.length && (
+                <text x={(left + right) / 2} y={y + 15} textAnchor="middle" className="dim">
+                  {label}
+                </text>
+              )}
+            </g>
+          );
+        })}
+    </g>
+  );
+}

@@ -1,0 +1,122 @@
+// Memory that grows from step to step, and the operators that hold it.
+import { useMemo, useState } from 'react';
+import type { MemoryGrowth } from '../../api/types';
+import { formatBytes, formatCount } from '../../base/format';
+import { useTableState } from '../../state/table';
+import { SourceFrame } from '../../widgets/SourceFrame';
+import type { Column } from '../../widgets/table/columns';
+import { DataTable } from '../../widgets/table/DataTable';
+import { signed } from './ByOperator';
+
+type Row = MemoryGrowth['holders'][number];
+
+interface Props {
+  growth: MemoryGrowth | undefined;
+  reason: string | undefined;
+  onEvent: (event: number) => void;
+  before: React.ReactNode;
+}
+
+export function Growth({ growth, reason, onEvent, before }: Props) {
+  const table = useTableState({ id: 'growth_bytes', descending: true });
+  const [chosen, setChosen] = useState<Row>();
+  const columns = useMemo(() => columnsOf(growth?.steps ?? []), [growth]);
+  const rows = growth?.holders ?? [];
+  return (
+    <div className={`tables-split ${chosen ? 'with-detail' : ''}`}>
+      <DataTable
+        name="memory-growth"
+        rows={rows}
+        columns={columns}
+        rowKey={row => String(row.event)}
+        selected={chosen && String(chosen.event)}
+        onSelect={setChosen}
+        onOpen={row => onEvent(row.operator_event ?? row.event)}
+        {...table}
+        placeholder={`Filter ${formatCount(rows.length)} holders`}
+        before={before}
+        noun="holders"
+        empty={
+          reason ? `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.` : 'Nothing grows from step to step.'
+        }
+        foot={
+          growth?.per_step_bytes !== undefined &&
+          growth.per_step_bytes !== null &&
+          `median from the end of one step to the next: ${signed(growth.per_step_bytes)}`
+        }
+      />
+      {chosen && (
+        <aside className="row-detail">
+          <h2>{chosen.name ?? 'outside of operators'}</h2>
+          <p>
+            {formatCount(chosen.blocks)} blocks allocated after the first step are still there at the end of
+            the last: {signed(chosen.growth_bytes)}.
+          </p>
+          {chosen.module && <p className="dim">In {chosen.module}</p>}
+          <button
+            type="button"
+            className="button"
+            onClick={() => onEvent(chosen.operator_event ?? chosen.event)}
+          >
+            Show the latest on the timeline
+          </button>
+          <h3>Its stack</h3>
+          {chosen.frames.length > 0 ? (
+            <ol className="frames">
+              {chosen.frames.map((frame, i) => (
+                // oxlint-disable-next-line react/no-array-index-key -- recursion repeats a frame
+                <li key={i}>
+                  <SourceFrame text={frame.text} file={frame.file} line={frame.line} />
+                </li>
+              ))}
+            </ol>
+          ) : (
+            <p className="dim">No stack is recorded. Profile with with_stack=True.</p>
+          )}
+        </aside>
+      )}
+    </div>
+  );
+}
+
+function columnsOf(steps: string[]): Column<Row>[] {
+  return [
+    {
+      id: 'name',
+      title: 'Held by',
+      kind: 'text',
+      value: row => row.name ?? 'outside of operators',
+    },
+    {
+      id: 'module',
+      title: 'Module',
+      kind: 'text',
+      value: row => row.module,
+      reason: 'Outside of every module.',
+    },
+    { id: 'growth_bytes', title: 'Growth', kind: 'bytes', value: row => row.growth_bytes },
+    { id: 'blocks', title: 'Blocks', kind: 'count', value: row => row.blocks },
+    {
+      id: 'step_bytes',
+      title: `Live at the end of ${steps.length} steps`,
+      kind: 'number',
+      width: 180,
+      value: row => row.step_bytes[row.step_bytes.length - 1],
+      render: row => <Spark values={row.step_bytes} labels={steps} />,
+    },
+  ];
+}
+
+function Spark({ values, labels }: { values: number[]; labels: string[] }) {
+  const most = Math.max(...values, 1);
+  return (
+    <span
+      className="spark"
+      title={values.map((value, i) => `step ${labels[i]}: ${formatBytes(value)}`).join('\n')}
+    >
+      {values.map((value, i) => (
+        <i key={labels[i]} style={{ height: `${Math.max((value / most) * 100, 4)}%` }} />
+      ))}
+    </span>
+  );
+}

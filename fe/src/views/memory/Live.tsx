@@ -1,0 +1,164 @@
+// What lives at an instant, and who allocated it.
+import type { MemoryLive } from '../../api/types';
+import { formatBytes, formatCount, formatRatio, plural } from '../../base/format';
+import { SourceFrame } from '../../widgets/SourceFrame';
+import { Select } from '../../widgets/Select';
+import { Term } from '../../widgets/Term';
+import type { GroupBy } from './state';
+
+const SHOWN = 100;
+
+const BY: Record<GroupBy, string> = {
+  operator: 'by operator',
+  module: 'by module',
+  stack: 'by stack',
+  size: 'by size',
+};
+
+interface Props {
+  live: MemoryLive;
+  when: string;
+  isPeak: boolean;
+  group: GroupBy;
+  groups: readonly GroupBy[];
+  onGroup: (group: GroupBy) => void;
+  onPeak: () => void;
+  onPick: (name: string) => void;
+  onEvent: (event: number) => void;
+}
+
+export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPick, onEvent }: Props) {
+  const whole = live.allocated_bytes ?? live.known_bytes;
+  const rows = live.rows.slice(0, SHOWN);
+  const rest = live.rows.slice(SHOWN);
+  return (
+    <section className="panel memory-live">
+      <header className="panel-head">
+        <h2>
+          {isPeak ? 'Live at the peak' : `Live at ${when}`} <Term id="memory_live" />
+        </h2>
+        <span className="note">
+          {formatBytes(whole)}, {plural(live.blocks, 'block')}
+        </span>
+        <span className="actions">
+          {!isPeak && (
+            <button type="button" className="button quiet" onClick={onPeak}>
+              To the peak
+            </button>
+          )}
+          <Select
+            label=""
+            value={group}
+            options={groups.map(each => [each, BY[each]] as const)}
+            onChange={onGroup}
+          />
+        </span>
+      </header>
+      <ol className="live-rows">
+        {rows.map(row => {
+          const name =
+            group === 'size' ? formatBytes(row.size_bytes ?? 0) : (row.name ?? NAMELESS[group] ?? 'unknown');
+          const line = (
+            <>
+              <span className="clip" title={name}>
+                {name}
+              </span>
+              <span className="num dim">{formatCount(row.blocks)}</span>
+              <Bar share={row.bytes / (whole || 1)} />
+              <span className="num">{formatBytes(row.bytes)}</span>
+              <span className="num dim">{row.share === null ? '' : formatRatio(row.share)}</span>
+            </>
+          );
+          return (
+            <li key={row.event}>
+              {group === 'stack' && row.frames.length > 0 ? (
+                <details>
+                  <summary className="live-row">{line}</summary>
+                  <ol className="frames">
+                    {row.frames.map((frame, i) => (
+                      // oxlint-disable-next-line react/no-array-index-key -- recursion repeats a frame
+                      <li key={i}>
+                        <SourceFrame text={frame.text} file={frame.file} line={frame.line} />
+                      </li>
+                    ))}
+                  </ol>
+                </details>
+              ) : (
+                <button
+                  type="button"
+                  className="live-row"
+                  title={
+                    group === 'operator' ? 'Show its blocks' : 'Show the largest of them on the timeline'
+                  }
+                  onClick={() =>
+                    group === 'operator' && row.name !== null
+                      ? onPick(row.name)
+                      : onEvent(row.operator_event ?? row.event)
+                  }
+                >
+                  {line}
+                </button>
+              )}
+            </li>
+          );
+        })}
+        {rest.length > 0 && (
+          <Rest
+            name={`${formatCount(rest.length)} more`}
+            blocks={sum(rest.map(row => row.blocks))}
+            bytes={sum(rest.map(row => row.bytes))}
+            whole={whole}
+          />
+        )}
+        {live.older_bytes !== null && (
+          <Rest name="from before the trace" term bytes={live.older_bytes} whole={whole} />
+        )}
+      </ol>
+      {Object.values(live.reasons).map(reason => (
+        <p key={reason} className="dim pad">
+          {sentenceCase(reason)}.
+        </p>
+      ))}
+    </section>
+  );
+}
+
+const NAMELESS: Partial<Record<GroupBy, string>> = {
+  operator: 'outside of operators',
+  module: 'outside of modules',
+  stack: 'no stack recorded',
+};
+
+const sum = (values: number[]): number => values.reduce((all, each) => all + each, 0);
+
+const sentenceCase = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+function Bar({ share }: { share: number }) {
+  return (
+    <span className="live-bar">
+      <i style={{ width: `${Math.min(share, 1) * 100}%` }} />
+    </span>
+  );
+}
+
+interface RestProps {
+  name: string;
+  term?: boolean;
+  blocks?: number;
+  bytes: number;
+  whole: number;
+}
+
+function Rest({ name, term = false, blocks, bytes, whole }: RestProps) {
+  return (
+    <li className="live-row rest">
+      <span className="clip">
+        {name} {term && <Term id="memory_older" />}
+      </span>
+      <span className="num dim">{blocks !== undefined && formatCount(blocks)}</span>
+      <Bar share={bytes / (whole || 1)} />
+      <span className="num">{formatBytes(bytes)}</span>
+      <span className="num dim">{formatRatio(bytes / (whole || 1))}</span>
+    </li>
+  );
+}

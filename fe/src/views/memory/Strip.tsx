@@ -1,0 +1,50 @@
+import { useMemo } from 'react';
+import type { MemoryCurve } from '../../api/types';
+import { useWidth } from '../../widgets/useWidth';
+import { area, bounds, decode } from './curve';
+import type { Range } from './state';
+
+const HEIGHT = 28;
+
+interface Props {
+  curve: MemoryCurve;
+  window: Range;
+  onWindow: (window: Range) => void;
+}
+
+/** All of the recording, small, with the part that is shown; a click moves there. */
+export function Strip({ curve, window, onWindow }: Props) {
+  const { ref, width } = useWidth();
+  const data = useMemo(() => decode(curve), [curve]);
+  const { low, high } = useMemo(() => bounds(data), [data]);
+  const span = Math.max(data.end - data.begin, 1);
+  const x = (ns: number) => ((ns - data.begin) / span) * width;
+  const y = (bytes: number) => HEIGHT - 2 - ((bytes - low) / (high - low || 1)) * (HEIGHT - 4);
+  return (
+    <div ref={ref} className="memory-strip">
+      {width > 0 && (
+        // oxlint-disable-next-line jsx-a11y/no-static-element-interactions, jsx-a11y/click-events-have-key-events -- the curve above has the keys
+        <svg
+          width={width}
+          height={HEIGHT}
+          onClick={event => {
+            const px = event.clientX - event.currentTarget.getBoundingClientRect().left;
+            const middle = data.begin + (px / width) * span;
+            const half = (window.end - window.begin) / 2;
+            const begin = Math.min(Math.max(middle - half, data.begin), data.end - 2 * half);
+            onWindow({ begin, end: begin + 2 * half });
+          }}
+        >
+          <path d={area(data, data.allocated, x, y)} className="fill" />
+          <rect
+            x={x(window.begin)}
+            width={Math.max(x(window.end) - x(window.begin), 3)}
+            y={0.5}
+            height={HEIGHT - 1}
+            className="shown"
+          />
+        </svg>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,62 @@
+// What of the Memory page is in the address.
+
+export interface Range {
+  begin: number;
+  end: number;
+}
+
+export type GroupBy = 'operator' | 'module' | 'stack' | 'size';
+export type TableName = 'blocks' | 'operators' | 'growth';
+
+export interface MemoryState {
+  device: string;
+  /** The instant whose live set is shown; null: the peak. */
+  at: number | null;
+  /** Filters the tables and the live set. */
+  range: Range | null;
+  /** What the curve shows; null: all. */
+  window: Range | null;
+  group: GroupBy;
+  table: TableName;
+}
+
+/** `<begin>-<end>` in ns as the address has it; null for anything else. */
+export function rangeOf(text: string | undefined): Range | null {
+  const found = /^(-?\d+)-(-?\d+)$/.exec(text ?? '');
+  const [begin, end] = [Number(found?.[1]), Number(found?.[2])];
+  return found && begin < end ? { begin, end } : null;
+}
+
+const oneOf = <T extends string>(text: string | undefined, options: readonly T[]): T =>
+  options.find(option => option === text) ?? options[0]!;
+
+export const GROUPS = ['operator', 'module', 'stack', 'size'] as const;
+export const TABLES = ['blocks', 'operators', 'growth'] as const;
+
+export function readState(params: Record<string, string>, device: string): MemoryState {
+  return {
+    device: params.device ?? device,
+    at: /^-?\d+$/.test(params.at ?? '') ? Number(params.at) : null,
+    range: rangeOf(params.range),
+    window: rangeOf(params.window),
+    group: oneOf(params.group, GROUPS),
+    table: oneOf(params.table, TABLES),
+  };
+}
+
+export function writeState(
+  params: Record<string, string>,
+  change: Partial<MemoryState>,
+): Record<string, string> {
+  const next = { ...params };
+  for (const [key, value] of Object.entries(change)) {
+    if (value === null) {
+      delete next[key];
+    } else if (typeof value === 'object') {
+      next[key] = `${Math.round(value.begin)}-${Math.round(value.end)}`;
+    } else {
+      next[key] = typeof value === 'number' ? String(Math.round(value)) : value;
+    }
+  }
+  return next;
+}

@@ -1,0 +1,197 @@
+// A table whose rows stay in the server: it sorts and searches there, and brings the pages that are in sight.
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { useEffect, useRef, useState, type KeyboardEvent, type MouseEvent, type ReactNode } from 'react';
+import { toCsv } from '../../base/csv';
+import { formatCount } from '../../base/format';
+import { saveFile } from '../../base/save';
+import { Icon } from '../Icon';
+import { CellContent, csvCell, gridOf, isText, ROW, type Column } from './columns';
+import { SearchBox } from './SearchBox';
+import { TableHead, type Sort } from './TableHead';
+import './table.css';
+
+/** Rows per page. */
+export const PAGE = 100;
+
+interface Props<R> {
+  name: string;
+  columns: Column<R>[];
+  /** How many rows there are; undefined while that is not known. */
+  total: number | undefined;
+  /** The rows of a page, undefined while they are on their way. */
+  page: (index: number) => R[] | undefined;
+  /** The pages that are in sight have changed. */
+  onPages: (pages: number[]) => void;
+  /** All rows, for the file that is saved. */
+  all: () => Promise<R[]>;
+  sort: Sort;
+  onSort: (sort: Sort) => void;
+  unsorted?: ReadonlySet<string>;
+  search: string;
+  onSearch: (search: string) => void;
+  placeholder: string;
+  onOpen?: (row: R) => void;
+  before?: ReactNode;
+  foot?: ReactNode;
+  empty: ReactNode;
+  noun: string;
+}
+
+export function PagedTable<R>(props: Props<R>) {
+  const { name, columns, total, page, onPages, sort, onSort, search, onSearch, onOpen } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const [position, setPosition] = useState(-1);
+  const [saving, setSaving] = useState(false);
+  const count = total ?? 0;
+  const virtual = useVirtualizer({
+    count,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW,
+    overscan: 12,
+  });
+  const items = virtual.getVirtualItems();
+  const first = Math.floor((items[0]?.index ?? 0) / PAGE);
+  const last = Math.floor((items[items.length - 1]?.index ?? 0) / PAGE);
+  useEffect(() => {
+    onPages(Array.from({ length: last - first + 1 }, (_, i) => first + i));
+  }, [first, last, onPages]);
+  const order = `${sort.id} ${sort.descending} ${search}`;
+  useEffect(() => {
+    scroller.current?.scrollTo({ top: 0 });
+    setPosition(-1);
+  }, [order]);
+
+  const rowAt = (index: number): R | undefined => page(Math.floor(index / PAGE))?.[index % PAGE];
+  const move = (to: number) => {
+    const index = Math.min(Math.max(to, 0), count - 1);
+    setPosition(index);
+    virtual.scrollToIndex(index, { align: 'auto' });
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const some = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / ROW) - 2);
+    const targets: Record<string, number> = {
+      ArrowDown: position + 1,
+      ArrowUp: Math.max(position - 1, 0),
+      PageDown: position + some,
+      PageUp: position - some,
+      Home: 0,
+      End: count - 1,
+    };
+    const row = rowAt(position);
+    if (event.key in targets && count > 0) {
+      event.preventDefault();
+      move(targets[event.key]!);
+    } else if (event.key === 'Enter' && row) {
+      onOpen?.(row);
+    }
+  };
+  const indexOf = (event: MouseEvent) => {
+    const index = (event.target as Element).closest<HTMLElement>('[data-index]')?.dataset.index;
+    return index === undefined ? -1 : Number(index);
+  };
+  const save = async () => {
+    setSaving(true);
+    try {
+      const rows = await props.all();
+      const body = rows.map(row => columns.map(column => csvCell(column.value(row))));
+      saveFile(
+        `${name}.csv`,
+        toCsv(
+          columns.map(column => column.id),
+          body,
+        ),
+        'text/csv',
+      );
+    } finally {
+      setSaving(false);
+    }
+  };
+  const grid = gridOf(columns);
+  return (
+    <div className="data-table">
+      <div className="table-tools">
+        <SearchBox
+          search={{ text: search, regex: false }}
+          onSearch={next => onSearch(next.text)}
+          placeholder={props.placeholder}
+          plain
+        />
+        {props.before}
+        <span className="actions">
+          <button
+            type="button"
+            className="button quiet"
+            title="Save as CSV"
+            aria-label="Save as CSV"
+            disabled={saving || count === 0}
+            onClick={() => void save()}
+          >
+            <Icon name="download" size={14} />
+          </button>
+        </span>
+      </div>
+      {/* oxlint-disable-next-line jsx-a11y/interactive-supports-focus -- it has a tab stop */}
+      <div
+        ref={scroller}
+        className="table-scroll"
+        role="grid"
+        aria-rowcount={count + 1}
+        aria-label={name}
+        aria-busy={total === undefined}
+        tabIndex={0}
+        onKeyDown={onKeyDown}
+        onClick={event => setPosition(indexOf(event))}
+        onDoubleClick={event => {
+          const row = rowAt(indexOf(event));
+          if (row) {
+            onOpen?.(row);
+          }
+        }}
+      >
+        <TableHead
+          columns={columns}
+          sort={sort}
+          onSort={next => onSort(next ?? { ...sort, descending: !sort.descending })}
+          unsorted={props.unsorted}
+          {...grid}
+        />
+        <div className="table-body" style={{ height: virtual.getTotalSize(), minWidth: grid.minWidth }}>
+          {items.map(item => {
+            const row = rowAt(item.index);
+            return (
+              <div
+                key={item.index}
+                role="row"
+                aria-rowindex={item.index + 2}
+                aria-selected={item.index === position}
+                className={`row ${item.index === position ? 'selected' : ''}`}
+                style={{
+                  gridTemplateColumns: grid.gridTemplateColumns,
+                  transform: `translateY(${item.start}px)`,
+                }}
+                data-index={item.index}
+              >
+                {columns.map(column => (
+                  <span
+                    key={column.id}
+                    role="gridcell"
+                    className={`cell ${isText(column.kind) ? '' : 'num'} ${column.kind === 'code' ? 'mono' : ''}`}
+                  >
+                    {row === undefined ? <i className="unread" /> : <CellContent column={column} row={row} />}
+                  </span>
+                ))}
+              </div>
+            );
+          })}
+        </div>
+        {total === 0 && <p className="table-empty">{props.empty}</p>}
+      </div>
+      <div className="table-foot">
+        <span aria-live="polite">
+          {total === undefined ? 'Counting' : formatCount(total)} {props.noun}
+        </span>
+        {props.foot && <span className="foot-right">{props.foot}</span>}
+      </div>
+    </div>
+  );
+}

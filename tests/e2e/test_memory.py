@@ -1,0 +1,133 @@
+"""The memory of a run in a real browser: curve, instants, ranges, tables, the hint at a leak."""
+
+from __future__ import annotations
+
+import csv
+import re
+
+import pytest
+from playwright.sync_api import FrameLocator, Page, expect
+
+from tests.e2e.conftest import Open
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+RUN = {"view": "memory", "run": "n_memory"}
+ROWS = ".memory-tables [role=row]"
+
+
+def curve(frame: FrameLocator) -> dict[str, float]:
+    """Waits for the drawing; returns where it is on the screen."""
+    expect(frame.locator(".memory-curve path.allocated")).to_be_visible()
+    box = frame.locator(".memory-curve svg").bounding_box()
+    assert box is not None
+    return dict(box)
+
+
+def in_address(name: str) -> re.Pattern[str]:
+    return re.compile(rf"pytorch_profiler\.{name}=")
+
+
+@pytest.mark.parametrize(("width", "theme"), [(900, "light"), (1440, "dark"), (2500, "light")])
+def test_the_peak_its_share_and_who_holds_it(open_page: Open, width: int, theme: str) -> None:
+    _, frame = open_page(width=width, theme=theme, **RUN)
+    curve(frame)
+    # 64 MiB from before, 5 kept, the largest scratch block is 2.5 MiB.
+    expect(frame.locator("h1")).to_contain_text("Memory peaks at 71.5 MiB, 7 % of the GPU")
+    expect(frame.locator("h1")).to_contain_text("64.0 MiB of it is from before the trace")
+    expect(frame.locator(".live-rows")).to_contain_text("from before the trace")
+    expect(frame.locator(".live-rows img")).to_have_count(0)
+    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+
+
+def test_a_click_asks_for_an_instant_and_the_address_reopens_it(open_page: Open) -> None:
+    page, frame = open_page(**RUN)
+    box = curve(frame)
+    page.mouse.click(box["x"] + box["width"] * 0.5, box["y"] + 120)
+    expect(frame.locator(".memory-live h2")).to_contain_text("Live at")
+    expect(page).to_have_url(in_address("at"))
+    said = frame.locator(".memory-live").inner_text()
+    _, again = open_page(at=str(re.findall(r"pytorch_profiler\.at=(\d+)", page.url)[0]), **RUN)
+    expect(again.locator(".memory-live h2")).to_contain_text("Live at")
+    expect(again.locator(".live-rows li").first).to_be_visible()
+    assert again.locator(".memory-live").inner_text() == said
+    frame.get_by_role("button", name="To the peak").click()
+    expect(frame.locator(".memory-live h2")).to_contain_text("Live at the peak")
+
+
+def test_a_dragged_range_filters_and_a_right_click_resets(open_page: Open) -> None:
+    page, frame = open_page(**RUN)
+    box = curve(frame)
+    expect(frame.locator(".memory-tables .table-foot")).to_contain_text("205 blocks")
+    y = box["y"] + 120
+    page.mouse.move(box["x"] + box["width"] * 0.3, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.5, y, steps=4)
+    page.mouse.up()
+    expect(page).to_have_url(in_address("range"))
+    expect(frame.locator(".memory-tables .table-foot")).not_to_contain_text("205 blocks")
+    expect(frame.locator(".chip")).to_be_visible()
+    frame.get_by_role("button", name="Zoom in").click()
+    expect(frame.locator(".memory-strip svg")).to_be_visible()
+    frame.get_by_role("button", name="Show all").first.click()
+    box = curve(frame)
+    page.mouse.move(box["x"] + box["width"] * 0.3, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.5, y, steps=4)
+    page.mouse.up()
+    expect(frame.locator(".chip")).to_be_visible()
+    page.mouse.click(box["x"] + 200, y, button="right")
+    expect(frame.locator(".chip")).to_have_count(0)
+    expect(frame.locator(".memory-tables .table-foot")).to_contain_text("205 blocks")
+
+
+def test_the_keyboard_moves_the_instant(open_page: Open) -> None:
+    page, frame = open_page(**RUN)
+    curve(frame)
+    frame.locator(".memory-curve svg").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page).to_have_url(in_address("at"))
+
+
+def test_blocks_are_sorted_searched_and_saved_by_the_server(open_page: Open) -> None:
+    page, frame = open_page(**RUN)
+    curve(frame)
+    first = frame.locator(ROWS).nth(1)
+    expect(first).to_contain_text("2.50 MiB")
+    frame.get_by_role("button", name="Size").click()
+    expect(first).to_contain_text("64.0 KiB")
+    frame.get_by_label("Filter by operator").fill("kept")
+    expect(frame.locator(".memory-tables .table-foot")).to_contain_text("5 blocks")
+    expect(first).to_contain_text("not released")
+    with page.expect_download() as saved:
+        frame.get_by_label("Save as CSV").click()
+    rows = list(csv.DictReader(saved.value.path().read_text().splitlines()))
+    assert [int(row["size"]) for row in rows] == [1 << 20] * 5
+    frame.get_by_label("Filter by operator").fill("")
+    expect(frame.locator(".memory-tables .table-foot")).to_contain_text("205 blocks")
+    frame.locator(".memory-tables .table-scroll").evaluate("e => e.scrollTo(0, e.scrollHeight)")
+    expect(frame.locator(f"{ROWS}[aria-rowindex='206']")).to_contain_text("aten::scratch")
+
+
+def test_a_leak_is_named_and_leads_to_its_allocation(open_page: Open) -> None:
+    page, frame = open_page(**RUN)
+    warning = frame.locator(".memory-warning")
+    expect(warning).to_contain_text("by 1.00 MiB a step")
+    expect(warning).to_contain_text("aten::kept <img")
+    warning.get_by_role("button").click()
+    expect(frame.locator(ROWS).nth(1)).to_contain_text("4.00 MiB")
+    frame.locator(ROWS).nth(1).click()
+    frame.get_by_role("button", name="Show the latest on the timeline").click()
+    expect(page).to_have_url(in_address("event"))
+    expect(frame.locator(".tl-details h2")).to_contain_text("aten::kept")
+
+
+def test_operators_add_up_with_what_is_outside(open_page: Open) -> None:
+    page, frame = open_page(table="operators", **RUN)
+    expect(frame.locator(".memory-tables [role=row]").nth(1)).to_contain_text("aten::scratch")
+    expect(frame.locator(".memory-tables .table-foot")).to_contain_text("outside of operators")
+
+
+def test_a_trace_without_memory_says_what_to_set(open_page: Open) -> None:
+    _, frame = open_page(view="memory", run="a_training")
+    expect(frame.locator("body")).to_contain_text("profile_memory=True")
