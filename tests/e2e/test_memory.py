@@ -6,7 +6,7 @@ import csv
 import re
 
 import pytest
-from playwright.sync_api import FrameLocator, Page, expect
+from playwright.sync_api import FrameLocator, expect
 
 from tests.e2e.conftest import Open
 
