@@ -11,7 +11,6 @@ script, layout, paint. Printed is one row per folder, as a Markdown table.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import tempfile
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ import numpy as np
 from playwright.sync_api import Browser, Frame, Page, sync_playwright
 
 from benchmarks.measure import pss_mb
+from tests.browser_work import DRAWS, record, tasks
 from tests.tensorboard import tensorboard
 
 ARGUMENTS = [
@@ -33,10 +33,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-CATEGORIES = ["devtools.timeline", "disabled-by-default-devtools.timeline"]
 READ_SECONDS = 600
-# Names of Chromium's trace: a task of the main thread, and the start of a frame within one.
-TASK, FRAME, DRAWS = "RunTask", "AnimationFrame", "FireAnimationFrame"
 LINK = ".nav-item[title=Trace]"
 
 # Resolves to the milliseconds from the click to the frame after the one that drew the tiles of the window.
@@ -131,11 +128,9 @@ def measure(browser: Browser, folder: Path, cache: Path, size: dict[str, int], w
     with page_of(browser, folder, cache, size) as (page, frame):
         first_paint = frame.locator(LINK).evaluate(FIRST_PAINT)
         memory = Memory(browser, page)
-        browser.start_tracing(page=page, categories=CATEGORIES)
-        drive(page, frame, memory)
-        trace = json.loads(browser.stop_tracing())["traceEvents"]
+        thread = record(browser, page, lambda: drive(page, frame, memory))
         answers = np.array(frame.evaluate(ANSWERS))
-        frames = work_per_frame(trace, worst)
+        frames = work_per_frame(thread, worst)
         return Round(first_paint, frames, answers, memory.heap_mb, memory.process_mb)
 
 
@@ -189,17 +184,15 @@ class Memory:
         self.process_mb = max(self.process_mb, *(pss_mb(pid) for pid in self._pids))
 
 
-def work_per_frame(events: list[dict[str, Any]], worst: bool) -> np.ndarray:
+def work_per_frame(thread: list[dict[str, Any]], worst: bool) -> np.ndarray:
     """ms from one drawn frame to the next that the main thread of the page worked: CPU time and wall time, [n, 2].
 
     Every task counts that began between them: what the frame's input caused, script, layout, paint, answers that
     arrived, garbage. Wall time also has what other processes took of the machine's cores meanwhile.
     """
-    page = statistics.mode((each["pid"], each["tid"]) for each in events if each["name"] == DRAWS)
-    thread = [each for each in events if (each["pid"], each["tid"]) == page]
-    tasks = sorted((each for each in thread if each["name"] == TASK), key=lambda task: task["ts"])
-    starts = np.array([task["ts"] for task in tasks])
-    before = np.cumsum([(0, 0), *((task["tdur"], task["dur"]) for task in tasks)], axis=0) / 1e3
+    ran = tasks(thread)
+    starts = np.array([task["ts"] for task in ran])
+    before = np.cumsum([(0, 0), *((task["tdur"], task["dur"]) for task in ran)], axis=0) / 1e3
     draws = sorted(each["ts"] for each in thread if each["name"] == DRAWS)
     # The task that draws is the last one that began before.
     drawing = np.unique(np.searchsorted(starts, draws, "right")) - 1

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import FrameLocator, expect
+from playwright.sync_api import Browser, FrameLocator, Page, expect
 
+from tests.browser_work import record, tasks
 from tests.e2e.conftest import SCRIPT, Open
 from tests.tensorboard import tensorboard
 from tests.traces import document
@@ -104,21 +105,21 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-WATCH = """
-window.longTasks = [];
-new PerformanceObserver(list => list.getEntries().forEach(e => longTasks.push(e.duration)))
-  .observe({ type: 'longtask', buffered: false });
-"""
-
-
-def test_a_hundred_thousand_rows_stay_pleasant(browser: object, large: str) -> None:
-    context = browser.new_context(viewport={"width": 1440, "height": 900})  # type: ignore[attr-defined]
+def test_a_hundred_thousand_rows_stay_pleasant(browser: Browser, large: str) -> None:
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
     page.goto(f"{large}/#pytorch_profiler&p.pytorch_profiler.view=operators")
     frame = page.frame_locator("iframe")
     expect(frame.locator(".table-foot")).to_contain_text("100,000 operators", timeout=60_000)
+    thread = record(browser, page, lambda: use(page, frame))
+    long = sorted((task.get("tdur", 0) / 1000 for task in tasks(thread)), reverse=True)
+    assert all(ms <= 200 for ms in long[1:]), long[:5]  # one may be the sort
+    context.close()
+
+
+def use(page: Page, frame: FrameLocator) -> None:
+    """Scrolls, searches and sorts."""
     inner = next(each for each in page.frames if "plugin_entry" in each.url)
-    inner.evaluate(WATCH)
     scroller = frame.locator(".table-scroll")
     for _ in range(10):
         scroller.evaluate("e => { e.scrollTop += e.scrollHeight / 12 }")
@@ -140,6 +141,3 @@ def test_a_hundred_thousand_rows_stay_pleasant(browser: object, large: str) -> N
     expect(frame.locator(".row-detail h2")).to_have_text("custom::operator_000001")
     scroller.press("End")
     expect(frame.locator(".row-detail h2")).to_have_text("custom::operator_099999")
-    long = sorted(inner.evaluate("longTasks"), reverse=True)
-    assert all(task <= 200 for task in long[1:]), long
-    context.close()
