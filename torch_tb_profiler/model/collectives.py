@@ -132,7 +132,8 @@ def _times(trace: Trace, calls: CollectiveCalls, backend: Sequence[str | None]) 
     begin, finish = trace.events.start, ends(trace)
     first = calls.first_kernel()
     on_device = first >= 0
-    only_launches = np.array([name in DEVICE_BACKENDS for name in backend], np.bool_) & (len(calls.kernels) > 0)
+    launching = np.array([name is None or name in DEVICE_BACKENDS for name in backend], np.bool_)
+    only_launches = launching & (len(calls.kernels) > 0)
     on_host = ~on_device & ~only_launches
     host = np.where(calls.named >= 0, calls.named, calls.call)
 

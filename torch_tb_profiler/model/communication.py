@@ -54,7 +54,8 @@ def host_communication(trace: Trace) -> Int32:
     if len(calls) == 0:
         return calls
     links = device_links(trace)
-    launches = links.launch[links.launch >= 0]
+    by_id = (links.launch < 0) & (links.operator >= 0)  # without a recorded launch the operator stands for it
+    launches = np.concatenate([links.launch[links.launch >= 0], links.operator[by_id]])
     events = trace.events
     end = events.start + np.maximum(events.duration, 0)
     launched = np.zeros(len(calls), np.bool_)

@@ -1,0 +1,209 @@
+"""One communication operation out of the calls and kernels that record it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.traces import draw
+from torch_tb_profiler.model.collective_names import backend_of_kernel, collective_in, collective_of_kernel
+from torch_tb_profiler.model.collectives import Collectives, Timing, collectives
+from torch_tb_profiler.model.dtypes import bytes_per_element
+from torch_tb_profiler.model.process_groups import read_ranks, spell_ranks, unspell_ranks
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE
+
+CALL = """
+host  cpu_op           c10d::allreduce_     0  100
+host  cpu_op           record_param_comms  10   80  {facts}
+host  user_annotation  nccl:all_reduce     20   60
+host  cuda_runtime     cudaLaunchKernel    30   10  correlation=7
+gpu0  kernel           ncclDevKernel_AllReduce_Sum_f32_RING_LL 50 500 correlation=7 stream=20
+"""
+FACTS = (
+    "Collective name=allreduce In msg nelems=1000 Out msg nelems=1000 dtype=BFloat16 Group size=4 "
+    'Process Group Name="tp" Process Group Description="mesh_tp" Process Group Ranks="[0,2,4,6]" Seq=12'
+)
+
+
+def names(found: Collectives) -> list[str]:
+    return [
+        f"{found.names[backend] if backend >= 0 else '-'}:{found.names[what]}"
+        for backend, what in zip(found.backend.tolist(), found.collective.tolist(), strict=True)
+    ]
+
+
+def test_nested_calls_and_their_kernel_are_one_operation() -> None:
+    found = collectives(draw(CALL.format(facts=FACTS)))
+    assert names(found) == ["nccl:all_reduce"]
+    assert (found.event.tolist(), found.call.tolist()) == ([4], [0])
+    assert (found.issue[0], found.start[0], found.end[0]) == (0, 50_000, 550_000)
+    assert found.timing.tolist() == [Timing.DEVICE]
+    assert (found.bytes_in[0], found.bytes_out[0], found.sequence[0]) == (2000, 2000, 12)
+    group = found.groups[found.group[0]]
+    assert (group.name, group.description, group.ranks, group.size, group.assumed) == (
+        "tp",
+        "mesh_tp",
+        "0-6/2",
+        4,
+        False,
+    )
+
+
+def test_without_metadata_size_and_type_come_from_the_inputs() -> None:
+    picture = CALL.format(facts="").replace(
+        "20   60", '20   60  Input Dims=[[8,16],[4]] Input type=["double","float"]'
+    )
+    found = collectives(draw(picture))
+    assert found.bytes_in.tolist() == [8 * 16 * 8 + 4 * 4]
+    assert found.names[found.dtype[0]] == "double"
+    assert found.sequence.tolist() == [ABSENT]
+
+
+def test_gloo_works_on_its_own_thread_and_the_call_that_hands_over_does_not_count() -> None:
+    found = collectives(
+        draw("""
+        host   cpu_op           c10d::allreduce_   0   10
+        host2  user_annotation  gloo:all_reduce   15  200  Input Dims=[[10]] Input type=["float"]
+        """)
+    )
+    assert names(found) == ["gloo:all_reduce"]
+    assert (found.start[0], found.end[0], found.timing[0]) == (15_000, 215_000, Timing.HOST)
+    assert found.bytes_in.tolist() == [40]
+
+
+def test_where_nothing_else_is_recorded_the_call_itself_counts() -> None:
+    found = collectives(draw("host cpu_op c10d::reduce_scatter_tensor_ 0 10\nhost cpu_op c10d::wait_ 20 10"))
+    assert names(found) == ["-:reduce_scatter"]
+
+
+def test_waits_are_no_operations() -> None:
+    picture = (
+        CALL.format(facts=FACTS) + "host cpu_op record_param_comms 200 50 Collective name=wait In msg nelems=0"
+    )
+    assert len(collectives(draw(picture))) == 1
+
+
+def test_a_kernel_that_nothing_launched_is_an_operation_of_its_own() -> None:
+    found = collectives(
+        draw("""
+        gpu0  kernel  ncclDevKernel_SendRecv(ncclDevComm*)        0   10  correlation=1 stream=20
+        gpu0  kernel  void~vllm::cross_device_reduce_2stage<half>  20   10  correlation=2
+        gpu0  kernel  ncclDevKernel_Generic(ncclDevComm*)         40   10  correlation=3 stream=20
+        """)
+    )
+    assert names(found) == ["nccl:send_recv", "custom:all_reduce", "nccl:unknown"]
+    assert found.call.tolist() == [NO_CODE] * 3
+    assert (found.issue == ABSENT).all()
+
+
+def test_a_kernel_carries_its_own_metadata() -> None:
+    found = collectives(draw(f"gpu0 kernel rcclGenericKernel 0 10 stream=4 {FACTS}"))
+    assert names(found) == ["rccl:all_reduce"]
+    assert found.bytes_in.tolist() == [2000]
+    assert found.groups[0].ranks == "0-6/2"
+
+
+def test_a_batch_gives_its_time_to_what_it_carries() -> None:
+    send = "Collective name=send In msg nelems=8 Out msg nelems=8 dtype=Byte Dst Rank=1"
+    receive = send.replace("=send", "=recv").replace("Dst", "Src")
+    found = collectives(
+        draw(
+            f"""
+            host  cpu_op           record_param_comms  0  5  {send}
+            host  cpu_op           record_param_comms 10  5  {receive}
+            host  user_annotation  nccl:coalesced     20 20
+            host  cuda_runtime     cudaLaunchKernel   25  5  correlation=7
+            gpu0  kernel           ncclDevKernel_SendRecv 50 100 correlation=7 stream=20
+            """,
+            distributedInfo={"rank": 0, "world_size": 2},
+        )
+    )
+    assert names(found) == ["nccl:send", "nccl:recv"]
+    assert found.start.tolist() == [50_000] * 2 and found.end.tolist() == [150_000] * 2
+    assert list(zip(found.source.tolist(), found.target.tolist(), strict=True)) == [(0, 1), (1, 0)]
+
+
+def test_the_kernel_of_an_operation_may_be_missing() -> None:
+    picture = (
+        CALL.format(facts=FACTS) + "host cpu_op record_param_comms 700 50 " + FACTS.replace("Seq=12", "Seq=13")
+    )
+    found = collectives(draw(picture.replace("nccl:all_reduce     20", "nccl:all_reduce 20")))
+    assert found.timing.tolist() == [Timing.DEVICE, Timing.NONE]
+    assert found.start[1] == ABSENT and found.sequence.tolist() == [12, 13]
+
+
+def test_uneven_all_to_all_counts_what_leaves_the_rank() -> None:
+    facts = 'Collective name=all_to_allv In msg nelems=100 dtype=Float Rank=1 In split size="[5,3,2]"'
+    found = collectives(draw(CALL.format(facts=facts)))
+    assert names(found) == ["nccl:all_to_allv"]
+    assert found.leaving.tolist() == [400 * 7 // 10]
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("allreduce", "all_reduce"), ("c10d::allreduce_", "all_reduce"), ("nccl:all_reduce", "all_reduce"),
+        ("nccl:_all_gather_base", "all_gather"), ("allgather_into_tensor_coalesced", "all_gather"),
+        ("_reduce_scatter_base", "reduce_scatter"), ("c10d::reduce_scatter_tensor_coalesced_", "reduce_scatter"),
+        ("c10d::alltoall_base_", "all_to_all"), ("all_to_allv", "all_to_allv"), ("_broadcast_oop", "broadcast"),
+        ("_reduce_oop", "reduce"), ("gather", "gather"), ("scatter", "scatter"), ("nccl:send 0->1", "send"),
+        ("c10d::recv_any_source_", "recv"), ("nccl:all_reduce_barrier", "barrier"), ("barrier", "barrier"),
+        ("wait", None), ("init", None), ("aten::mm", None),
+    ],
+)  # fmt: skip
+def test_names_of_collectives(name: str, what: str | None) -> None:
+    assert collective_in(name) == what
+
+
+@pytest.mark.parametrize(
+    ("kernel", "library", "what"),
+    [
+        ("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", "nccl", "all_reduce"),
+        ("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL", "nccl", "reduce_scatter"),
+        ("hccl::broadcast", "hccl", "broadcast"),
+        ("oneccl_allgatherv_kernel", "oneccl", "all_gather"),
+        ("multimem_all_reduce_kernel<bf16>", "custom", "all_reduce"),
+        ("allreduce_fusion_kernel_oneshot_lamport", "custom", "all_reduce"),
+    ],
+)
+def test_names_of_kernels(kernel: str, library: str, what: str) -> None:
+    assert (backend_of_kernel(kernel), collective_of_kernel(kernel)) == (library, what)
+
+
+@pytest.mark.parametrize(
+    ("name", "width"),
+    [
+        ("float", 4), ("Float", 4), ("c10::Half", 2), ("BFloat16", 2), ("c10::BFloat16", 2), ("double", 8),
+        ("long int", 8), ("Long", 8), ("unsigned char", 1), ("Byte", 1), ("signed char", 1), ("bool", 1),
+        ("Bool", 1), ("Double", 8),
+        ("Float8_e4m3fn", 1), ("c10::Float8_e5m2fnuz", 1), ("Float4_e2m1fn_x2", 1), ("ComplexFloat", 8),
+        ("c10::complex<double>", 16), ("c10::complex<c10::Half>", 4), ("short int", 2), ("UInt16", 2),
+        ("TensorList", None), ("", None), ("Scalar", None),
+    ],
+)  # fmt: skip
+def test_bytes_of_every_type(name: str, width: int | None) -> None:
+    assert bytes_per_element(name) == width
+
+
+@pytest.mark.parametrize("ranks", [[0], [0, 1], [0, 1, 5], list(range(1024)), list(range(3, 90, 8)), [2, 4, 8]])
+def test_ranks_are_spelled_in_short(ranks: list[int]) -> None:
+    assert unspell_ranks(spell_ranks(ranks)) == ranks
+    assert len(spell_ranks(ranks)) < 10
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "spelled"),
+    [
+        ("[0, 1]", None, "0,1"),
+        ([4, 5, 6], None, "4-6"),
+        ("[0, 1, ..., 7]", 8, "0-7"),
+        ("[0, 8, ..., 56]", 8, "0-56/8"),
+        ("[0, 1, ..., 7]", 5, None),
+        ("[0, 1, ..., 7]", None, None),
+        ("[]", 0, None),
+        ("nonsense", 2, None),
+        ("[0, -1]", 2, None),
+        ("[0, 1, ..., 9999999999]", 10**10, None),
+    ],
+)
+def test_ranks_are_read_as_traces_write_them(text: object, size: int | None, spelled: str | None) -> None:
+    assert read_ranks(text, size) == spelled

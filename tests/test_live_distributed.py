@@ -1,0 +1,83 @@
+"""A job of two processes that runs here and now, one of them slowed on purpose: the view names it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import torch_tb_profiler
+
+torch: Any = pytest.importorskip("torch")
+
+pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+SLOW_RANK = 1
+PAUSE = 0.05
+
+# Each process runs this file by itself: what a test module imports is not theirs.
+JOB = """
+import sys, time
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.profiler import ProfilerActivity, profile, record_function, schedule, tensorboard_trace_handler
+
+folder, meeting_point = sys.argv[2:4]
+rank, slow_rank, pause = int(sys.argv[1]), int(sys.argv[4]), float(sys.argv[5])
+torch.set_num_threads(1)
+dist.init_process_group("gloo", init_method=f"file://{meeting_point}", rank=rank, world_size=2)
+model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1))
+model = DistributedDataParallel(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+handler = tensorboard_trace_handler(folder, worker_name=f"rank{rank}")
+with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=0, warmup=2, active=4, repeat=1),
+             on_trace_ready=handler, record_shapes=True) as prof:
+    for _ in range(6):
+        loss = model(torch.randn(8, 64)).sum()
+        optimizer.zero_grad()
+        if rank == slow_rank:
+            with record_function("augment"):
+                time.sleep(pause)
+        loss.backward()
+        optimizer.step()
+        prof.step()
+dist.destroy_process_group()
+"""
+
+
+def test_the_slowed_rank_is_named(tmp_path: Path) -> None:
+    script = tmp_path / "job.py"
+    script.write_text(JOB)
+    folder, meeting = tmp_path / "log" / "run", tmp_path / "meet"
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(script), str(rank), str(folder), str(meeting), str(SLOW_RANK), str(PAUSE)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    outputs = [process.communicate(timeout=240)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], outputs
+
+    with torch_tb_profiler.open(str(tmp_path / "log")) as session:
+        answer = session.view("distributed", wait=True)
+    assert answer.payload is not None, answer.state
+    payload = json.loads(answer.payload)
+    verdict = payload["verdict"]
+    assert (verdict["kind"], verdict["rank"]) == ("straggler", SLOW_RANK), verdict
+    assert "`augment`" in verdict["text"]
+    first = payload["stragglers"][0]
+    assert first["rank"] == SLOW_RANK
+    assert first["delay_per_step_ns"] == pytest.approx(PAUSE * 1e9, rel=0.3)
+    assert payload["mismatch_count"] == 0
+    assert [group["ranks"] for group in payload["groups"]] == [[0, 1]]
+    for row in payload["overview"]:
+        parts = ("computation_ns", "overlap_ns", "communication_ns", "other_ns")
+        assert row["duration_ns"] == sum(row[part] for part in parts)
