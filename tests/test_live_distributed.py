@@ -17,7 +17,7 @@ torch: Any = pytest.importorskip("torch")
 pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 SLOW_RANK = 1
-PAUSE = 0.05
+PAUSE = 0.1
 
 # Each process runs this file by itself: what a test module imports is not theirs.
 JOB = """

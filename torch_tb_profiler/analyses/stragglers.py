@@ -12,17 +12,21 @@ clocks tells nothing.
 
 from __future__ import annotations
 
+from bisect import bisect
 from dataclasses import dataclass
 
 import numpy as np
 
 from torch_tb_profiler.analyses.clocks import Clocks
-from torch_tb_profiler.analyses.job import Job
+from torch_tb_profiler.analyses.job import Job, JobTable
 from torch_tb_profiler.analyses.matching import Matching
 from torch_tb_profiler.analyses.overview import CATEGORIES
 from torch_tb_profiler.analyses.waiting import Split
 from torch_tb_profiler.intervals import covered, merge, total
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int64
+
+MOST_LATENESS = 0.9
+"""What a rank did is told of the collectives that make up this share of its lateness."""
 
 
 @dataclass(frozen=True)
@@ -152,13 +156,14 @@ def lateness_by_step(job: Job, found: Arrivals) -> Int64:
 class Meanwhile:
     """What a rank did before the collectives where it came last, beside the rank that came in the middle; ns.
 
-    collectives  how many of these have a window on both sides
+    collectives  how many of these count; steps: in how many steps they lie
     categories   of the overview: (late, median) in order
     host, kernels  name -> (late, median or None where it is not among that rank's largest)
     """
 
     member: int
     collectives: int
+    steps: int
     window: int
     median_window: int
     categories: list[tuple[int, int]]
@@ -167,31 +172,58 @@ class Meanwhile:
 
 
 def meanwhile(job: Job, matching: Matching, found: Arrivals, member: int) -> Meanwhile:
-    """Summed over the collectives where this rank came last."""
+    """Summed over the collectives where this rank came last, of those with a window on both sides the ones that
+    make up MOST_LATENESS of its lateness. Windows of different groups may overlap; then the latest arrival counts.
+    """
     table = job.table
     middle_of = np.full(len(matching), NO_CODE)
     rows = np.flatnonzero(found.middle)
     middle_of[matching.instance[rows]] = rows
     told = np.flatnonzero((found.last >= 0) & ~found.cut)
     told = told[table.member[found.last[told]] == member]
+    last, between = found.last[told], middle_of[told]
+    both = (table.window[last] != ABSENT) & (table.window[between] != ABSENT)
+    last, between = last[both], between[both]
+    chosen = _apart(table, last, _latest(found.late[last]))
     late, middle = _Windows(job), _Windows(job)
-    count = 0
-    for last, between in zip(found.last[told].tolist(), middle_of[told].tolist(), strict=True):
-        pair = late.window(last), middle.window(between)
-        if between >= 0 and pair[0] != ABSENT and pair[1] != ABSENT:
-            late.add(last)
-            middle.add(between)
-            count += 1
+    for i in chosen.tolist():
+        late.add(int(last[i]))
+        middle.add(int(between[i]))
     pairs = zip(late.categories.tolist(), middle.categories.tolist(), strict=True)
     return Meanwhile(
         member,
-        count,
+        len(chosen),
+        len(np.unique(table.step[last[chosen]])),
         late.total,
         middle.total,
         list(pairs),
         {name: (time, middle.host.get(name)) for name, time in late.host.items()},
         {name: (time, middle.kernels.get(name)) for name, time in late.kernels.items()},
     )
+
+
+def _latest(late: Int64) -> Int64:
+    """Positions of the largest that make up MOST_LATENESS of the sum, largest first."""
+    order = np.argsort(-late, kind="stable")
+    reached = np.cumsum(late[order])
+    found: Int64 = order[: int(np.searchsorted(reached, MOST_LATENESS * reached[-1])) + 1] if len(order) else order
+    return found
+
+
+def _apart(table: JobTable, rows: Int64, order: Int64) -> Int64:
+    """Of these positions in rows those whose windows do not overlap; the first ones have precedence."""
+    ends = table.start[rows]
+    begins = ends - table.window[rows]
+    taken: list[tuple[int, int]] = []
+    chosen = []
+    for i in order.tolist():
+        window = int(begins[i]), int(ends[i])
+        at = bisect(taken, window)
+        free = at == len(taken) or taken[at][0] >= window[1]
+        if free and (at == 0 or taken[at - 1][1] <= window[0]):
+            taken.insert(at, window)
+            chosen.append(i)
+    return np.array(chosen, np.int64)
 
 
 class _Windows:
@@ -204,14 +236,10 @@ class _Windows:
         self.host: dict[str, int] = {}
         self.kernels: dict[str, int] = {}
 
-    def window(self, row: int) -> int:
-        """Length of the window before an operation, ABSENT if it has none."""
-        return int(self._cell(row)["window"])
-
     def add(self, row: int) -> None:
         """Count one operation."""
-        cell = self._cell(row)
-        names = self._job.sources[self._job.table.member[row]].summary.names
+        summary = self._job.sources[self._job.table.member[row]].summary
+        cell, names = summary.table()[self._job.table.row[row]], summary.names
         self.total += int(cell["window"])
         self.categories += cell["categories"]
         for sums, codes, times in (
@@ -221,7 +249,3 @@ class _Windows:
             for code, time in zip(codes.tolist(), times.tolist(), strict=True):
                 if code >= 0:
                     sums[names[code]] = sums.get(names[code], 0) + time
-
-    def _cell(self, row: int) -> np.void:
-        cell: np.void = self._job.sources[self._job.table.member[row]].summary.table()[self._job.table.row[row]]
-        return cell

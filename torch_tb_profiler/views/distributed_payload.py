@@ -314,6 +314,8 @@ class Share:
 class Meanwhile:
     """What a rank did between the previous collective and the one where it came last, summed over those.
 
+    collectives  how many of them count: those that make up 90 % of its lateness, and of windows of different
+                 groups that overlap one; steps: in how many steps these lie
     window_ns   that time; median_window_ns the one of the rank that arrived in the middle
     categories  the overview's eight categories, in order
     host        operators and annotations by their own time, largest difference first
@@ -323,6 +325,7 @@ class Meanwhile:
     worker: str
     rank: int | None
     collectives: int
+    steps: int
     window_ns: int
     median_window_ns: int
     categories: list[Share]

@@ -76,6 +76,7 @@ def _meanwhile(row: Straggler, sums: late.Meanwhile) -> Meanwhile:
         worker=row.worker,
         rank=row.rank,
         collectives=sums.collectives,
+        steps=sums.steps,
         window_ns=sums.window,
         median_window_ns=sums.median_window,
         categories=[Share(name, *pair) for name, pair in zip(CATEGORIES, sums.categories, strict=True)],
@@ -207,7 +208,7 @@ def _doing(who: Party, culprits: Sequence[Straggler], rows: Sequence[Straggler])
     if found is None or found.window_ns <= found.median_window_ns:
         return ""
     more = found.window_ns - found.median_window_ns
-    steps = max(len(who.sources[who.position[row.worker]].summary.steps), 1)
+    steps = max(found.steps, 1)
     kernel = next(share for share in found.categories if share.name == "kernel")
     where, shares = ("host", found.host) if _excess(kernel) < more / 2 else ("device", found.kernels)
     other = "the other" if len(who.sources) == 2 else "the median rank"
