@@ -4093,6 +4093,8 @@ export interface components {
      * Meanwhile
      * @description What a rank did between the previous collective and the one where it came last, summed over those.
      *
+     *     collectives  how many of them count: those that make up 90 % of its lateness, and of windows of different
+     *                  groups that overlap one; steps: in how many steps these lie
      *     window_ns   that time; median_window_ns the one of the rank that arrived in the middle
      *     categories  the overview's eight categories, in order
      *     host        operators and annotations by their own time, largest difference first
@@ -4102,6 +4104,7 @@ export interface components {
       worker: string;
       rank: number | null;
       collectives: number;
+      steps: number;
       window_ns: number;
       median_window_ns: number;
       categories: components['schemas']['Share'][];
