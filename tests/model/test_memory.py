@@ -174,6 +174,21 @@ def test_events_without_size_or_time_break_nothing() -> None:
     assert len(memory_records(trace)) == 3
 
 
+def test_a_damaged_file_costs_no_more_than_its_events() -> None:
+    events = memory("\n".join(f"{i} GPU0 a 5 5 9" for i in range(600)))
+    for i, event in enumerate(events):
+        event["args"]["Device Id"] = i
+    records = memory_records(draw(CALLS, *events))
+    assert len(records.devices) == 257 and records.devices[0].name == "unknown"
+    assert (records.device == 0).sum() == 600 - 256
+    absurd = memory(f"1 CPU a {-(2**63) + 1} {2**62} {2**62}\n2 CPU b 7 7 0\n3 CPU c {2**50} 7 0")
+    absurd[1]["args"]["Addr"] = absurd[2]["args"]["Addr"] = 2**64 - 1
+    trace = draw(CALLS, *absurd)
+    assert memory_records(trace).size.tolist() == [0, 7, 0]
+    assert memory_records(trace).allocated.tolist() == [ABSENT, 7, 7]
+    assert blocks(trace) == [(2, None, 7, "unreleased")]
+
+
 def test_a_trace_without_memory_events_has_none() -> None:
     trace = draw(CALLS)
     assert len(memory_records(trace)) == 0 and len(memory_blocks(trace)) == 0

@@ -278,6 +278,15 @@ def test_the_curve_is_a_step_function_whatever_the_points() -> None:
                 assert np.frombuffer(curve.allocated_last)[i] == (held + inside)[-1]
 
 
+def test_times_beyond_reason_break_nothing() -> None:
+    wild = draw("", *memory("1 GPU0 a 5 5 9\n9e15 GPU0 a -5 0 9"))
+    assert build_curve(wild, CurveParams()).events == 2
+    assert build_curve(wild, CurveParams(points=1)).peak_allocated is not None
+    assert build_live(wild, LiveParams()).blocks == 1
+    with pytest.raises(UsageError, match="range"):
+        build_curve(wild, CurveParams(begin=-(2**70), end=2**70))
+
+
 def test_nearly_full_memory_is_advised_on_whatever_the_card_is_called() -> None:
     card = [{"id": 3, "name": "MI300X", "totalGlobalMem": 1000}]
     events = memory("1 HIP0 a 950 950 999\n2 HIP0 a -950 0 999")

@@ -111,7 +111,7 @@ def window(times: Int64, begin: int | None, end: int | None) -> Window:
     """[begin, end] in ns, by default from the first to the last record; UsageError if it is none."""
     first = int(times[0]) if begin is None else begin
     last = int(times[-1]) if end is None else end
-    if not -(2**62) < first <= last < 2**62:
+    if first > last or not all(abs(given) < 2**62 for given in (begin, end) if given is not None):
         raise UsageError(f"[{first}, {last}] is no range", hint="begin and end in ns, begin <= end")
     low, high = np.searchsorted(times, first, "left"), np.searchsorted(times, last, "right")
     return Window(first, last, int(low), int(high))

@@ -27,6 +27,8 @@ FAILURE_NAME = "[OutOfMemory]"
 
 _PROVIDERS = "aten::empty"
 
+MOST_DEVICES = 256
+
 _CPU, _CUDA, _HIP = 0, 1, 6
 
 # Device types as PyTorch numbers them (`c10/core/DeviceType.h`); those that no profiler writes are left out.
@@ -109,26 +111,39 @@ def _records(trace: Trace, name: str) -> MemoryRecords:
     kind, id = trace.arg_int("Device Type")[rows], trace.arg_int("Device Id")[rows]
     id[(kind == _CPU) | (id == ABSENT)] = -1
     devices, device = _distinct_pairs(kind, id)
-    size = trace.arg_int("Bytes")[rows]
+    size, allocated, reserved = (
+        trace.arg_int(key)[rows] for key in ("Bytes", "Total Allocated", "Total Reserved")
+    )
     return MemoryRecords(
         devices=_devices(trace, devices),
         rows=rows,
         time=trace.events.start[rows],
         device=device,
         address=trace.arg_int("Addr")[rows],
-        size=np.where(size == ABSENT, 0, size),
-        allocated=trace.arg_int("Total Allocated")[rows],
-        reserved=trace.arg_int("Total Reserved")[rows],
+        size=np.where(_sound(size), size, 0),
+        allocated=np.where(_sound(allocated), allocated, ABSENT),
+        reserved=np.where(_sound(reserved), reserved, ABSENT),
     )
 
 
+def _sound(sizes: Int64) -> Bool:
+    """bool[k]: which sizes are known and none of a damaged file: less than a pebibyte."""
+    return (sizes > -(2**50)) & (sizes < 2**50)
+
+
 def _distinct_pairs(first: Int64, second: Int64) -> tuple[list[tuple[int, int]], Int32]:
-    """(distinct pairs in order, code of each); there are few, so they are sought one after the other."""
+    """(distinct pairs in order, code of each); there are few, so they are sought one after the other.
+
+    A damaged file may have a pair for every event: after `MOST_DEVICES` the rest are one pair, of the unknown.
+    """
     codes = np.full(len(first), NO_CODE, np.int32)
     pairs: list[tuple[int, int]] = []
     while (left := np.flatnonzero(codes < 0)).size:
         pair = int(first[left[0]]), int(second[left[0]])
-        codes[(first == pair[0]) & (second == pair[1])] = len(pairs)
+        alike = (first == pair[0]) & (second == pair[1])
+        if len(pairs) == MOST_DEVICES:
+            pair, alike = (int(ABSENT), int(ABSENT)), left
+        codes[alike] = len(pairs)
         pairs.append(pair)
     order = sorted(range(len(pairs)), key=pairs.__getitem__)
     rank = np.argsort(np.array(order, np.int32)).astype(np.int32)
