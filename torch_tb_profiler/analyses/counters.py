@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from torch_tb_profiler.analyses.memory_curve import levels
 from torch_tb_profiler.analyses.tracks import tracks
 from torch_tb_profiler.intervals import merge
 from torch_tb_profiler.model.devices import device_of, devices
 from torch_tb_profiler.model.kinds import Kind, ends, of_kind
-from torch_tb_profiler.model.memory import is_memory
+from torch_tb_profiler.model.memory import memory_records
 from torch_tb_profiler.model.trace import ABSENT, Float64, Int32, Int64, Trace, derived
 
 
@@ -103,27 +104,25 @@ def _group_of_device(trace: Trace, device: int) -> int | None:
     return None
 
 
-# Device types of the allocator's events, as PyTorch numbers them.
-_CPU = 0
-
-
 def _of_memory(trace: Trace) -> list[Series]:
     """Allocated and reserved bytes per device, from the `[memory]` instants."""
-    rows = np.flatnonzero(is_memory(trace) & (trace.events.start != ABSENT)).astype(np.int32)
-    kind, id = trace.arg_int("Device Type")[rows], trace.arg_int("Device Id")[rows]
     made = []
-    for device_type, device in sorted(set(zip(kind.tolist(), id.tolist(), strict=True))):
-        mine = rows[(kind == device_type) & (id == device)]
-        if device_type == _CPU:
-            group, suffix = _group_of_process(trace, int(mine[0])), ", CPU"
+    for level in levels(trace):
+        host = level.device.name == "CPU"
+        if level.relative:
+            continue
+        if host:
+            first = int(memory_records(trace).rows[level.positions[0]])
+            group, suffix = _group_of_process(trace, first), ", CPU"
         else:
-            group = _group_of_device(trace, device)
+            group = _group_of_device(trace, level.device.id)
             # Under HIP_VISIBLE_DEVICES the allocator's numbers are not those of the kernels.
-            suffix = "" if group is not None else f", device {device}"
-        for key, title in (("Total Allocated", "Memory allocated"), ("Total Reserved", "Memory reserved")):
-            series = _series_of(trace, mine, key)
-            if series is not None and (device_type != _CPU or series[1].any()):
-                place = None if device_type == _CPU else device
+            suffix = "" if group is not None else f", device {level.device.id}"
+        for values, title in ((level.allocated, "Memory allocated"), (level.reserved, "Memory reserved")):
+            known = values != ABSENT
+            if known.any() and (not host or values[known].any()):
+                series = _last(level.time[known], values[known].astype(np.float64))
+                place = None if host else level.device.id
                 made.append(Series("memory", title + suffix, group, place, "bytes", *series))
     return made
 
