@@ -89,6 +89,36 @@ def test_memory_that_does_not_grow_at_every_step_is_no_leak() -> None:
     assert (gpu.live_bytes, gpu.growing, gpu.holders) == ([512, 520, 512], False, [])
 
 
+def steps_that_leave(*sizes: int) -> Trace:
+    """A step per size; at its end so many bytes live, most of them an old block's."""
+    picture = "\n".join(f"host user_annotation ProfilerStep#{i} {100 * i} 100" for i in range(len(sizes)))
+    events, before = ["1 CPU a 100000 100000 0"], 100_000
+    for i, size in enumerate(sizes):
+        change = 100_000 + size - before
+        events.append(f"{100 * i + 50} CPU b{i} {change} {100_000 + size} 0")
+        before = 100_000 + size
+    return draw(picture, *memory("\n".join(events)))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "growing", "per_step"),
+    [
+        ((1000, 2000, 3000), True, 1000),
+        ((5000, 2000, 3000, 4000), True, 1000),  # what the first step leaves goes
+        ((5000, 2000, 3000), False, -1000),
+        ((1000, 2000, 1500, 2500, 3500), False, 1000),
+        ((1000, 2000, 2000), False, 500),
+        ((10, 20, 30, 40), False, 10),  # a thousandth of the peak is no leak
+    ],
+)
+def test_growth_is_told_from_noise(sizes: tuple[int, ...], growing: bool, per_step: int) -> None:
+    (cpu,) = view.build(steps_that_leave(*sizes), NoParams()).growth
+    assert (cpu.growing, cpu.per_step_bytes) == (growing, per_step)
+    assert bool(cpu.holders) == growing
+    if growing:
+        assert cpu.holders[0].growth_bytes == 1000 * cpu.holders[0].blocks
+
+
 def test_two_steps_tell_no_growth_and_the_payload_says_so() -> None:
     short = draw("host user_annotation ProfilerStep#1 0 100\nhost user_annotation ProfilerStep#2 100 100",
                  *memory("20 GPU0 a 512 512 0\n120 GPU0 b 8 520 0"))  # fmt: skip

@@ -15,13 +15,16 @@ from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int64, Trace
 LEAST_STEPS = 3
 """Two ends of steps tell nothing: the first step may fill caches and optimizer state."""
 
+LEAST_SHARE = 0.001
+"""Growth over the steps below this share of the peak is none: a list of losses grows, too."""
+
 
 @dataclass(frozen=True)
 class Holder:
     """Blocks that one operator (code of `memory_names`) allocated.
 
     live      int64[s]  their bytes that live at the end of each step
-    blocks    int64     positions in `memory_blocks`: live at the last end, allocated after the first
+    blocks    int64     positions in `memory_blocks`: live at the last end, allocated since the growth began
     """
 
     name: int
@@ -31,9 +34,16 @@ class Holder:
 
 @dataclass(frozen=True)
 class Growth:
-    """live: int64[s] bytes of a device at the end of each step; growing: each is more than the one before."""
+    """Bytes of a device.
+
+    live     int64[s]  at the end of each step
+    since    index of the step from whose end on every end has more than the one before; the last step for none
+    growing  that is so since the first step, or with four steps or more since the second (what the first leaves
+             may go), and it is not negligible
+    """
 
     live: Int64
+    since: int
     growing: bool
     holders: tuple[Holder, ...]
 
@@ -48,11 +58,13 @@ def growth(trace: Trace, level: Levels) -> Growth | None:
     start = level.allocated[0] - memory_records(trace).size[level.positions[0]]
     live = np.where(index >= 0, level.allocated[index], 0 if level.relative else start)
     known = bool((level.allocated != ABSENT).all())
-    growing = known and len(live) >= LEAST_STEPS and bool((np.diff(live) > 0).all())
-    return Growth(live, growing, _holders(trace, level, index) if growing else ())
+    since = int(np.append(np.flatnonzero(np.diff(live) <= 0), -1).max()) + 1
+    enough = live[-1] - live[since] > LEAST_SHARE * level.allocated.max()
+    growing = known and since <= 1 and len(live) - since >= LEAST_STEPS and bool(enough)
+    return Growth(live, since, growing, _holders(trace, level, index, since) if growing else ())
 
 
-def _holders(trace: Trace, level: Levels, index: Int64) -> tuple[Holder, ...]:
+def _holders(trace: Trace, level: Levels, index: Int64, since: int) -> tuple[Holder, ...]:
     every, records = memory_blocks(trace), memory_records(trace)
     code = records.devices.index(level.device)
     counted = (every.allocation >= 0) & (every.state != UNKNOWN)
@@ -68,8 +80,8 @@ def _holders(trace: Trace, level: Levels, index: Int64) -> tuple[Holder, ...]:
     np.add.at(table, (name, born), every.size[chosen])
     np.add.at(table, (name, dead), -every.size[chosen])
     live = np.cumsum(table, axis=1)[:, :-1]
-    grown = live[:, -1] - live[:, 0]
-    kept = (born > 0) & (born < len(ends)) & (dead == len(ends))
+    grown = live[:, -1] - live[:, since]
+    kept = (born > since) & (born < len(ends)) & (dead == len(ends))
     order = np.argsort(-grown, kind="stable")
     return tuple(
         Holder(NO_CODE if row == len(texts) else row, live[row], chosen[kept & _named(name, row, len(texts))])

@@ -99,18 +99,18 @@ def _device(trace: Trace, level: Levels) -> MemoryDevice:
 
 
 def _growth(trace: Trace, level: Levels, found: Growth) -> MemoryGrowth:
-    changes = np.diff(found.live)
+    changes = np.diff(found.live[found.since if found.growing else 0 :])
     return MemoryGrowth(
         device=level.device.name,
         steps=list(steps(trace).names),
         live_bytes=found.live.tolist(),
         growing=found.growing,
         per_step_bytes=int(np.median(changes)) if len(changes) else None,
-        holders=[_holder(trace, each) for each in found.holders[:HOLDERS]],
+        holders=[_holder(trace, each, found.since) for each in found.holders[:HOLDERS]],
     )
 
 
-def _holder(trace: Trace, holder: Holder) -> MemoryHolder:
+def _holder(trace: Trace, holder: Holder, since: int) -> MemoryHolder:
     """With the latest of its blocks as an example: the first ones may be buffers that stay for good."""
     every, records = memory_blocks(trace), memory_records(trace)
     latest = every.allocation[holder.blocks[-1:]]
@@ -121,7 +121,7 @@ def _holder(trace: Trace, holder: Holder) -> MemoryHolder:
     return MemoryHolder(
         name=None if holder.name == NO_CODE else memory_names(trace)[1][holder.name],
         module=None if code == NO_CODE else " > ".join(modules(trace).path(code)),
-        growth_bytes=int(holder.live[-1] - holder.live[0]),
+        growth_bytes=int(holder.live[-1] - holder.live[since]),
         step_bytes=holder.live.tolist(),
         blocks=len(holder.blocks),
         event=row,

@@ -4341,7 +4341,8 @@ export interface components {
      * MemoryHolder
      * @description Memory of one operator (or `<parent> (<operator>)`; null: outside operators) that grows from step to step.
      *
-     *     growth_bytes   live at the end of the last step minus at the end of the first
+     *     growth_bytes   live at the end of the last step minus at the end of the first (of the second, where memory
+     *                    grows since then)
      *     step_bytes     live at the end of each step
      *     blocks         live at the end of the last step and allocated after the first one ended
      *     event          row of the latest such allocation; operator_event: row of the operator call that made it
