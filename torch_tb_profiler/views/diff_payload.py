@@ -1,0 +1,296 @@
+"""What the diff says: two traces side by side, per step, with what can be believed of each difference.
+
+Every difference is a key that starts with `delta_`: candidate less base. Times are means per step in ns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Status = Literal["matched", "renamed", "added", "removed"]
+"""matched: the same name on both sides; renamed: another name at the same place; added: only in the candidate;
+removed: only in the base."""
+
+Verdict = Literal["slower", "faster", "noise", "equal", "unknown"]
+"""slower, faster: real, and large enough to matter; noise: the steps scatter as much, or too small to matter;
+equal: no difference at all; unknown: a side has fewer than two steps, so nothing can be told."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A time per step on both sides.
+
+    base_ns, candidate_ns  means over the counted steps; None where not known, see `reasons` of the payload
+    delta_ns               candidate - base
+    delta_ratio            delta / base; None where the base has none
+    low_ns, high_ns        interval of `delta_ns` at `confidence`, by bootstrap over steps; None: cannot tell
+    q                      false discovery rate at which the difference would count as real; None: cannot tell,
+                           or too small to be tested
+    """
+
+    base_ns: float | None
+    candidate_ns: float | None
+    delta_ns: float | None
+    delta_ratio: float | None
+    low_ns: float | None
+    high_ns: float | None
+    q: float | None
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Calls per step on both sides."""
+
+    base: float
+    candidate: float
+    delta_calls: float
+
+
+@dataclass(frozen=True)
+class Size:
+    """Bytes on both sides; None where not recorded, see `reasons` of the payload."""
+
+    base_bytes: int | None
+    candidate_bytes: int | None
+    delta_bytes: int | None
+    delta_ratio: float | None
+
+
+@dataclass(frozen=True)
+class Share:
+    """A ratio 0..1 on both sides; None where not known. `delta_share` is the difference of the two."""
+
+    base: float | None
+    candidate: float | None
+    delta_share: float | None
+
+
+@dataclass(frozen=True)
+class DiffPart:
+    """A part of the logical timeline: what stands at one place of both call trees, all calls of a step together.
+
+    path             numbers of the children from the root, joined by "-": "" is the root, "3-0" the first part
+                     of the fourth; the parameter `path` of `diff/part`
+    name             in the base; in the candidate if it was added
+    candidate_name   the other name if `status` is renamed, else None
+    kind             step | module | backward | dataloader | optimizer | annotation | operators (those at the
+                     top that belong to no module) | threads (work of other threads) | operator | runtime |
+                     device (a kernel, copy or fill) | self (time of the part itself, outside its parts)
+    parts            how many parts it has of its own; 0 cannot be opened
+    host, device     time of its calls; time of the device work launched in it
+    delta_accumulated_ns         sum of `host.delta_ns` of the parts up to here; delta_device_accumulated_ns: of
+                     `device.delta_ns`
+    base_event, candidate_event  row of its first call, for the timeline; None where it has none of its own
+    """
+
+    path: str
+    name: str
+    candidate_name: str | None
+    kind: str
+    status: Status
+    parts: int
+    calls: Calls
+    host: Change
+    device: Change
+    delta_accumulated_ns: float | None
+    delta_device_accumulated_ns: float | None
+    base_event: int | None
+    candidate_event: int | None
+
+
+@dataclass(frozen=True)
+class DiffOperator:
+    """An operator by name, wherever it is called (or inside the part that is open)."""
+
+    name: str
+    candidate_name: str | None
+    status: Status
+    calls: Calls
+    host_self: Change
+    host_total: Change
+    device_self: Change
+    device_total: Change
+
+
+@dataclass(frozen=True)
+class DiffCrumb:
+    """A part on the way from the root to the open one."""
+
+    path: str
+    name: str
+
+
+@dataclass(frozen=True)
+class DiffLevel:
+    """An open part: its own parts in order of time and the operators inside it.
+
+    parts     in order of time in the base (added ones where they stand in the candidate)
+    operators real changes first, then by size of the change of host self (device self where that is larger)
+    """
+
+    path: str
+    crumbs: list[DiffCrumb]
+    part: DiffPart
+    parts: list[DiffPart]
+    operators: list[DiffOperator]
+    reasons: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class DiffBar:
+    """A part of a waterfall. Whole ns, rounded so that all parts sum to the step exactly on either side.
+
+    base_ns, candidate_ns  None where the category is not known (its time then is part of `other`)
+    delta_accumulated_ns   sum of `delta_ns` up to here: where the bar ends
+    low_ns, high_ns, q, verdict  as of a Change
+    """
+
+    name: str
+    base_ns: int | None
+    candidate_ns: int | None
+    delta_ns: int
+    delta_accumulated_ns: int
+    low_ns: float | None
+    high_ns: float | None
+    q: float | None
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class DiffWaterfall:
+    """From the step of the base to that of the candidate; the bars' `delta_ns` sum to `delta_ns` exactly.
+
+    by  category: the overview's eight; phase: data, optimizer, backward, forward, other (the host between these),
+        device (the step waits for the device after the host is done)
+    """
+
+    by: Literal["category", "phase"]
+    base_ns: int
+    candidate_ns: int
+    delta_ns: int
+    bars: list[DiffBar]
+
+
+@dataclass(frozen=True)
+class DiffKernel:
+    """Device kernels by name."""
+
+    name: str
+    candidate_name: str | None
+    status: Status
+    calls: Calls
+    total: Change
+
+
+@dataclass(frozen=True)
+class DiffDevice:
+    """An accelerator; those of both sides meet by order of their ids. Names are None where not recorded."""
+
+    base_id: int | None
+    candidate_id: int | None
+    base_name: str | None
+    candidate_name: str | None
+    busy: Change
+    utilization: Share
+    sm_efficiency: Share
+    achieved_occupancy: Share
+    tensor_core_ratio: Share
+
+
+@dataclass(frozen=True)
+class DiffMemory:
+    """Peaks of a device's memory over the whole trace."""
+
+    device: str
+    peak_allocated: Size
+    peak_reserved: Size
+
+
+@dataclass(frozen=True)
+class DiffCollective:
+    """Communication kernels, or host operations that launched none, by name."""
+
+    name: str
+    status: Status
+    calls: Calls
+    total: Change
+
+
+@dataclass(frozen=True)
+class DiffCommunication:
+    """total: time in which anything is communicated; exposed: the part of it that no kernel or copy covers."""
+
+    total: Change
+    exposed: Change
+    collectives: list[DiffCollective]
+
+
+@dataclass(frozen=True)
+class DiffSide:
+    """One of the two traces.
+
+    steps           names of the counted steps; all numbers are per one of these
+    left_out        steps that are not counted because their device work is missing
+    steps_recorded  False: the whole trace counts as one step
+    outside_calls   calls of operators in no counted step; they are in no number
+    """
+
+    rank: int | None
+    device_type: str
+    devices: list[str]
+    steps: list[str]
+    left_out: int
+    steps_recorded: bool
+    outside_calls: int
+    trace_start_ns: int
+    base_ns: int
+
+
+@dataclass(frozen=True)
+class DiffPayload:
+    """The payload.
+
+    summary     the answer in words, one sentence each: how the step changed, what explains it
+    notes       what to keep in mind: other step counts, devices, ranks; what cannot be told
+    confidence  of the intervals; min_effect: smallest change, of itself, that counts
+    step        the step's duration
+    level       the root of the logical timeline, as `diff/part` answers for every other part
+    kernels     sorted as the operators
+    reasons     field -> why it is null
+    """
+
+    base: DiffSide
+    candidate: DiffSide
+    summary: list[str]
+    notes: list[str]
+    confidence: float
+    min_effect: float
+    step: Change
+    waterfalls: list[DiffWaterfall]
+    level: DiffLevel
+    kernels: list[DiffKernel]
+    devices: list[DiffDevice]
+    memory: list[DiffMemory]
+    communication: DiffCommunication
+    reasons: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class DiffParams:
+    """min_effect: smallest relative change that counts as one, 0..1."""
+
+    min_effect: float = 0.02
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.min_effect <= 10:
+            raise ValueError("min_effect is a ratio from 0 to 10")
+
+
+@dataclass(frozen=True)
+class DiffPartParams(DiffParams):
+    """path: which part is open, "" the root."""
+
+    path: str = ""
