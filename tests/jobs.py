@@ -52,7 +52,8 @@ class Job:
     jitter_us     of the computing; half a microsecond of the ends
     wrong         (rank, position in the program) -> (key, value) that this rank records otherwise in step 2
     lost          (rank, position) of operations that a rank's file lacks in step 2
-    begins_late_us  rank -> by how much later its profiler begins
+    begins_late_us  rank -> by how much later its profiler begins: what it did before is not recorded
+    joins_late_us   rank -> by how much later it begins at all, as one does whose profiler takes long to start
     """
 
     ranks: int
@@ -68,6 +69,7 @@ class Job:
     wrong: dict[tuple[int, int], tuple[str, Any]] = field(default_factory=dict)
     lost: frozenset[tuple[int, int]] = frozenset()
     begins_late_us: dict[int, float] = field(default_factory=dict)
+    joins_late_us: dict[int, float] = field(default_factory=dict)
 
     def documents(self, only: Sequence[int] | None = None) -> dict[int, bytes]:
         """The trace file of each rank."""
@@ -95,7 +97,7 @@ class Job:
     def _run(self) -> list[list[dict[str, Any]]]:
         dice = random.Random(1)
         writers = [_Writer(rank, self) for rank in range(self.ranks)]
-        now = [1_000_000.0 for _ in range(self.ranks)]
+        now = [1_000_000.0 + self.joins_late_us.get(rank, 0.0) for rank in range(self.ranks)]
         sequence: dict[tuple[str, tuple[int, ...]], int] = {}
         for step in range(1, self.steps + 1):
             begin = list(now)

@@ -171,6 +171,15 @@ def test_profilers_that_start_late_blame_nobody() -> None:
     assert found.verdict.kind == "balanced"
 
 
+def test_the_wait_for_a_profiler_that_starts_late_is_named_and_blames_nobody() -> None:
+    found = view(Job(4, ddp(4), joins_late_us={2: 8_000.0}))
+    assert kinds(found) == ["start_skew"]
+    assert found.problems[0].rank == 2
+    assert found.start_skew_ns == pytest.approx(8e6, rel=0.01)
+    assert found.verdict.kind == "balanced"
+    assert found.stragglers[0].delay_ns < 1e6
+
+
 # ---- who is there ---------------------------------------------------------------------------------------
 
 

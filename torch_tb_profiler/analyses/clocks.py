@@ -64,11 +64,13 @@ class Clocks:
 
 
 def align(job: Job, matching: Matching) -> Clocks:
-    """Bring all ranks on the clock of the first that tells the time of day, of the first if none does."""
+    """Bring all ranks on the clock of the first that shares a collective and tells the time of day, if one does."""
     days = [_time_of_day(job, position) for position in range(len(job.sources))]
     if not days:
         return Clocks((), None)
-    reference = next((i for i, day in enumerate(days) if day is not None), 0)
+    shares = set(job.table.member[matching.compared].tolist())
+    told = [i for i, day in enumerate(days) if day is not None] or list(range(len(days)))
+    reference = next((i for i in told if i in shares), told[0])
     zero = days[reference] or 0
     nominal = np.array([0 if day is None else day - zero for day in days], np.int64)
     reach = _Reach(job, matching, nominal, reference)

@@ -21,9 +21,18 @@ from torch_tb_profiler.model.collective_names import (
     collective_of_kernel,
 )
 from torch_tb_profiler.model.dtypes import bytes_per_element
-from torch_tb_profiler.model.process_groups import ProcessGroup, configured_groups, read_ranks, sole_group
+from torch_tb_profiler.model.process_groups import (
+    MOST_RANKS,
+    ProcessGroup,
+    configured_groups,
+    read_ranks,
+    sole_group,
+)
 from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
+
+_TOO_MUCH = 2**50
+"""Bytes that no operation moves: such a number is damage."""
 
 
 @dataclass(frozen=True)
@@ -69,31 +78,39 @@ class Sizes:
 def sizes_of(trace: Trace, calls: CollectiveCalls, collective: Sequence[str]) -> Sizes:
     """Sizes of every operation: from the metadata, else from the shapes of the inputs."""
     dtypes = _texts(trace, "dtype", calls.recorded)
-    put, got = (_numbers(trace, key, calls.recorded) for key in ("In msg nelems", "Out msg nelems"))
+    put, got, own = (
+        _numbers(trace, key, calls.recorded).tolist() for key in ("In msg nelems", "Out msg nelems", "Rank")
+    )
     splits = _texts(trace, "In split size", calls.recorded)
-    own = _numbers(trace, "Rank", calls.recorded)
     inputs = _Inputs(trace)
     found = Sizes([], *(np.full(len(calls), ABSENT) for _ in range(3)))
     for i, dtype in enumerate(dtypes):
         width = bytes_per_element(dtype) if dtype else None
         if dtype is None or put[i] == ABSENT:
             dtype, size = inputs.of(int(calls.named[i]), int(calls.recorded[i]), int(calls.call[i]))
-            found.bytes_in[i] = ABSENT if size is None else size
+            found.bytes_in[i] = ABSENT if size is None else _credible(size)
         elif width is not None:
-            found.bytes_in[i] = put[i] * width
-            found.bytes_out[i] = got[i] * width if got[i] != ABSENT else ABSENT
-            if collective[i] in ALL_TO_ALL and splits[i]:
-                found.leaving[i] = _leaving(str(splits[i]), int(own[i]), int(found.bytes_in[i]))
+            found.bytes_in[i], found.bytes_out[i] = _credible(put[i] * width), _credible(got[i] * width)
+            if collective[i] in ALL_TO_ALL and splits[i] and found.bytes_in[i] != ABSENT:
+                found.leaving[i] = _leaving(str(splits[i]), own[i], put[i] * width)
         found.dtype.append(dtype)
     return found
+
+
+def _credible(size: int) -> int:
+    """The size; ABSENT if nothing has it."""
+    return size if 0 <= size < _TOO_MUCH else int(ABSENT)
 
 
 def _leaving(splits: str, own: int, put: int) -> int:
     """Bytes that leave this rank, from how many rows go to each; ABSENT if that is not recorded."""
     rows = _json(splits)
-    if not isinstance(rows, list) or not 0 <= own < len(rows) or not all(type(each) is int for each in rows):
+    if not isinstance(rows, list) or not all(type(each) is int and each >= 0 for each in rows):
         return int(ABSENT)
-    return put - put * rows[own] // sum(rows) if sum(rows) > 0 else int(ABSENT)
+    if not 0 <= own < len(rows) or sum(rows) == 0:
+        return int(ABSENT)
+    leaving: int = put - put * rows[own] // sum(rows)
+    return leaving
 
 
 class _Inputs:
@@ -141,7 +158,7 @@ def groups_of(
     for i, described in enumerate(zip(*columns, sizes, backend, strict=True)):
         if described not in seen:
             name, description, ranks, size, library = described
-            group = _described(name, description, ranks, None if size == ABSENT else size, configured)
+            group = _described(name, description, ranks, size if 0 < size <= MOST_RANKS else None, configured)
             seen[described] = codes.setdefault(group or sole_group(trace, library), len(codes))
         found[i] = seen[described]
     return found, list(codes)

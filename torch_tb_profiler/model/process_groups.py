@@ -14,6 +14,10 @@ from torch_tb_profiler.model.trace import Trace, derived
 _ELIDED = re.compile(r"^\[\s*(\d+(?:\s*,\s*\d+)*)\s*,\s*\.\.\.\s*,\s*(\d+)\s*\]$")
 
 
+MOST_RANKS = 2**20
+"""No job has more: a larger number is damage."""
+
+
 @dataclass(frozen=True)
 class ProcessGroup:
     """A group as a trace describes it.
@@ -72,7 +76,7 @@ def read_ranks(value: object, size: int | None = None) -> str | None:
 
 def _fill(begin: list[int], last: int, size: int | None) -> str | None:
     stride = begin[1] - begin[0] if len(begin) > 1 else 1
-    if stride < 1 or (last - begin[0]) // stride >= 2**20:
+    if stride < 1 or (last - begin[0]) // stride >= MOST_RANKS:
         return None
     filled = list(range(begin[0], last + 1, stride))
     fits = filled[: len(begin)] == begin and filled[-1] == last and len(filled) == size
@@ -108,13 +112,13 @@ def sole_group(trace: Trace, backend: str | None) -> ProcessGroup:
         return ProcessGroup(one.name, one.description, one.ranks, one.size, assumed=True)
     info = trace.metadata.get("distributedInfo")
     world = _size(info.get("world_size")) if isinstance(info, Mapping) else None
-    if groups or world is None or world > 2**20:
+    if groups or world is None:
         return UNKNOWN
     return ProcessGroup(None, None, spell_ranks(range(world)), world, assumed=True)
 
 
 def _size(value: Any) -> int | None:
-    return value if type(value) is int and value > 0 else None
+    return value if type(value) is int and 0 < value <= MOST_RANKS else None
 
 
 def _text(value: Any) -> str | None:

@@ -13,7 +13,7 @@ from torch_tb_profiler.analyses.comparison import Comparison, compare
 from torch_tb_profiler.analyses.job import Source, group_ranks
 from torch_tb_profiler.analyses.matching import timed
 from torch_tb_profiler.analyses.rank_summary import RankSummary
-from torch_tb_profiler.model.process_groups import spell_ranks
+from torch_tb_profiler.model.process_groups import MOST_RANKS, spell_ranks
 from torch_tb_profiler.model.trace import derived
 from torch_tb_profiler.units import format_duration
 from torch_tb_profiler.view import Member, Members
@@ -204,7 +204,7 @@ def expected_ranks(who: Party) -> set[int]:
     for group in who.found.job.groups:
         expected |= set(group_ranks(group) or ())
     if len(worlds) == 1:
-        expected |= set(range(min(next(iter(worlds)) or 0, 2**20)))
+        expected |= set(range(min(next(iter(worlds)) or 0, MOST_RANKS)))
     return expected
 
 
