@@ -64,7 +64,7 @@ class Clocks:
 
 
 def align(job: Job, matching: Matching) -> Clocks:
-    """Bring all ranks on the clock of the first that shares a collective, and tells the time of day if any does."""
+    """Bring all ranks on one clock: that of the first rank that tells the time of day and shares a collective."""
     days = [_time_of_day(job, position) for position in range(len(job.sources))]
     if not days:
         return Clocks((), None)
