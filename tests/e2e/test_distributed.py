@@ -1,4 +1,4 @@
-"""A job of several ranks in a real browser: who is late, the maps, the tables, one collective, the way to the timeline."""
+"""A job of several ranks in a real browser: who is late, the maps, the tables, a collective, the timeline."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ from torch_tb_profiler.views.distributed_operations import full_name, known, num
 from torch_tb_profiler.views.distributed_payload import (
     Before,
     Collective,
+    CollectiveInstance,
     CollectiveParams,
     Collectives,
     CollectivesParams,
-    CollectiveInstance,
     NamedTime,
     Participant,
 )
