@@ -25,7 +25,7 @@ from torch_tb_profiler.settings import Settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="signals")]
 
-COUNT = 40_000
+COUNT = 30_000
 """Operators in a file that takes a worker long enough to be killed in the middle."""
 
 
@@ -44,9 +44,22 @@ def right_answers(log: Path, cache: Path) -> dict[str, Any]:
     return {slug: payload for (_, _, slug), payload in expected(log, settings).items()}
 
 
-def is_reading(made: Server) -> bool:
-    state = made.get("state")[1]["state"]
-    return state["state"] == "loading" and bool(state["progress"]["events"])
+def stopped_while_reading(made: Server) -> list[psutil.Process]:
+    """The worker process, halted in the middle of the file."""
+
+    def halted() -> bool:
+        workers = made.workers()
+        for worker in workers:
+            worker.suspend()
+        state = made.get("state")[1]["state"]
+        if state["state"] == "loading" and state["progress"]["events"]:
+            return True
+        for worker in workers:
+            worker.resume()
+        return False
+
+    assert until(halted)
+    return made.workers()
 
 
 def test_workers_killed_while_they_read(large: Server, tmp_path: Path) -> None:
@@ -56,8 +69,7 @@ def test_workers_killed_while_they_read(large: Server, tmp_path: Path) -> None:
     for _ in range(3):
         assert large.get("view/overview")[0] in (202, 422)
         large.get("retry", method="POST")
-        assert until(lambda: is_reading(large))
-        for worker in large.workers():
+        for worker in stopped_while_reading(large):
             worker.kill()
         assert until(lambda: large.get("state")[1]["state"]["state"] == "failed")
         status, body = large.get("view/overview")
@@ -75,10 +87,11 @@ def test_workers_killed_while_they_read(large: Server, tmp_path: Path) -> None:
 def test_a_killed_server_takes_its_workers_along_and_starts_again(large: Server, tmp_path: Path) -> None:
     """No worker outlives a server that could not clean up; the next server on the port has the right numbers."""
     large.get("view/overview")
-    assert until(lambda: is_reading(large))
-    workers = large.workers()
+    workers = stopped_while_reading(large)
     assert workers
     large.stop(signal.SIGKILL)
+    for worker in workers:
+        worker.resume()
     _, alive = psutil.wait_procs(workers, timeout=20)
     assert not alive
     large.start()

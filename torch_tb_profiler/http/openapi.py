@@ -8,19 +8,18 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-from typing import Any
+from dataclasses import MISSING, fields
+from typing import Any, get_type_hints
 
 import msgspec
 
+from torch_tb_profiler.analyses.excerpt import Cut
 from torch_tb_profiler.http import answers
 from torch_tb_profiler.http.app import ROUTES
 from torch_tb_profiler.view import BASE, Scope
 from torch_tb_profiler.views import with_parts
 
-_FILE = {
-    "description": "",
-    "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
-}
+_FILE = {"description": "a trace file", "content": {"application/json": {}, "application/gzip": {}}}
 
 _BASE_NAMES = {
     "type": "object",
@@ -44,7 +43,11 @@ def document() -> dict[str, Any]:
         if route.path.startswith("/view/"):
             continue
         answer = _FILE if route.body is bytes else _json(refs[route.body])
-        operation = _operation(route.summary, route.takes, {"200": answer}, refs)
+        responses = {"200": answer}
+        if route.path == "/slice":
+            responses["202"] = _json(refs[answers.Pending])
+        parameters = _parameters(route.takes, Cut)
+        operation = _operation(route.summary, parameters, responses, refs)
         paths[route.path] = {route.method.lower(): operation}
     for view in views:
         ready = {
@@ -64,7 +67,8 @@ def document() -> dict[str, Any]:
         responses = {"200": _json(ready), "202": _json(refs[answers.Pending])}
         base = BASE if view.scope is Scope.PAIR else ()
         takes = ("run", "worker", "span", *base, *view.params.__dataclass_fields__)
-        paths[f"/view/{view.slug}"] = {"get": _operation(f"The {view.title} view", takes, responses, refs)}
+        parameters = _parameters(takes, view.params)
+        paths[f"/view/{view.slug}"] = {"get": _operation(f"The {view.title} view", parameters, responses, refs)}
     return {
         "openapi": "3.1.0",
         "info": {"title": "torch-tb-profiler", "version": "1"},
@@ -80,12 +84,33 @@ def _described(schema: dict[str, Any]) -> dict[str, Any]:
     return {**schema, "description": inspect.cleandoc(text)} if text else schema
 
 
+_KINDS = {bool: "boolean", int: "integer", float: "number", str: "string"}
+
+
+def _parameters(takes: tuple[str, ...], params: type[Any]) -> list[dict[str, Any]]:
+    """The query parameters; what is no field of `params` names a trace."""
+    hints, known = get_type_hints(params), {row.name: row for row in fields(params)}
+    described = []
+    for name in takes:
+        hint, row = hints.get(name, str), known.get(name)
+        kinds = [_KINDS[kind] for kind in getattr(hint, "__args__", (hint,)) if kind in _KINDS]
+        parameter: dict[str, Any] = {
+            "name": name,
+            "in": "query",
+            "schema": {"type": kinds[0] if len(kinds) == 1 else kinds},
+        }
+        if row is not None and row.default is MISSING and row.default_factory is MISSING:
+            parameter["required"] = True
+        described.append(parameter)
+    return described
+
+
 def _operation(
-    summary: str, takes: tuple[str, ...], responses: dict[str, Any], refs: dict[type, Any]
+    summary: str, parameters: list[dict[str, Any]], responses: dict[str, Any], refs: dict[type, Any]
 ) -> dict[str, Any]:
     return {
         "summary": summary,
-        "parameters": [{"name": name, "in": "query", "schema": {"type": "string"}} for name in takes],
+        "parameters": parameters,
         "responses": {**responses, "default": _json(refs[answers.ErrorBody])},
     }
 

@@ -289,8 +289,9 @@ class Session:
         """
         target = self.find(run, worker, span)
         file = target.span.file
-        stream = self._places[target.run.name].open(file.path)
-        return Download(file.path.rsplit("/", 1)[-1], file.size, stream)
+        place = self._places[target.run.name]
+        size = place.entry(file.path).size  # it may have been replaced since it was listed
+        return Download(file.path.rsplit("/", 1)[-1], size, place.open(file.path))
 
     def excerpt(
         self,

@@ -347,12 +347,14 @@ export interface paths {
       };
       requestBody?: never;
       responses: {
+        /** @description a trace file */
         200: {
           headers: {
             [name: string]: unknown;
           };
           content: {
-            'application/octet-stream': string;
+            'application/json': unknown;
+            'application/gzip': unknown;
           };
         };
         default: {
@@ -387,11 +389,11 @@ export interface paths {
           run?: string;
           worker?: string;
           span?: string;
-          begin?: string;
-          end?: string;
+          begin?: number;
+          end?: number;
           step?: string;
           categories?: string;
-          min_duration_ns?: string;
+          min_duration_ns?: number;
         };
         header?: never;
         path?: never;
@@ -399,12 +401,22 @@ export interface paths {
       };
       requestBody?: never;
       responses: {
+        /** @description a trace file */
         200: {
           headers: {
             [name: string]: unknown;
           };
           content: {
-            'application/octet-stream': string;
+            'application/json': unknown;
+            'application/gzip': unknown;
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
           };
         };
         default: {
@@ -582,11 +594,11 @@ export interface paths {
     /** The Call stacks view */
     get: {
       parameters: {
-        query?: {
+        query: {
           run?: string;
           worker?: string;
           span?: string;
-          event?: string;
+          event: number;
           group_by?: string;
           step?: string;
           thread?: string;
@@ -660,11 +672,11 @@ export interface paths {
     /** The Durations view */
     get: {
       parameters: {
-        query?: {
+        query: {
           run?: string;
           worker?: string;
           span?: string;
-          event?: string;
+          event: number;
           group_by?: string;
           step?: string;
           thread?: string;
@@ -744,8 +756,8 @@ export interface paths {
           span?: string;
           group_by?: string;
           step?: string;
-          device?: string;
-          stream?: string;
+          device?: number;
+          stream?: number;
           operator?: string;
         };
         header?: never;
@@ -814,15 +826,15 @@ export interface paths {
     /** The Durations view */
     get: {
       parameters: {
-        query?: {
+        query: {
           run?: string;
           worker?: string;
           span?: string;
-          event?: string;
+          event: number;
           group_by?: string;
           step?: string;
-          device?: string;
-          stream?: string;
+          device?: number;
+          stream?: number;
           operator?: string;
         };
         header?: never;
@@ -895,7 +907,7 @@ export interface paths {
           run?: string;
           worker?: string;
           span?: string;
-          python?: string;
+          python?: boolean;
         };
         header?: never;
         path?: never;
@@ -963,15 +975,15 @@ export interface paths {
     /** The Timeline tile view */
     get: {
       parameters: {
-        query?: {
+        query: {
           run?: string;
           worker?: string;
           span?: string;
-          begin?: string;
-          end?: string;
-          width?: string;
+          begin: number;
+          end: number;
+          width?: number;
           tracks?: string;
-          python?: string;
+          python?: boolean;
           colour?: string;
         };
         header?: never;
@@ -1040,11 +1052,11 @@ export interface paths {
     /** The Timeline names view */
     get: {
       parameters: {
-        query?: {
+        query: {
           run?: string;
           worker?: string;
           span?: string;
-          codes?: string;
+          codes: string;
         };
         header?: never;
         path?: never;
@@ -1184,13 +1196,13 @@ export interface paths {
     /** The Timeline counters view */
     get: {
       parameters: {
-        query?: {
+        query: {
           run?: string;
           worker?: string;
           span?: string;
-          begin?: string;
-          end?: string;
-          width?: string;
+          begin: number;
+          end: number;
+          width?: number;
           tracks?: string;
         };
         header?: never;
@@ -1259,12 +1271,12 @@ export interface paths {
     /** The Event view */
     get: {
       parameters: {
-        query?: {
+        query: {
           run?: string;
           worker?: string;
           span?: string;
-          event?: string;
-          python?: string;
+          event: number;
+          python?: boolean;
         };
         header?: never;
         path?: never;
@@ -1332,12 +1344,12 @@ export interface paths {
     /** The Module of an event view */
     get: {
       parameters: {
-        query?: {
+        query: {
           run?: string;
           worker?: string;
           span?: string;
-          event?: string;
-          python?: string;
+          event: number;
+          python?: boolean;
         };
         header?: never;
         path?: never;
@@ -1405,12 +1417,12 @@ export interface paths {
     /** The Flows view */
     get: {
       parameters: {
-        query?: {
+        query: {
           run?: string;
           worker?: string;
           span?: string;
-          event?: string;
-          python?: string;
+          event: number;
+          python?: boolean;
         };
         header?: never;
         path?: never;
@@ -1478,18 +1490,18 @@ export interface paths {
     /** The Search view */
     get: {
       parameters: {
-        query?: {
+        query: {
           run?: string;
           worker?: string;
           span?: string;
-          query?: string;
-          regex?: string;
-          at?: string;
-          event?: string;
-          track?: string;
-          first?: string;
-          limit?: string;
-          python?: string;
+          query: string;
+          regex?: boolean;
+          at?: number;
+          event?: number;
+          track?: number;
+          first?: number;
+          limit?: number;
+          python?: boolean;
         };
         header?: never;
         path?: never;
@@ -1557,16 +1569,16 @@ export interface paths {
     /** The Selection view */
     get: {
       parameters: {
-        query?: {
+        query: {
           run?: string;
           worker?: string;
           span?: string;
-          begin?: string;
-          end?: string;
+          begin: number;
+          end: number;
           tracks?: string;
-          python?: string;
+          python?: boolean;
           sort?: string;
-          limit?: string;
+          limit?: number;
         };
         header?: never;
         path?: never;
@@ -1710,14 +1722,14 @@ export interface paths {
           worker?: string;
           span?: string;
           sort?: string;
-          descending?: string;
-          offset?: string;
-          limit?: string;
-          group?: string;
+          descending?: boolean;
+          offset?: number;
+          limit?: number;
+          group?: number;
           name?: string;
           step?: string;
           late?: string;
-          mismatched?: string;
+          mismatched?: boolean;
         };
         header?: never;
         path?: never;
@@ -1785,11 +1797,11 @@ export interface paths {
     /** The One collective view */
     get: {
       parameters: {
-        query?: {
+        query: {
           run?: string;
           worker?: string;
           span?: string;
-          collective?: string;
+          collective: number;
         };
         header?: never;
         path?: never;
@@ -1933,9 +1945,9 @@ export interface paths {
           worker?: string;
           span?: string;
           device?: string;
-          begin?: string;
-          end?: string;
-          points?: string;
+          begin?: number;
+          end?: number;
+          points?: number;
         };
         header?: never;
         path?: never;
@@ -2008,12 +2020,12 @@ export interface paths {
           worker?: string;
           span?: string;
           device?: string;
-          at?: string;
-          begin?: string;
-          end?: string;
+          at?: number;
+          begin?: number;
+          end?: number;
           group_by?: string;
-          first?: string;
-          limit?: string;
+          first?: number;
+          limit?: number;
         };
         header?: never;
         path?: never;
@@ -2086,16 +2098,16 @@ export interface paths {
           worker?: string;
           span?: string;
           device?: string;
-          begin?: string;
-          end?: string;
-          at?: string;
+          begin?: number;
+          end?: number;
+          at?: number;
           operator?: string;
           search?: string;
           state?: string;
           sort?: string;
-          descending?: string;
-          first?: string;
-          limit?: string;
+          descending?: boolean;
+          first?: number;
+          limit?: number;
         };
         header?: never;
         path?: never;
@@ -2168,8 +2180,8 @@ export interface paths {
           worker?: string;
           span?: string;
           device?: string;
-          begin?: string;
-          end?: string;
+          begin?: number;
+          end?: number;
         };
         header?: never;
         path?: never;
@@ -2241,10 +2253,10 @@ export interface paths {
           run?: string;
           worker?: string;
           span?: string;
-          file?: string;
-          device?: string;
-          points?: string;
-          limit?: string;
+          file?: number;
+          device?: number;
+          points?: number;
+          limit?: number;
         };
         header?: never;
         path?: never;
@@ -2316,8 +2328,8 @@ export interface paths {
           run?: string;
           worker?: string;
           span?: string;
-          file?: string;
-          points?: string;
+          file?: number;
+          points?: number;
         };
         header?: never;
         path?: never;
@@ -2528,13 +2540,13 @@ export interface paths {
     /** The Module calls view */
     get: {
       parameters: {
-        query?: {
+        query: {
           run?: string;
           worker?: string;
           span?: string;
-          place?: string;
-          first?: string;
-          limit?: string;
+          place: number;
+          first?: number;
+          limit?: number;
         };
         header?: never;
         path?: never;
@@ -2607,9 +2619,9 @@ export interface paths {
           worker?: string;
           span?: string;
           thread?: string;
-          parent?: string;
-          first?: string;
-          limit?: string;
+          parent?: number;
+          first?: number;
+          limit?: number;
         };
         header?: never;
         path?: never;
@@ -2820,13 +2832,13 @@ export interface paths {
     /** The Module calls view */
     get: {
       parameters: {
-        query?: {
+        query: {
           run?: string;
           worker?: string;
           span?: string;
-          place?: string;
-          first?: string;
-          limit?: string;
+          place: number;
+          first?: number;
+          limit?: number;
         };
         header?: never;
         path?: never;
@@ -3328,16 +3340,16 @@ export interface components {
       counts: number[];
       median_ns: number | null;
       p95_ns: number | null;
-      outliers: components['schemas']['Instance'][];
+      outliers: components['schemas']['torch_tb_profiler.views.instances.Instance'][];
       far_out: number;
-      longest: components['schemas']['Instance'][];
-      first: components['schemas']['Instance'] | null;
+      longest: components['schemas']['torch_tb_profiler.views.instances.Instance'][];
+      first: components['schemas']['torch_tb_profiler.views.instances.Instance'] | null;
     };
     /**
      * Instance
      * @description One call; `event` is its row in the trace, which leads to the timeline.
      */
-    Instance: {
+    'torch_tb_profiler.views.instances.Instance': {
       event: number;
       start_ns: number | null;
       duration_ns: number;
@@ -4127,7 +4139,7 @@ export interface components {
      * @description `total` rows remain after the filters, of which `rows` are a page.
      */
     Collectives: {
-      rows: components['schemas']['CollectiveInstance'][];
+      rows: components['schemas']['torch_tb_profiler.views.distributed_payload.Instance'][];
       total: number;
       offset: number;
       reasons: {
@@ -4135,7 +4147,7 @@ export interface components {
       };
     };
     /**
-     * CollectiveInstance
+     * Instance
      * @description One collective across ranks.
      *
      *     id         names it in `distributed/collective`
@@ -4149,7 +4161,7 @@ export interface components {
      *     late_worker, late_rank  who arrived last; null where the clocks' error is larger than the skew
      *     mismatch   what differs between the ranks, null if nothing: then it was not compared
      */
-    CollectiveInstance: {
+    'torch_tb_profiler.views.distributed_payload.Instance': {
       id: number;
       group: number;
       name: string;
@@ -4177,7 +4189,7 @@ export interface components {
      * @description One collective across the ranks, in order of rank; `median_worker` arrived in the middle.
      */
     Collective: {
-      instance: components['schemas']['CollectiveInstance'];
+      instance: components['schemas']['torch_tb_profiler.views.distributed_payload.Instance'];
       participants: components['schemas']['Participant'][];
       median_worker: string | null;
       reasons: {

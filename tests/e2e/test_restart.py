@@ -1,0 +1,42 @@
+"""An open page whose server goes away and comes back."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.reliability.logs import write_log
+from tests.reliability.server import server
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name == "nt", reason="signals"),
+]
+
+
+def test_a_page_outlives_its_server(browser: Browser, tmp_path: Path) -> None:
+    """What is drawn stays, what is asked meanwhile says that nobody answers and comes by itself afterwards."""
+    log = write_log(tmp_path / "log", workers=2)
+    environ = {"TORCH_PROFILER_CACHE_DIR": str(tmp_path / "cache")}
+    with server(log, **environ) as made, browser.new_context() as context:
+        page = context.new_page()
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(f"{made.url}/#pytorch_profiler")
+        frame = page.frame_locator("iframe")
+        title = frame.locator("h1")
+        expect(title).to_be_visible(timeout=30_000)
+        drawn = title.inner_text()
+        made.stop(signal.SIGKILL)
+        expect(title).to_have_text(drawn)
+        frame.locator(".nav-item", has_text="Operators").click()
+        expect(title).to_contain_text("does not answer", timeout=30_000)
+        made.start()
+        expect(title).not_to_contain_text("does not answer", timeout=30_000)
+        expect(frame.get_by_text("aten::op1", exact=True).first).to_be_visible(timeout=30_000)
+        assert errors == []

@@ -1,0 +1,52 @@
+"""A coverage-guided fuzzer of the reader and of what is made of every trace.
+
+    python -m tests.reliability.fuzz_reader CORPUS -max_total_time=60
+
+Any bytes give a trace or a TraceError: no other exception, no crash, no hang, no flood of memory. What it finds
+goes into tests/reliability/corpus, which the tests read every time.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+
+LIMIT = 64 << 20
+
+
+def read(content: bytes) -> None:
+    """One input through the reader, the analyses that run at once, and back out of a file of columns."""
+    import pyarrow as pa
+
+    from torch_tb_profiler.arrow import read_trace_file, write_trace
+    from torch_tb_profiler.errors import TraceError
+    from torch_tb_profiler.ingest import read_trace
+    from torch_tb_profiler.session.jobs import examine
+
+    try:
+        trace = read_trace(io.BytesIO(content), size=len(content), limit=LIMIT)
+    except TraceError:
+        return
+    examine(trace)
+    with tempfile.NamedTemporaryFile(suffix=".arrow") as file:
+        write_trace(trace, file.name)
+        again = read_trace_file(pa.py_buffer(file.read()))
+    assert len(again) == len(trace)
+    assert again.args.keys() == trace.args.keys()
+
+
+def main() -> None:
+    import atheris
+
+    with atheris.instrument_imports(include=["torch_tb_profiler"]):
+        import torch_tb_profiler.arrow
+        import torch_tb_profiler.ingest
+        import torch_tb_profiler.session.jobs  # noqa: F401
+
+    atheris.Setup([*sys.argv, "-rss_limit_mb=3000", "-timeout=20", "-max_len=20000"], read)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""A log folder of 1,000 runs with 8 workers each: listed at once, nothing parsed, memory bounded."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from werkzeug.test import Client
+
+from benchmarks.logdir import PAGE, write_log
+from tests.reliability.logs import write_log as write_small_log
+from torch_tb_profiler.http import App
+from torch_tb_profiler.session import Root, Session, store
+from torch_tb_profiler.settings import Settings
+
+RUNS, WORKERS = 1000, 8
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    log = tmp_path_factory.mktemp("many")
+    write_log(log, RUNS, WORKERS)
+    return log
+
+
+def test_listing_and_first_page(many: Path) -> None:
+    """In processor time of this thread, which other work on the machine does not lengthen."""
+    with Session([Root(str(many))], Settings.from_environment()) as session:
+        began = time.thread_time()
+        session.scan()
+        assert time.thread_time() - began < 2
+        began = time.thread_time()
+        session.scan()
+        assert time.thread_time() - began < 1
+        client = Client(App(session))
+        began = time.thread_time()
+        answers = [client.get(f"/{route}") for route in PAGE]
+        assert time.thread_time() - began < 1
+        assert [answer.status_code for answer in answers] == [200] * len(PAGE)
+        runs = json.loads(answers[0].get_data())["runs"]
+        assert len(runs) == RUNS
+        assert {run["files"]["waiting"] for run in runs} == {WORKERS}
+        assert not session._store._files, "something was parsed before it was asked for"
+        assert session._store._executor is None
+
+
+def test_open_traces_are_closed_beyond_the_memory_setting(tmp_path: Path) -> None:
+    log = write_small_log(tmp_path / "log", workers=6, count=2000)
+    each = store.TRACE_BYTES + 8100 * store.EVENT_BYTES
+    settings = replace(Settings.from_environment(), small_file_bytes=0, executor="serial", memory_bytes=2 * each)
+    with Session([Root(str(log))], settings) as session:
+        session.scan()
+        for _ in range(2):
+            for worker in session.catalog.run(None).workers:
+                answer = session.view("operators", worker=worker.name, wait=True, timeout=60)
+                assert answer.payload is not None
+                assert len(session._store._open) <= 2
