@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, sync_playwright
 
 from tests.analyses.test_modules import TRAINING
+from tests.jobs import Job, ddp
 from tests.tensorboard import tensorboard
 from tests.traces import document, event
 
@@ -112,6 +113,9 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     put("d_many/w.pt.trace.json", training(300))
     put("m_modules/w.pt.trace.json", model())
     put("n_memory/w.pt.trace.json", leaking())
+    for rank, content in Job(6, ddp(6), straggler=4).documents().items():
+        put(f"o_job/rank{rank}.pt.trace.json", content)
+    put("o_job/rank6.pt.trace.json", b"")
     return folder
 
 

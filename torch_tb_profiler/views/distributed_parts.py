@@ -16,10 +16,10 @@ from torch_tb_profiler.views.distributed_operations import full_name, known, num
 from torch_tb_profiler.views.distributed_payload import (
     Before,
     Collective,
+    CollectiveInstance,
     CollectiveParams,
     Collectives,
     CollectivesParams,
-    Instance,
     NamedTime,
     Participant,
 )
@@ -102,13 +102,13 @@ def _sort_key(who: Party, table: CollectiveTable, sort: str) -> Int64 | Float64:
     return keys[sort]
 
 
-def _instance(members: Members[RankSummary], at: int) -> Instance:
+def _instance(members: Members[RankSummary], at: int) -> CollectiveInstance:
     who, table = party(members), _table(members)
     job, matching, arrivals = who.found.job, who.found.matching, who.found.arrivals
     row = int(table.example[at])
     step, dtype, last = int(job.table.step[row]), int(job.table.dtype[row]), int(arrivals.last[at])
     late = who.sources[job.table.member[last]] if last >= 0 else None
-    return Instance(
+    return CollectiveInstance(
         id=at,
         group=int(job.table.group[row]),
         name=full_name(who, row),

@@ -409,7 +409,7 @@ class CollectivesParams:
 
 
 @dataclass(frozen=True)
-class Instance:
+class CollectiveInstance:
     """One collective across ranks.
 
     id         names it in `distributed/collective`
@@ -451,7 +451,7 @@ class Instance:
 class Collectives:
     """`total` rows remain after the filters, of which `rows` are a page."""
 
-    rows: list[Instance]
+    rows: list[CollectiveInstance]
     total: int
     offset: int
     reasons: Mapping[str, str]
@@ -459,7 +459,7 @@ class Collectives:
 
 @dataclass(frozen=True)
 class CollectiveParams:
-    """`collective`: the id of an Instance."""
+    """`collective`: the id of an CollectiveInstance."""
 
     collective: int
 
@@ -521,7 +521,7 @@ class Participant:
 class Collective:
     """One collective across the ranks, in order of rank; `median_worker` arrived in the middle."""
 
-    instance: Instance
+    instance: CollectiveInstance
     participants: list[Participant]
     median_worker: str | None
     reasons: Mapping[str, str]

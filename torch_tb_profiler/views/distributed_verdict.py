@@ -146,8 +146,8 @@ def _balance(who: Party, rows: Sequence[Straggler]) -> str:
     first = rows[0]
     name, cost = _named(who, [first]), format_duration(first.delay_per_step_ns)
     return (
-        f"No rank stands out. The one that causes most delay, {name}, arrives last in {first.last} of "
-        f"{first.collectives} collectives and costs {cost} {_per_step(who)}."
+        f"No rank stands out. {name} causes most delay: it arrives last in {first.last} of "
+        f"{first.collectives} collectives, which costs {cost} {_per_step(who)}."
     )
 
 

@@ -3340,16 +3340,16 @@ export interface components {
       counts: number[];
       median_ns: number | null;
       p95_ns: number | null;
-      outliers: components['schemas']['torch_tb_profiler.views.instances.Instance'][];
+      outliers: components['schemas']['Instance'][];
       far_out: number;
-      longest: components['schemas']['torch_tb_profiler.views.instances.Instance'][];
-      first: components['schemas']['torch_tb_profiler.views.instances.Instance'] | null;
+      longest: components['schemas']['Instance'][];
+      first: components['schemas']['Instance'] | null;
     };
     /**
      * Instance
      * @description One call; `event` is its row in the trace, which leads to the timeline.
      */
-    'torch_tb_profiler.views.instances.Instance': {
+    Instance: {
       event: number;
       start_ns: number | null;
       duration_ns: number;
@@ -4139,7 +4139,7 @@ export interface components {
      * @description `total` rows remain after the filters, of which `rows` are a page.
      */
     Collectives: {
-      rows: components['schemas']['torch_tb_profiler.views.distributed_payload.Instance'][];
+      rows: components['schemas']['CollectiveInstance'][];
       total: number;
       offset: number;
       reasons: {
@@ -4147,7 +4147,7 @@ export interface components {
       };
     };
     /**
-     * Instance
+     * CollectiveInstance
      * @description One collective across ranks.
      *
      *     id         names it in `distributed/collective`
@@ -4161,7 +4161,7 @@ export interface components {
      *     late_worker, late_rank  who arrived last; null where the clocks' error is larger than the skew
      *     mismatch   what differs between the ranks, null if nothing: then it was not compared
      */
-    'torch_tb_profiler.views.distributed_payload.Instance': {
+    CollectiveInstance: {
       id: number;
       group: number;
       name: string;
@@ -4189,7 +4189,7 @@ export interface components {
      * @description One collective across the ranks, in order of rank; `median_worker` arrived in the middle.
      */
     Collective: {
-      instance: components['schemas']['torch_tb_profiler.views.distributed_payload.Instance'];
+      instance: components['schemas']['CollectiveInstance'];
       participants: components['schemas']['Participant'][];
       median_worker: string | null;
       reasons: {

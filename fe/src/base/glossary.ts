@@ -166,6 +166,55 @@ export const GLOSSARY = {
     text: 'Memory events while no operator runs on their thread; most are releases, when Python lets go of a tensor.',
     formula: 'self of all operators + outside = all memory events',
   },
+  straggler: {
+    title: 'Straggler',
+    text: 'A rank that arrives at collectives after the others and keeps them waiting.',
+    formula: 'cost = its arrival − median arrival of the others, less what it waited for others before',
+    caveat: 'Arrivals closer together than the error of the clocks count for nobody.',
+  },
+  meanwhile: {
+    title: 'Meanwhile',
+    text: 'What the rank did between the previous collective and the one where it came last, beside the rank that arrived in the middle.',
+    formula: 'summed over the collectives that make up 90 % of its lateness',
+  },
+  late: {
+    title: 'Lateness',
+    text: 'How long after the median rank this one arrived at the collectives of the step, added up.',
+  },
+  computation: {
+    title: 'Computation',
+    text: 'Kernels that are not communication (without a GPU: CPU Exec outside of communication), hidden communication included.',
+    formula: 'step = computation + exposed communication + neither',
+  },
+  exposed: {
+    title: 'Exposed communication',
+    text: 'Communication that no computation hides, waiting for other ranks included.',
+  },
+  neither: {
+    title: 'Neither',
+    text: 'Neither computation nor communication runs: copies, or an idle device that waits for its host.',
+  },
+  synchronizing: {
+    title: 'Transfer and waiting',
+    text: 'A collective moves data once the last rank has arrived; before that it waits.',
+    formula: 'transfer = shortest latency among the ranks; waiting = latency − transfer',
+  },
+  rank_time: { title: 'Rank time', text: 'Added up over the ranks that take part.' },
+  skew: {
+    title: 'Skew of arrival',
+    text: 'From the first to the last arrival of the ranks, on one clock.',
+  },
+  bus_bandwidth: {
+    title: 'Bus bandwidth',
+    text: 'Bytes per second of transfer, times the factor of the collective, so that it compares with the speed of the links.',
+    formula: 'all-reduce × 2(n−1)/n; all-gather, reduce-scatter, all-to-all × (n−1)/n',
+    caveat: '≥: the time includes waiting for other ranks. GB are decimal.',
+  },
+  job_clock: {
+    title: 'Clock of the job',
+    text: 'Clocks of ranks differ. They are aligned by the time of day in the files, then by the ends of collectives, which all ranks leave together.',
+    caveat: 'The error is how far those ends still lie apart.',
+  },
 } satisfies Record<string, Entry>;
 
 export type TermId = keyof typeof GLOSSARY;

@@ -33,6 +33,10 @@ export const VIEWS: Record<string, ViewEntry> = {
   },
   modules: { icon: 'modules', Component: lazy(() => import('./modules')) as ComponentType<ViewProps> },
   memory: { icon: 'memory', Component: lazy(() => import('./memory')) as ComponentType<ViewProps> },
+  distributed: {
+    icon: 'distributed',
+    Component: lazy(() => import('./distributed')) as ComponentType<ViewProps>,
+  },
   lightning: {
     icon: 'logo',
     Component: lazy(() => import('./modules/lightning')) as ComponentType<ViewProps>,

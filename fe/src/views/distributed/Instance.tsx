@@ -1,0 +1,122 @@
+// One collective across the ranks: when each arrived, how long it waited, what it did before.
+import type { Collective, Selectors } from '../../api/types';
+import { CATEGORY_TITLE, type Category } from '../../base/category';
+import { exactDuration, formatBytes, formatCount, formatDuration } from '../../base/format';
+import { sliceName } from '../../base/kernelName';
+import { useView } from '../../state/queries';
+import { Icon } from '../../widgets/Icon';
+import { rankName } from './select';
+
+const LISTED = 64;
+
+interface Props {
+  selectors: Selectors;
+  id: number;
+  onClose: () => void;
+  onEvent: (worker: string, span: string, event: number) => void;
+}
+
+export function InstanceDetail({ selectors, id, onClose, onEvent }: Props) {
+  const { data, error } = useView<Collective>('distributed/collective', selectors, {
+    collective: String(id),
+  });
+  const found = data?.state === 'ready' ? data.payload : undefined;
+  if (!found) {
+    return (
+      <aside className="row-detail">{error ? error.message : <span className="dim">Reading</span>}</aside>
+    );
+  }
+  const { instance, participants } = found;
+  const timed = participants.filter(each => each.start_ns !== null && each.end_ns !== null);
+  const begin = Math.min(...timed.map(each => each.start_ns!));
+  const length = Math.max(Math.max(...timed.map(each => each.end_ns!)) - begin, 1);
+  return (
+    <aside className="row-detail">
+      <header>
+        <h2>{instance.name}</h2>
+        <button type="button" className="button quiet" title="Close" onClick={onClose}>
+          <Icon name="close" size={14} />
+        </button>
+      </header>
+      <p className="dim">
+        {[
+          instance.step !== null && `step ${instance.step}`,
+          instance.sequence !== null && `number ${formatCount(instance.sequence)}`,
+          instance.bytes !== null && formatBytes(instance.bytes),
+          instance.dtype,
+          instance.skew_ns !== null &&
+            `${formatDuration(instance.skew_ns)} from the first to the last arrival`,
+        ]
+          .filter(Boolean)
+          .join(' · ')}
+      </p>
+      {instance.mismatch && <p className="status warning">{instance.mismatch}</p>}
+      <ol className="arrivals">
+        {participants.slice(0, LISTED).map(each => (
+          <li key={each.worker}>
+            <button
+              type="button"
+              className="arrival"
+              title={`Show it on the timeline of ${each.worker}`}
+              onClick={() => onEvent(each.worker, each.span, each.event)}
+            >
+              <span className={each.worker === instance.late_worker ? 'strong' : ''}>
+                {rankName(each.rank, each.worker)}
+              </span>
+              <span className="arrival-track">
+                {each.start_ns !== null && each.end_ns !== null && (
+                  <i
+                    title={each.latency_ns === null ? undefined : exactDuration(each.latency_ns)}
+                    style={{
+                      left: `${((each.start_ns - begin) / length) * 100}%`,
+                      width: `max(2px, ${((each.end_ns - each.start_ns) / length) * 100}%)`,
+                    }}
+                  />
+                )}
+              </span>
+              <span className="num">{each.latency_ns === null ? '–' : formatDuration(each.latency_ns)}</span>
+            </button>
+          </li>
+        ))}
+        {participants.length > LISTED && (
+          <li className="dim">and {formatCount(participants.length - LISTED)} more ranks</li>
+        )}
+      </ol>
+      {participants
+        .filter(
+          each =>
+            each.before !== null &&
+            (each.worker === instance.late_worker || each.worker === found.median_worker),
+        )
+        .map(each => (
+          <section key={each.worker}>
+            <h3>
+              {rankName(each.rank, each.worker)}{' '}
+              <span className="dim">
+                {each.worker === instance.late_worker ? 'came last' : 'came in the middle'};{' '}
+                {formatDuration(each.before!.window_ns)} since the previous collective
+              </span>
+            </h3>
+            <dl className="row-facts">
+              {each
+                .before!.categories.filter(row => row.ns > 0)
+                .map(row => (
+                  <div key={row.name} className="fact">
+                    <dt>{CATEGORY_TITLE[row.name as Category] ?? row.name}</dt>
+                    <dd>{formatDuration(row.ns)}</dd>
+                  </div>
+                ))}
+              {[...each.before!.host.slice(0, 4), ...each.before!.kernels.slice(0, 3)].map(row => (
+                <div key={row.name} className="fact">
+                  <dt className="clip" title={row.name}>
+                    {sliceName(row.name, 'kernel')}
+                  </dt>
+                  <dd>{formatDuration(row.ns)}</dd>
+                </div>
+              ))}
+            </dl>
+          </section>
+        ))}
+    </aside>
+  );
+}

@@ -1,0 +1,99 @@
+// The average step of every rank: what is computed, what is communicated at the same time, what only waits.
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { useRef } from 'react';
+import type { Distributed } from '../../api/types';
+import { exactDuration, formatDuration, formatRatio } from '../../base/format';
+import { niceTicks } from '../../widgets/Histogram';
+import { rankName, type Part } from './select';
+
+type Average = Distributed['averages'][number];
+
+interface Props {
+  rows: Average[];
+  /** Below the name of a rank: its process and devices. */
+  places: ReadonlyMap<string, string>;
+  marked: string | null;
+  onPick: (worker: string) => void;
+}
+
+export const PARTS: readonly (readonly [Part, string, string])[] = [
+  ['computation_ns', 'Computation', 'computation'],
+  ['overlap_ns', 'Both at once', 'overlap'],
+  ['communication_ns', 'Exposed communication', 'communication'],
+  ['other_ns', 'Neither', 'other'],
+];
+
+const ROW = 40;
+const SHOWN = 9;
+
+export function RankBars({ rows, places, marked, onPick }: Props) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const most = Math.max(...rows.map(row => row.duration_ns), 1);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW,
+    overscan: 6,
+  });
+  return (
+    <>
+      <div ref={scroller} className="rank-bars" style={{ maxHeight: SHOWN * ROW }}>
+        <div style={{ height: virtual.getTotalSize(), position: 'relative' }}>
+          {virtual.getVirtualItems().map(item => {
+            const row = rows[item.index]!;
+            return (
+              <button
+                key={row.worker}
+                type="button"
+                className="rank-bar"
+                style={{ transform: `translateY(${item.start}px)` }}
+                title={`${row.worker}: show its overview`}
+                onClick={() => onPick(row.worker)}
+              >
+                <span className="rank-name">
+                  <span className={row.worker === marked ? 'strong' : ''}>
+                    {rankName(row.rank, row.worker)}
+                  </span>
+                  <span className="dim clip">{places.get(row.worker)}</span>
+                </span>
+                <span className="bar-track">
+                  {PARTS.map(([part, title, name]) => {
+                    const share = row[part] / most;
+                    return (
+                      row[part] > 0 && (
+                        <i
+                          key={part}
+                          className={`part ${name}`}
+                          style={{ width: `${share * 100}%` }}
+                          title={`${title}: ${exactDuration(row[part])}, ${formatRatio(row[part] / (row.duration_ns || 1))}`}
+                        >
+                          {share > 0.22 && name !== 'overlap'
+                            ? `${title} ${formatDuration(row[part])} · ${formatRatio(row[part] / (row.duration_ns || 1))}`
+                            : share > 0.07 && name !== 'overlap'
+                              ? formatDuration(row[part])
+                              : ''}
+                        </i>
+                      )
+                    );
+                  })}
+                </span>
+                <span className="num">{formatDuration(row.duration_ns)}</span>
+              </button>
+            );
+          })}
+        </div>
+      </div>
+      <div className="rank-axis">
+        <span />
+        <span className="axis-track">
+          {niceTicks(0, most, 6).map(tick => (
+            <span key={tick} style={{ left: `${(tick / most) * 100}%` }}>
+              {tick === 0 ? '0' : formatDuration(tick)}
+            </span>
+          ))}
+        </span>
+        <span />
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,160 @@
+// Who arrives last, and what that rank was doing while the others waited.
+import { useState } from 'react';
+import type { Distributed, Meanwhile, Straggler } from '../../api/types';
+import { CATEGORY_TITLE, type Category } from '../../base/category';
+import { formatCount, formatDuration, formatRatio, plural } from '../../base/format';
+import { sliceName } from '../../base/kernelName';
+import { Choice } from '../../widgets/Choice';
+import { Panel } from '../../widgets/Panel';
+import { Term } from '../../widgets/Term';
+import { rankName } from './select';
+
+const LISTED = 8;
+const NAMES = 8;
+
+interface Props {
+  payload: Distributed;
+  onWorker: (worker: string) => void;
+  onLate: (worker: string) => void;
+}
+
+export function Stragglers({ payload, onWorker, onLate }: Props) {
+  const [picked, setPicked] = useState<string>();
+  const { stragglers, meanwhile } = payload;
+  const most = Math.max(...stragglers.map(row => row.delay_per_step_ns), 1);
+  const shown = meanwhile.find(row => row.worker === picked) ?? meanwhile[0];
+  return (
+    <div className="straggler-grid">
+      <Panel
+        title={
+          <>
+            Who arrives last <Term id="straggler" />
+          </>
+        }
+        note={
+          stragglers.length > LISTED
+            ? `the ${LISTED} that cost most of ${formatCount(stragglers.length)}`
+            : undefined
+        }
+      >
+        {stragglers.length === 0 ? (
+          <p className="dim">{payload.reasons.stragglers ?? 'No collective was compared between ranks.'}</p>
+        ) : (
+          <ol className="straggler-list">
+            <li className="straggler-row dim">
+              <span>Rank</span>
+              <span className="num">last in</span>
+              <span />
+              <span className="num">costs per step</span>
+              <span className="num">waited itself</span>
+            </li>
+            {stragglers.slice(0, LISTED).map(row => (
+              <Row
+                key={row.worker}
+                row={row}
+                most={most}
+                chosen={row.worker === shown?.worker}
+                onPick={() => setPicked(row.worker)}
+                onLate={() => onLate(row.worker)}
+              />
+            ))}
+          </ol>
+        )}
+      </Panel>
+      {shown && <While key={shown.worker} row={shown} onWorker={() => onWorker(shown.worker)} />}
+    </div>
+  );
+}
+
+interface RowProps {
+  row: Straggler;
+  most: number;
+  chosen: boolean;
+  onPick: () => void;
+  onLate: () => void;
+}
+
+function Row({ row, most, chosen, onPick, onLate }: RowProps) {
+  return (
+    <li className={`straggler-row ${chosen ? 'selected' : ''}`}>
+      <button type="button" className="textlink clip" title={row.worker} onClick={onPick}>
+        {rankName(row.rank, row.worker)}
+      </button>
+      <button
+        type="button"
+        className="textlink num"
+        title={`Last in ${formatCount(row.last)} of ${formatCount(row.collectives)} collectives: show them`}
+        onClick={onLate}
+      >
+        {row.last_ratio === null ? '–' : formatRatio(row.last_ratio)}
+      </button>
+      <span className="straggler-bar">
+        <i style={{ width: `${(row.delay_per_step_ns / most) * 100}%` }} />
+      </span>
+      <span className="num">{formatDuration(row.delay_per_step_ns)}</span>
+      <span className="num dim">{formatDuration(row.waited_ns)}</span>
+    </li>
+  );
+}
+
+type Names = 'host' | 'kernels' | 'categories';
+
+function While({ row, onWorker }: { row: Meanwhile; onWorker: () => void }) {
+  const [by, setBy] = useState<Names>('host');
+  const shares = row[by].slice(0, NAMES);
+  const most = Math.max(...shares.flatMap(share => [share.late_ns, share.median_ns ?? 0]), 1);
+  const options = (['host', 'kernels', 'categories'] as const)
+    .filter(name => row[name].length > 0)
+    .map(name => [name, { host: 'Host', kernels: 'Device', categories: 'Categories' }[name]] as const);
+  return (
+    <Panel
+      title={
+        <>
+          What {rankName(row.rank, row.worker)} did meanwhile <Term id="meanwhile" />
+        </>
+      }
+      actions={
+        <>
+          <Choice name="Time of" value={by} options={options} onPick={setBy} />
+          <button type="button" className="button quiet" onClick={onWorker}>
+            Its overview
+          </button>
+        </>
+      }
+    >
+      <p className="dim">
+        Before {plural(row.collectives, 'collective')} in {plural(row.steps, 'step')}:{' '}
+        {formatDuration(row.window_ns)}, the median rank {formatDuration(row.median_window_ns)}.
+      </p>
+      <ol className="while-list">
+        {shares.map(share => {
+          const name =
+            by === 'categories'
+              ? (CATEGORY_TITLE[share.name as Category] ?? share.name)
+              : sliceName(share.name, by === 'kernels' ? 'kernel' : undefined);
+          return (
+            <li key={share.name} className="while-row">
+              <span className="clip" title={share.name}>
+                {name}
+              </span>
+              <span className="pair">
+                <i className="late" style={{ width: `${(share.late_ns / most) * 100}%` }} />
+                <i className="median" style={{ width: `${((share.median_ns ?? 0) / most) * 100}%` }} />
+              </span>
+              <span className="num">{formatDuration(share.late_ns)}</span>
+              <span
+                className="num dim"
+                title={share.median_ns === null ? 'Less than its largest ones.' : undefined}
+              >
+                {share.median_ns === null ? 'less' : formatDuration(share.median_ns)}
+              </span>
+            </li>
+          );
+        })}
+      </ol>
+      <p className="dim legend-line">
+        <i className="late" /> this rank <i className="median" /> the rank that arrives in the middle
+      </p>
+    </Panel>
+  );
+}

@@ -1,0 +1,72 @@
+// What the Distributed page says and draws, from the payload.
+import type { Distributed } from '../../api/types';
+
+type Payload = Distributed;
+
+/** The first sentence is the answer, the others say why. */
+export function sentences(text: string): { answer: string; why: string } {
+  const end = /\.\s+(?=[A-Z])/.exec(text);
+  return end
+    ? { answer: text.slice(0, end.index + 1), why: text.slice(end.index + end[0].length) }
+    : { answer: text, why: '' };
+}
+
+/** "rank 3", or the worker where its rank is not known. */
+export const rankName = (rank: number | null, worker: string): string =>
+  rank === null ? worker : `rank ${rank}`;
+
+export type Part = 'computation_ns' | 'overlap_ns' | 'communication_ns' | 'other_ns';
+
+export interface Grid {
+  rows: string[];
+  steps: string[];
+  values: (number | null)[][];
+}
+
+/** A part of the steps as a map of ranks and steps. */
+export function grid(payload: Payload, value: (row: Payload['overview'][number]) => number): Grid {
+  const steps = [...new Set(payload.overview.map(row => row.step))];
+  const workers = new Map(payload.averages.map((row, i) => [row.worker, i]));
+  for (const row of payload.overview) {
+    if (!workers.has(row.worker)) {
+      workers.set(row.worker, workers.size);
+    }
+  }
+  const ranks = new Map(payload.overview.map(row => [row.worker, row.rank]));
+  const at = new Map(steps.map((step, i) => [step, i]));
+  const values = [...workers].map(() => steps.map((): number | null => null));
+  for (const row of payload.overview) {
+    values[workers.get(row.worker)!]![at.get(row.step)!] = value(row);
+  }
+  return {
+    rows: [...workers.keys()].map(worker => rankName(ranks.get(worker) ?? null, worker)),
+    steps,
+    values,
+  };
+}
+
+export const greatest = (...grids: Grid[]): number =>
+  grids.reduce(
+    (most, { values }) =>
+      values.reduce((all, row) => row.reduce<number>((m, v) => Math.max(m, v ?? 0), all), most),
+    0,
+  );
+
+/** How far the reading of the ranks is. */
+export function reading(payload: Payload): { ready: number; coming: number; failed: number; all: number } {
+  const count = (...states: string[]) => payload.ranks.filter(rank => states.includes(rank.state)).length;
+  return {
+    ready: count('ready'),
+    coming: count('waiting', 'loading'),
+    failed: count('failed'),
+    all: payload.ranks.length,
+  };
+}
+
+/** How a process group is called. */
+export function groupLabel(group: Payload['groups'][number]): string {
+  return group.description ?? group.name ?? (group.assumed ? 'the whole job' : `group ${group.id}`);
+}
+
+export const backends = (payload: Payload): string =>
+  [...new Set(payload.groups.flatMap(group => group.backends))].join(', ');

@@ -1,0 +1,196 @@
+// A map of values by row and column: numbers in the cells where there is room, colour alone where there is not.
+import { useEffect, useRef, useState } from 'react';
+import './heatmap.css';
+import { useWidth } from './useWidth';
+
+interface Props {
+  title: string;
+  rows: readonly string[];
+  columns: readonly string[];
+  /** By row, by column; null: not known. */
+  values: readonly (readonly (number | null)[])[];
+  /** What the darkest colour stands for: maps side by side share it. */
+  most: number;
+  /** A CSS variable. */
+  color: string;
+  format: (value: number) => string;
+  /** Rows that are spoken of. */
+  marked?: ReadonlySet<number>;
+  onPick?: (row: number, column: number) => void;
+}
+
+const ROW = 28;
+const GAP = 2;
+const LABEL = 60;
+const HEAD = 18;
+const TALLEST = 300;
+/** Narrowest cell that holds a number. */
+const ROOM = 58;
+
+export function HeatMap({ title, rows, columns, values, most, color, format, marked, onPick }: Props) {
+  const { ref, width } = useWidth();
+  const inner = width - LABEL;
+  const roomy = rows.length * ROW <= TALLEST && columns.length > 0 && inner / columns.length >= ROOM;
+  return (
+    <div ref={ref} className="heat-map" role="figure" aria-label={title}>
+      {width > 0 &&
+        (roomy ? (
+          <div
+            className="heat-cells"
+            style={{ gridTemplateColumns: `${LABEL}px repeat(${columns.length}, minmax(0, 1fr))` }}
+          >
+            <span />
+            {columns.map(column => (
+              <span key={column} className="heat-column">
+                step {column}
+              </span>
+            ))}
+            {rows.map((row, i) => (
+              <Row
+                key={row}
+                name={row}
+                marked={marked?.has(i) ?? false}
+                values={values[i] ?? []}
+                columns={columns}
+                most={most}
+                color={color}
+                format={format}
+                onPick={onPick && (column => onPick(i, column))}
+              />
+            ))}
+          </div>
+        ) : (
+          <Dense {...{ rows, columns, values, most, color, format, marked, onPick, width }} />
+        ))}
+    </div>
+  );
+}
+
+interface RowProps {
+  name: string;
+  marked: boolean;
+  values: readonly (number | null)[];
+  columns: readonly string[];
+  most: number;
+  color: string;
+  format: (value: number) => string;
+  onPick?: (column: number) => void;
+}
+
+function Row({ name, marked, values, columns, most, color, format, onPick }: RowProps) {
+  return (
+    <>
+      <span className={`heat-row clip ${marked ? 'strong' : ''}`} title={name}>
+        {name}
+      </span>
+      {columns.map((column, i) => {
+        const value = values[i] ?? null;
+        const share = value === null ? 0 : strength(value, most);
+        return (
+          <button
+            key={column}
+            type="button"
+            className={`heat-cell ${share > 0.55 ? 'full' : ''}`}
+            style={{ background: value === null ? undefined : tint(color, share) }}
+            title={`${name}, step ${column}: ${value === null ? 'not known' : format(value)}`}
+            disabled={!onPick}
+            onClick={() => onPick?.(i)}
+          >
+            {value === null ? '–' : format(value)}
+          </button>
+        );
+      })}
+    </>
+  );
+}
+
+const strength = (value: number, most: number): number =>
+  most > 0 ? Math.min(Math.max(value / most, 0), 1) : 0;
+
+const tint = (color: string, share: number): string =>
+  `color-mix(in oklab, var(${color}) ${Math.round(8 + 92 * share)}%, var(--sf-2))`;
+
+interface DenseProps extends Omit<Props, 'title'> {
+  width: number;
+}
+
+function Dense({ rows, columns, values, most, color, format, marked, onPick, width }: DenseProps) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [pointed, setPointed] = useState<{ row: number; column: number } | null>(null);
+  const inner = Math.max(width - LABEL, 1);
+  const height = Math.max(Math.min(rows.length * ROW, TALLEST), Math.min(rows.length, 2 * TALLEST));
+  const cell = { width: inner / Math.max(columns.length, 1), height: height / Math.max(rows.length, 1) };
+  useEffect(() => {
+    const node = canvas.current!;
+    const ratio = window.devicePixelRatio || 1;
+    node.width = inner * ratio;
+    node.height = height * ratio;
+    const context = node.getContext('2d')!;
+    context.scale(ratio, ratio);
+    const style = getComputedStyle(node);
+    const [full, none] = [style.getPropertyValue(color), style.getPropertyValue('--sf-2')];
+    context.fillStyle = none;
+    context.fillRect(0, 0, inner, height);
+    context.fillStyle = full;
+    const gap = Math.min(cell.width, cell.height) > 6 ? GAP : 0;
+    values.forEach((line, i) => {
+      line.forEach((value, j) => {
+        if (value !== null) {
+          context.globalAlpha = 0.08 + 0.92 * strength(value, most);
+          context.fillRect(
+            j * cell.width,
+            i * cell.height,
+            Math.max(cell.width - gap, 1),
+            Math.max(cell.height - gap, 1),
+          );
+        }
+      });
+    });
+  });
+  const place = (event: React.MouseEvent) => {
+    const box = canvas.current!.getBoundingClientRect();
+    return {
+      row: Math.min(Math.max(Math.floor((event.clientY - box.top) / cell.height), 0), rows.length - 1),
+      column: Math.min(Math.max(Math.floor((event.clientX - box.left) / cell.width), 0), columns.length - 1),
+    };
+  };
+  const value = pointed ? (values[pointed.row]?.[pointed.column] ?? null) : null;
+  const every = Math.max(1, Math.ceil(14 / cell.height));
+  return (
+    <>
+      <div className="heat-dense" style={{ height }}>
+        <div className="heat-labels" style={{ width: LABEL }}>
+          {rows.map(
+            (row, i) =>
+              (i % every === 0 || marked?.has(i)) && (
+                <span
+                  key={row}
+                  className={marked?.has(i) ? 'strong' : ''}
+                  style={{ top: (i + 0.5) * cell.height - 7 }}
+                  title={row}
+                >
+                  {row}
+                </span>
+              ),
+          )}
+        </div>
+        {/* oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-static-element-interactions -- the tables have the keys */}
+        <canvas
+          ref={canvas}
+          style={{ width: inner, height }}
+          onMouseMove={event => setPointed(place(event))}
+          onMouseLeave={() => setPointed(null)}
+          onClick={event => {
+            const at = place(event);
+            onPick?.(at.row, at.column);
+          }}
+        />
+      </div>
+      <p className="heat-said dim" style={{ height: HEAD }}>
+        {pointed
+          ? `${rows[pointed.row]}, step ${columns[pointed.column]}: ${value === null ? 'not known' : format(value)}`
+          : `steps ${columns[0]} to ${columns[columns.length - 1]}, left to right`}
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,76 @@
+"""A job of several ranks in a real browser: who is late, the maps, the tables, a collective, the timeline."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.e2e.conftest import Open
+from tests.jobs import CULPRIT
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+JOB = {"view": "distributed", "run": "o_job"}
+TABLE = ".job-tables [role=row]"
+
+
+def in_address(name: str) -> re.Pattern[str]:
+    return re.compile(rf"pytorch_profiler\.{name}=")
+
+
+@pytest.mark.parametrize(("width", "theme"), [(900, "light"), (1440, "dark"), (2500, "light")])
+def test_the_late_rank_is_named_with_what_it_did(open_page: Open, width: int, theme: str) -> None:
+    _, frame = open_page(width=width, theme=theme, **JOB)
+    expect(frame.locator("h1")).to_contain_text("Rank 4 keeps the others waiting")
+    expect(frame.locator(".answer")).to_contain_text(CULPRIT)
+    expect(frame.locator(".straggler-row.selected")).to_contain_text("rank 4")
+    expect(frame.locator(".while-row").first).to_contain_text(CULPRIT)
+    expect(frame.locator(".rank-bar")).to_have_count(6)
+    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+
+
+def test_a_broken_rank_is_listed_and_the_rest_is_shown(open_page: Open) -> None:
+    _, frame = open_page(table="ranks", **JOB)
+    expect(frame.locator(".job-problems")).to_contain_text("rank6")
+    expect(frame.locator(TABLE).filter(has_text="rank6")).to_contain_text("the file is empty")
+    expect(frame.locator(TABLE).filter(has_text="rank0")).to_contain_text("sets the clock")
+
+
+def test_a_late_cell_leads_to_its_collectives_and_these_to_the_timeline(open_page: Open) -> None:
+    page, frame = open_page(**JOB)
+    late = frame.get_by_role("figure", name="How late each rank arrives, per step")
+    late.locator("button").nth(4 * 3 + 1).click()
+    expect(page).to_have_url(in_address("late"))
+    expect(frame.locator(".job-tables .chip")).to_contain_text("last: rank 4")
+    row = frame.locator(TABLE).nth(1)
+    expect(row).to_contain_text("rank 4")
+    row.get_by_role("button").first.click()
+    detail = frame.locator(".row-detail")
+    expect(detail.locator(".arrival")).to_have_count(6)
+    expect(detail).to_contain_text("came last")
+    expect(detail).to_contain_text(CULPRIT)
+    detail.locator(".arrival").nth(2).click()
+    expect(page).to_have_url(in_address("event"))
+    expect(page).to_have_url(re.compile("worker=rank2"))
+    expect(frame.locator(".tl-details h2")).to_contain_text("nccl", ignore_case=True)
+
+
+def test_tables_by_rank_by_group_and_every_collective(open_page: Open) -> None:
+    page, frame = open_page(**JOB)
+    expect(frame.locator(TABLE).nth(1)).to_contain_text("nccl:all_reduce")
+    frame.get_by_role("button", name="By process group").click()
+    expect(frame.locator(".job-tables .table-foot")).to_contain_text("process group")
+    frame.get_by_role("button", name="Every collective").click()
+    foot = frame.locator(".job-tables .table-foot")
+    expect(foot).to_contain_text("9 collectives")
+    frame.get_by_role("button", name="Skew", exact=True).click()
+    expect(frame.locator(TABLE).nth(1)).to_contain_text("ms")
+    frame.get_by_label("Filter by name").fill("no such thing")
+    expect(frame.locator(".table-empty")).to_contain_text("No collective passes")
+
+
+def test_a_single_rank_still_has_the_view(open_page: Open) -> None:
+    _, frame = open_page(view="distributed", run="a_training")
+    expect(frame.locator("body")).to_contain_text("no communication between ranks")
