@@ -75,6 +75,22 @@ def test_where_nothing_else_is_recorded_the_call_itself_counts() -> None:
     assert names(found) == ["-:reduce_scatter"]
 
 
+def test_a_message_names_its_peer_in_the_inputs_of_its_call() -> None:
+    """gloo's own call begins in c10d's and ends later."""
+    found = collectives(
+        draw(
+            """
+            host  cpu_op           c10d::send   0  10  Concrete Inputs=["","","2","0"]
+            host  user_annotation  gloo:send    5  50  Input Dims=[[1000]] Input type=["float"]
+            """,
+            distributedInfo={"rank": 1, "world_size": 3, "backend": "gloo"},
+        )
+    )
+    assert names(found) == ["gloo:send"]
+    assert (found.call[0], found.start[0], found.end[0]) == (0, 5_000, 55_000)
+    assert (found.source[0], found.target[0], found.bytes_in[0]) == (1, 2, 4000)
+
+
 def test_waits_are_no_operations() -> None:
     picture = (
         CALL.format(facts=FACTS) + "host cpu_op record_param_comms 200 50 Collective name=wait In msg nelems=0"

@@ -134,6 +134,13 @@ def test_an_offset_is_carried_from_group_to_group() -> None:
     assert clocks[3] is not None and clocks[3].offset_ns == pytest.approx(-9_000_000, abs=5_000)
 
 
+def test_on_one_host_only_a_large_offset_is_one_of_the_clock() -> None:
+    """Ranks 0 to 7 are on one host."""
+    found = view(Job(16, ddp(16), clock_ns={3: 300_000, 12: 300_000, 5: 3_000_000}))
+    methods = {rank.rank: rank.clock.method for rank in found.ranks if rank.clock}
+    assert [rank for rank, method in methods.items() if method == "collective_ends"] == [5, 12]
+
+
 def test_clocks_that_agree_are_left_alone() -> None:
     found = view(Job(4, ddp(4)))
     assert [rank.clock.method for rank in found.ranks if rank.clock] == ["reference"] + 3 * ["base_time"]
@@ -274,6 +281,29 @@ def test_without_any_metadata_the_only_group_is_assumed() -> None:
     assert (group.name, group.ranks, group.assumed, group.matched_by) == ("0", [0, 1, 2, 3], True, "order")
     assert found.verdict.rank == 3
     assert found.collectives[0].bytes is None and "bytes" in found.reasons
+
+
+def test_groups_that_are_not_recorded_correct_no_clock() -> None:
+    """Sixteen ranks in eight groups, of which the traces say nothing: ends of different groups prove nothing."""
+    found = view(Job(16, tensor_and_data_parallel(16, 4), metadata=False, straggler=9))
+    assert [(group.name, group.ranks) for group in found.groups] == [(None, None)]
+    assert {rank.clock.method for rank in found.ranks if rank.clock} == {"reference", "base_time"}
+    assert found.stragglers[0].rank == 9
+    assert "ranks" in found.reasons
+
+
+def test_what_several_groups_did_is_joined_by_name_and_size_where_counts_differ() -> None:
+    """Ranks 0 and 1 also reduce among themselves; which group an operation is in is not recorded."""
+    pair = Op("allreduce", (0, 1), "pair", elements=77)
+    program = (*ddp(4), pair, Op("_allgather_base", (0, 1, 2, 3), "0"))
+    members = Job(4, program, metadata=False).members()
+    rows = build_collectives(members, CollectivesParams(step="2")).rows
+    assert [(row.name, row.ranks) for row in rows] == [
+        *3 * [("nccl:all_reduce", 4)],
+        ("nccl:all_reduce", 2),
+        ("nccl:all_gather", 4),
+    ]
+    assert [row.transfer_ns is not None for row in rows] == [False] * 4 + [True]  # ranks ran 4 or 3 of the first
 
 
 def test_messages_are_joined_by_sender_and_receiver() -> None:

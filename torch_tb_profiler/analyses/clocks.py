@@ -23,8 +23,11 @@ _END_TOGETHER = ("all_reduce", "all_gather", "reduce_scatter", "barrier", *ALL_T
 _EPOCH = 10**18
 """Clocks that show less (September 2001) do not tell the time of day."""
 
-_SMALLEST_NS = 20_000
-"""Differences of ends up to this are those of the ranks, not of their clocks."""
+_SMALLEST_NS, _SPREADS = 20_000, 3
+"""Differences of ends up to this, or so many of their spreads, are those of the ranks, not of their clocks."""
+
+_SMALLEST_ON_HOST_NS, _SPREADS_ON_HOST = 1_000_000, 10
+"""Likewise for ranks of one host, which should have one clock."""
 
 Method = Literal["reference", "base_time", "collective_ends", "none"]
 
@@ -74,7 +77,11 @@ def align(job: Job, matching: Matching) -> Clocks:
     zero = days[reference] or 0
     nominal = np.array([0 if day is None else day - zero for day in days], np.int64)
     reach = _Reach(job, matching, nominal, reference)
-    clocks = [_clock(reach, nominal, i, days[i] is not None, i == reference) for i in range(len(days))]
+    hosts = [source.host for source in job.sources]
+    clocks = []
+    for i, day in enumerate(days):
+        local = hosts[i] is not None and hosts[i] == hosts[reference]
+        clocks.append(_clock(reach, nominal, i, day is not None, i == reference, local))
     first = min(clock.shift for clock in clocks if clock.shift is not None)
     moved = tuple(
         clock
@@ -92,7 +99,7 @@ def _time_of_day(job: Job, position: int) -> int | None:
     return start if start >= _EPOCH else None
 
 
-def _clock(reach: _Reach, nominal: Int64, i: int, told: bool, reference: bool) -> Clock:
+def _clock(reach: _Reach, nominal: Int64, i: int, told: bool, reference: bool, local: bool) -> Clock:
     residual, ends = int(reach.residual[i]), int(reach.ends[i])
     known = residual if ends else None
     if reference:
@@ -100,9 +107,18 @@ def _clock(reach: _Reach, nominal: Int64, i: int, told: bool, reference: bool) -
     if not ends:
         return Clock("base_time", 0, None, 0, int(nominal[i])) if told else Clock("none", None, None, 0, None)
     offset = int(reach.offset[i])
-    if told and abs(offset) <= max(3 * residual, _SMALLEST_NS):
+    spreads, smallest = (_SPREADS_ON_HOST, _SMALLEST_ON_HOST_NS) if local else (_SPREADS, _SMALLEST_NS)
+    if told and abs(offset) <= max(spreads * residual, smallest):
         return Clock("base_time", 0, residual + abs(offset), ends, int(nominal[i]))
     return Clock("collective_ends", -offset if told else None, residual, ends, int(nominal[i]) - offset)
+
+
+def _certain(job: Job) -> Bool:
+    """bool[groups]: groups of which it is known who communicates with whom; what several unknown groups do at
+    about the same time does not end together."""
+    few = [len(job.members_of(code)) <= 2 for code in range(len(job.groups))]
+    known = [group.ranks is not None for group in job.groups]
+    return np.array([*np.logical_or(few, known), False], np.bool_)
 
 
 class _Reach:
@@ -114,8 +130,8 @@ class _Reach:
         self.ends = np.zeros(count, np.int64)
         self._reached = np.zeros(count, np.bool_)
         self._reached[reference] = True
-        together = job.is_named(*_END_TOGETHER)
-        for rows in (np.flatnonzero(matching.compared & together), np.flatnonzero(matching.compared)):
+        shared = matching.compared & _certain(job)[job.table.group]
+        for rows in (np.flatnonzero(shared & job.is_named(*_END_TOGETHER)), np.flatnonzero(shared)):
             self._spread(job, matching, nominal, rows)
         if len(nominal) > 1:
             others = np.flatnonzero(self.ends > 0)

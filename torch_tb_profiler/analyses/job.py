@@ -10,16 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.analyses.rank_summary import RankSummary
-from torch_tb_profiler.model.process_groups import ProcessGroup, unspell_ranks
+from torch_tb_profiler.model.process_groups import UNKNOWN, ProcessGroup, unspell_ranks
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64
 
 
 @dataclass(frozen=True)
 class Source:
-    """A worker whose trace is reduced; `rank` as the file or its name says, None if neither does."""
+    """A worker whose trace is reduced; `rank` and `host` as the file or its name says, None if neither does."""
 
     worker: str
     rank: int | None
+    host: str | None
     summary: RankSummary
 
 
@@ -100,13 +101,16 @@ def gather(sources: Sequence[Source]) -> Job:
     groups, names, steps = _Codes(), _Codes(), _Codes()
     described: dict[object, ProcessGroup] = {}
     parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in JobTable.__annotations__}
+    vague = any(UNKNOWN in source.summary.groups for source in sources)
     for position, source in enumerate(sources):
         summary = source.summary
         table = summary.table()
-        for group in summary.groups:
+        # If one rank does not know which of several groups it is, another's only group may not be the one either.
+        known = [UNKNOWN if vague and group.assumed else group for group in summary.groups]
+        for group in known:
             described[_identity(group)] = _better(described.get(_identity(group)), group)
         codes = {
-            "group": groups.table([_identity(group) for group in summary.groups]),
+            "group": groups.table([_identity(group) for group in known]),
             "step": steps.table([step.name for step in summary.steps]),
         }
         used = names.table(_used_names(summary))

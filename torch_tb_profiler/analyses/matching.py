@@ -2,7 +2,8 @@
 
 Within a process group (its name *and* ranks) by the recorded sequence number; messages by sender, receiver and
 turn; all else by turn: the n-th operation of the group, counted over the whole recording where the ranks agree
-throughout, else from the beginning of each step. What was launched before the recording is counted backwards
+throughout, else from the beginning of each step. Where it is not known which of several groups an operation is in,
+the n-th in the step of its name and size. What was launched before the recording is counted backwards
 from its end. Ranks that disagree on name, size or dtype are reported and not compared.
 """
 
@@ -15,9 +16,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.analyses.grouping import group as group_by
 from torch_tb_profiler.analyses.job import Job, JobTable
 from torch_tb_profiler.model.collective_names import ALL_TO_ALL, DEVICE_BACKENDS, MESSAGES
 from torch_tb_profiler.model.collectives import Timing
+from torch_tb_profiler.model.process_groups import UNKNOWN
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int32, Int64
 
 MatchedBy = Literal["sequence_number", "peers", "order"]
@@ -47,6 +50,7 @@ class Matching:
     method    int8[count]  place in METHODS of how it was matched
     sizes     int64[count]  how many operations it joins
     compared  bool[k]  the operation has a time, as has at least one of another rank that recorded the same
+    lonely    bool[k]  a message of which nothing records between whom it passes, so that it is compared with none
     complete  bool[count]  all ranks of the group are compared (two, if it is not known how many they are)
     """
 
@@ -56,6 +60,7 @@ class Matching:
     compared: Bool
     complete: Bool
     differences: tuple[Difference, ...]
+    lonely: Bool
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -64,7 +69,7 @@ class Matching:
 def match(job: Job) -> Matching:
     """Join the operations of all ranks."""
     table = job.table
-    method, keys, doubtful = _keys(job)
+    method, keys, doubtful, lonely = _keys(job)
     order = np.lexsort(keys)
     ordered = keys[:, order]
     new = np.append(True, (np.diff(ordered, axis=1) != 0).any(axis=0)) if len(table) else np.empty(0, np.bool_)
@@ -87,7 +92,9 @@ def match(job: Job) -> Matching:
     by, expected = np.zeros(count, np.int8), np.zeros(count, np.int64)
     by[instance] = method
     expected[instance] = np.where(method == METHODS.index("peers"), 2, _group_sizes(job)[table.group])
-    return Matching(instance, by, sizes, compared, alike & (counts >= np.maximum(expected, 2)), differences)
+    return Matching(
+        instance, by, sizes, compared, alike & (counts >= np.maximum(expected, 2)), differences, lonely
+    )
 
 
 def _group_sizes(job: Job) -> Int64:
@@ -107,10 +114,14 @@ def timed(job: Job) -> Bool:
 # ---- keys -----------------------------------------------------------------------------------------------
 
 
-def _keys(job: Job) -> tuple[Int8, Int64, Bool]:
-    """(int8[k] method, int64[5, k] keys that are equal for one and the same collective, bool[k] doubtful)."""
+def _keys(job: Job) -> tuple[Int8, Int64, Bool, Bool]:
+    """(int8[k] method, int64[5, k] keys equal for one and the same collective, bool[k] doubtful, bool[k] lonely).
+
+    doubtful: it is not certain that the keys join the right ones; lonely: as in Matching
+    """
     table = job.table
-    message = job.is_named(*MESSAGES) & (table.source != ABSENT) & (table.target != ABSENT)
+    between = job.is_named(*MESSAGES)
+    message = between & (table.source != ABSENT) & (table.target != ABSENT)
     numbered = ~message & (table.sequence != ABSENT)
     method = np.where(numbered, 0, np.where(message, 1, 2)).astype(np.int8)
     keys = np.zeros((5, len(table)), np.int64)
@@ -119,16 +130,31 @@ def _keys(job: Job) -> tuple[Int8, Int64, Bool]:
     of_one = np.stack([table.member, table.group, table.sequence])[:, numbered]
     keys[4, numbered] = _turn(np.zeros(of_one.shape[1], np.bool_), *of_one)
     block = _blocks(table)
+    # Which group it is in may be unknown to one of the two.
+    keys[0, message] = np.where(_is_recorded(job)[table.group[message]], table.group[message], -1)
     keys[2, message] = table.source[message] * 2**31 + table.target[message]
     keys[3, message] = block[message]
-    of_one = np.stack([table.member, table.group, table.collective, keys[2], block])[:, message]
+    of_one = np.stack([table.member, keys[0], table.collective, keys[2], block])[:, message]
     keys[4, message] = _turn(block[message] < 0, *of_one)
     doubtful = np.zeros(len(table), np.bool_)
-    ordered = np.flatnonzero(method == 2)
+    lonely: Bool = between & (method == 2) & (_members(job)[table.group] > 2)
+    keys[3, lonely], keys[4, lonely] = -3, np.flatnonzero(lonely)  # to whom it goes is not recorded
+    ordered = np.flatnonzero((method == 2) & ~lonely)
     for group in np.unique(table.group[ordered]).tolist():
         mine = ordered[table.group[ordered] == group]
         keys[3, mine], keys[4, mine], doubtful[mine] = _by_order(job, mine, block[mine])
-    return method, keys, doubtful
+    return method, keys, doubtful, lonely
+
+
+def _is_recorded(job: Job) -> Bool:
+    """bool[groups]: groups that the operations themselves name."""
+    return np.array([not group.assumed and group.ranks is not None for group in job.groups] + [False])
+
+
+def _members(job: Job) -> Int64:
+    """int64[groups]: how many workers communicate in each."""
+    pairs = np.unique(np.stack([job.table.group, job.table.member]), axis=1)
+    return np.bincount(pairs[0], minlength=len(job.groups))
 
 
 def _turn(backwards: Bool, *keys: npt.NDArray[Any]) -> Int64:
@@ -172,8 +198,22 @@ def _by_order(job: Job, rows: Int64, block: Int64) -> tuple[Int64, Int64, Bool]:
     if _agree(member[~early], turn[~early], signature[~early]):
         return np.where(early, -1, -2), turn, np.zeros(len(rows), np.bool_)
     blocks = np.where(early, -1, block)
+    if group == UNKNOWN:
+        return blocks, *_by_signature(member, blocks, signature)
     turn = _turn(blocks < 0, member, blocks)
     return blocks, *_settle(member, blocks, turn, signature, _last_blocks(job, member))
+
+
+def _by_signature(member: Int32, blocks: Int64, signature: Int64) -> tuple[Int64, Bool]:
+    """(turn, doubtful) of operations of several groups in one: of each block the n-th of those that could be one,
+    if the ranks that have some have equally many."""
+    turn = _turn(blocks < 0, member, blocks, signature)
+    alike = group_by(blocks, signature)
+    own = group_by(alike.which.astype(np.int64), member.astype(np.int64))
+    fewest, most = np.full(len(alike), np.iinfo(np.int64).max), np.zeros(len(alike), np.int64)
+    np.minimum.at(fewest, alike.which[own.first], own.counts)
+    np.maximum.at(most, alike.which[own.first], own.counts)
+    return alike.which * 2**32 + turn, (fewest < most)[alike.which]
 
 
 def _before_recording(table: JobTable, rows: Int64) -> Bool:
@@ -190,7 +230,9 @@ def _signatures(job: Job, rows: Int64) -> Int64:
     """int64[k]: equal for operations that could be one: collective and, where all ranks move as much, its size."""
     table, kinds = job.table, _Kinds(job)
     family = kinds.family[table.collective[rows]]
-    sizes = np.where(kinds.sized[table.collective[rows]], table.message[rows], 0)
+    # What goes in is known even where the size of the group is not.
+    moved = np.where(table.bytes_in[rows] != ABSENT, table.bytes_in[rows], table.message[rows])
+    sizes = np.where(kinds.sized[table.collective[rows]], moved, 0)
     _, which = np.unique(np.stack([family, sizes]), axis=1, return_inverse=True)
     found: Int64 = which.reshape(-1).astype(np.int64)
     return found

@@ -79,7 +79,8 @@ class RankSummary:
     """One rank.
 
     rank        that the file names, None if it does not
-    process     process id of the host, None if unknown
+    host        its name, None if unknown
+    process     id of the host's process, None if unknown
     base_ns, trace_start_ns, length  as in Trace; ns from its first event to its last
     names       texts that the codes in `operations` stand for
     operations  bytes of an array of OPERATION, in order of time
@@ -90,6 +91,7 @@ class RankSummary:
     rank: int | None
     world_size: int | None
     backend: str | None
+    host: str | None
     process: str | None
     base_ns: int
     trace_start_ns: int
@@ -114,13 +116,14 @@ def summarise(trace: Trace) -> RankSummary:
     computation = _computation(trace)
     info = trace.metadata.get("distributedInfo")
     info = info if isinstance(info, Mapping) else {}
-    world, backend = info.get("world_size"), info.get("backend")
+    world, backend, host = info.get("world_size"), info.get("backend"), trace.metadata.get("host_name")
     names = _Names(found.names)
     table = _operations(trace, found, spans, computation, names)
     return RankSummary(
         rank=rank(trace),
         world_size=world if type(world) is int else None,
         backend=backend if isinstance(backend, str) else None,
+        host=host if isinstance(host, str) and host else None,
         process=_process(trace),
         base_ns=trace.base_ns,
         trace_start_ns=trace.trace_start_ns,

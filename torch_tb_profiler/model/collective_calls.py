@@ -5,6 +5,9 @@
         nccl:all_reduce --------|         thread
                       ncclAllReduce ---|  stream       and the kernels launched in it
 
+    c10d::send ---|                       thread       the back end's own call may end later
+             gloo:send ---|               thread
+
     c10d::allreduce_ -|                   thread       issues only: the operation is the back end's own call
                    gloo:all_reduce ---|   thread 2
 
@@ -95,11 +98,10 @@ class _Chains:
 
 def _chains(trace: Trace, tree: CallTree) -> _Chains:
     rows = tree.rows
-    outer = rows.copy()
-    above = tree.parent[outer]
-    while (above >= 0).any():
-        outer = np.where(above >= 0, above, outer).astype(np.int32)
-        above = tree.parent[outer]
+    outer = _outermost(tree, rows)
+    sticks_out = tree.lane[outer] > 0
+    around = innermost(trace, tree)[outer[sticks_out]]
+    outer[sticks_out] = np.where(around >= 0, _outermost(tree, around), outer[sticks_out])
     roots = np.unique(outer).astype(np.int32)
     of = np.full(len(trace) + 1, NO_CODE, np.int32)
     of[rows] = np.searchsorted(roots, outer)
@@ -115,6 +117,17 @@ def _chains(trace: Trace, tree: CallTree) -> _Chains:
     codes, names = trace.arg_codes("Collective name")
     data = np.array([collective_in(text) is not None for text in names] + [False])
     return _Chains(roots, of, first(by_backend[trace.events.name[rows]]), first(data[codes[rows]]))
+
+
+def _outermost(tree: CallTree, rows: Int32) -> Int32:
+    """int32[k]: the roots of these rows; NO_CODE for NO_CODE."""
+    outer: Int32 = rows.copy()
+    moves = True
+    while moves:
+        above = np.where(outer >= 0, tree.parent[outer], NO_CODE)
+        moves = bool((above >= 0).any())
+        outer = np.where(above >= 0, above, outer).astype(np.int32)
+    return outer
 
 
 def _launching(trace: Trace, tree: CallTree, chains: _Chains, kernels: Int32) -> Int32:

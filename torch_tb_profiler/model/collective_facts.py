@@ -27,6 +27,7 @@ from torch_tb_profiler.model.process_groups import (
     configured_groups,
     read_ranks,
     sole_group,
+    unspell_ranks,
 )
 from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
@@ -181,17 +182,35 @@ def _described(
     return ProcessGroup(name, description or (known.description if known else None), ranks, size)
 
 
-def peers_of(trace: Trace, calls: CollectiveCalls, collective: Sequence[str]) -> tuple[Int64, Int64]:
-    """(int64[k] source rank, int64[k] target rank) of messages, ABSENT where unknown."""
+def peers_of(
+    trace: Trace, calls: CollectiveCalls, collective: Sequence[str], groups: Sequence[ProcessGroup]
+) -> tuple[Int64, Int64]:
+    """(int64[k] source rank, int64[k] target rank) of messages, ABSENT where unknown; `groups` of the calls."""
     own = rank(trace)
     here = int(ABSENT) if own is None else own
     source, target = (_numbers(trace, key, calls.recorded) for key in ("Src Rank", "Dst Rank"))
+    inputs, texts = trace.arg_codes("Concrete Inputs")
+    for i, what in enumerate(collective):
+        peers = {"send": target, "recv": source}.get(what)
+        if peers is not None and peers[i] == ABSENT and calls.call[i] >= 0 and inputs[calls.call[i]] >= 0:
+            peers[i] = _peer(_json(texts[inputs[calls.call[i]]]), groups[i])
     sends = np.array([what == "send" for what in collective], np.bool_)
     receives = np.array([what == "recv" for what in collective], np.bool_)
     return (
         np.where(sends, here, np.where(receives, source, ABSENT)),
         np.where(receives, here, np.where(sends, target, ABSENT)),
     )
+
+
+def _peer(inputs: object, group: ProcessGroup) -> int:
+    """The rank that `c10d::send(tensors, group, rank in the group, tag)` names, ABSENT if it is not recorded."""
+    text = inputs[2] if isinstance(inputs, list) and len(inputs) == 4 else None
+    if not isinstance(text, str) or not text.isdecimal() or len(text) > 9:
+        return int(ABSENT)
+    ranks = None if group.ranks is None else unspell_ranks(group.ranks)
+    if ranks is None:
+        return int(text)
+    return ranks[int(text)] if int(text) < len(ranks) else int(ABSENT)
 
 
 def _numbers(trace: Trace, key: str, rows: Int32) -> Int64:

@@ -79,8 +79,8 @@ def collectives(trace: Trace) -> Collectives:
     calls = collective_calls(trace)
     kinds = kinds_of(trace, calls)
     sizes = sizes_of(trace, calls, kinds.collective)
-    source, target = peers_of(trace, calls, kinds.collective)
     group, groups = groups_of(trace, calls, kinds.backend)
+    source, target = peers_of(trace, calls, kinds.collective, [groups[code] for code in group.tolist()])
     times = _times(trace, calls, kinds.backend)
     first = calls.first_kernel()
     names: dict[str, int] = {}

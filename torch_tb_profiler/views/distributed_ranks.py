@@ -68,7 +68,9 @@ def party(members: Members[RankSummary]) -> Party:
             continue
         if rank is not None:
             holder[rank] = member.worker
-        sources.append(Source(member.worker, rank, member.result))
+        match = _HOST_AND_PROCESS.match(member.worker)
+        host = member.result.host or (match["node"] if match else None)
+        sources.append(Source(member.worker, rank, host, member.result))
     sources.sort(key=lambda each: (each.rank is None, each.rank or 0, _natural(each.worker)))
     position = {source.worker: i for i, source in enumerate(sources)}
     return Party(members, compare(sources), position, duplicates)
@@ -276,6 +278,10 @@ def _of_matching(who: Party) -> Iterator[Problem]:
         if own.any() and not told[own].any():
             text = "records no device time of its operations and is not compared by time"
             yield Problem("unmatched", f"{_name(source.rank, source.worker)} {text}", source.worker, source.rank)
+    lonely = int(matching.lonely.sum())
+    if lonely:
+        text = f"{lonely} messages are not compared: the traces do not record from whom to whom they go"
+        yield Problem("unmatched", f"{text} (`record_shapes=True` does)", None, None)
     left = told & ~matching.compared & (matching.sizes > 1)[matching.instance]
     left[np.isin(matching.instance, list(wrong))] = False
     count = len(np.unique(matching.instance[left]))

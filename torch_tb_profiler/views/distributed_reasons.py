@@ -37,7 +37,10 @@ def reasons(who: Party) -> dict[str, str]:
     if (table.start == ABSENT).any():
         found["latency_ns"] = found["exposed_ns"] = "the operation's kernel is not in the trace"
     if any(group.ranks is None for group in who.found.job.groups):
-        found["ranks"] = "the trace does not say which ranks are in the process group"
+        found["ranks"] = (
+            "the traces do not say which ranks are in the process group; "
+            "operations of several groups may appear as one"
+        )
     if any(group.name is None for group in who.found.job.groups):
         found["name"] = "the trace does not say in which process group it communicates"
     if any(not source.summary.recorded_steps for source in who.sources):
