@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
+import pickle
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ from playwright.sync_api import Browser, FrameLocator, Page, sync_playwright
 
 from tests.analyses.test_modules import TRAINING
 from tests.jobs import Job, ddp
+from tests.snapshots import snapshot
 from tests.tensorboard import tensorboard
 from tests.traces import document, event
 
@@ -30,6 +33,10 @@ HOOKS = """
     host   user_annotation  [pl][profile][Strategy]SingleDeviceStrategy.training_step  0  110
     host   user_annotation  [pl][module]torch.nn.modules.linear.Linear:~layer         19   42
 """
+
+
+# Time in ns, action, bytes, category: 400 of parameters, then 300 of activations and 250 of gradients.
+MEMORY_TIMELINE = [[-1, 1, 400, 0], [2_000, 2, 300, 4], [3_000, 2, 250, 5], [4_000, 4, -300, 4]]
 
 
 def training(steps: int = 6, name: str = "ProfilerStep#") -> bytes:
@@ -113,6 +120,9 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     put("d_many/w.pt.trace.json", training(300))
     put("m_modules/w.pt.trace.json", model())
     put("n_memory/w.pt.trace.json", leaking())
+    put("n_memory/oom <b>.pickle", pickle.dumps(snapshot()))
+    put("n_memory/w.raw.json", json.dumps(MEMORY_TIMELINE).encode())
+    put("n_memory/evil.pickle", b"cos\nsystem\n(S'true'\ntR.")
     for rank, content in Job(6, ddp(6), straggler=4).documents().items():
         put(f"o_job/rank{rank}.pt.trace.json", content)
     put("o_job/rank6.pt.trace.json", b"")

@@ -131,3 +131,22 @@ def test_operators_add_up_with_what_is_outside(open_page: Open) -> None:
 def test_a_trace_without_memory_says_what_to_set(open_page: Open) -> None:
     _, frame = open_page(view="memory", run="a_training")
     expect(frame.locator("body")).to_contain_text("profile_memory=True")
+
+
+def test_the_memory_files_of_the_run_are_opened_or_refused(open_page: Open) -> None:
+    _, frame = open_page(**RUN)
+    curve(frame)
+    files = frame.locator(".file-tools select").first
+    files.select_option("oom <b>.pickle")
+    expect(frame.locator("h1")).to_contain_text("GPU 0 holds 4.00 KiB, 1.50 KiB of it in use")
+    expect(frame.locator(".live-rows")).to_contain_text("forward")
+    expect(frame.locator("details.error")).to_contain_text("An allocation of 954 MiB failed")
+    expect(frame.locator(".segments li")).to_have_count(2)
+    files.select_option("w.raw.json")
+    expect(frame.locator("h1")).to_contain_text("Memory peaks at 950 B; 42.1 % of it is parameter")
+    expect(frame.locator(".kind-list")).to_contain_text("activation")
+    files.select_option("evil.pickle")
+    expect(frame.locator("h1")).to_contain_text("cannot be shown")
+    expect(frame.locator(".answer .why")).to_contain_text("the pickle names a class or function")
+    files.select_option("the trace")
+    curve(frame)

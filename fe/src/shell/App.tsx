@@ -156,7 +156,7 @@ function Page({ runs, answer, run, title }: PageProps) {
   const Component = entry.Component as React.ComponentType<ViewProps>;
   return (
     <Suspense fallback={<Loading run={data.run} progress={null} />}>
-      <Component payload={data.payload} crumb={crumb} />
+      <Component payload={data.payload} crumb={crumb} run={data.run} base={data.base} />
     </Suspense>
   );
 }

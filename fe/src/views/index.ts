@@ -1,10 +1,15 @@
 // The views this page draws, by slug; a new one is its folder and a line here.
 import { lazy, type ComponentType } from 'react';
+import type { Selectors } from '../api/types';
 import type { IconName } from '../widgets/Icon';
 
 export interface ViewProps {
   payload: never;
   crumb: string;
+  /** The run that is shown, whether or not the address names it. */
+  run: string;
+  /** What a pair is compared with. */
+  base: Required<Selectors> | null;
 }
 
 export interface ViewEntry {

@@ -2,7 +2,7 @@ import { useCallback, useMemo, useRef } from 'react';
 import type { MemoryCurve, MemoryLive, MemoryOperators, MemoryPayload } from '../../api/types';
 import { formatDuration } from '../../base/format';
 import { saveFile, svgText } from '../../base/save';
-import { useView } from '../../state/queries';
+import { useView, useWorkers } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { since } from '../../timeline/ticks';
 import { Answer, Mark } from '../../widgets/Answer';
@@ -17,7 +17,9 @@ import { Growth } from './Growth';
 import { Live } from './Live';
 import { leak, sentence } from './select';
 import { GROUPS, rangeOf, readState, writeState, type MemoryState, type Range } from './state';
+import { Snapshot } from './Snapshot';
 import { Strip } from './Strip';
+import { Timeline } from './Timeline';
 import '../../widgets/tables.css';
 import './memory.css';
 
@@ -25,7 +27,45 @@ const POINTS = '1200';
 const STRIP_POINTS = '400';
 const LIVE_ROWS = '400';
 
-export default function MemoryView({ payload, crumb }: { payload: MemoryPayload; crumb: string }) {
+interface Props {
+  payload: MemoryPayload;
+  crumb: string;
+}
+
+/** The trace's memory, or one of the memory files that lie beside it. */
+export default function MemoryView({ payload, crumb, run }: Props & { run: string }) {
+  const { selection, select } = useSelection();
+  const { params, worker, span } = selection;
+  const workers = useWorkers(run);
+  const selectors = useMemo(() => ({ run, worker, span }), [run, worker, span]);
+  const files = workers.data?.memory_files ?? [];
+  const traced = payload.devices.length > 0;
+  const asked = params.file ?? (traced ? '' : String(files[0]?.file ?? ''));
+  const file = files.find(each => String(each.file) === asked);
+  const options = [
+    ...(traced ? [['', 'the trace'] as const] : []),
+    ...files.map(each => [String(each.file), each.name] as const),
+  ];
+  const choice = files.length > 0 && (
+    <Select
+      label="Memory of"
+      value={file ? asked : ''}
+      options={options}
+      onChange={next => select({ params: next === '' ? {} : { file: next } })}
+    />
+  );
+  if (file) {
+    const Shown = file.kind === 'snapshot' ? Snapshot : Timeline;
+    return <Shown key={file.file} selectors={selectors} file={file} crumb={crumb} files={choice} />;
+  }
+  return traced ? (
+    <TraceMemory payload={payload} crumb={crumb} files={choice} />
+  ) : (
+    <Answer crumb={crumb}>No memory events are recorded.</Answer>
+  );
+}
+
+function TraceMemory({ payload, crumb, files }: Props & { files: React.ReactNode }) {
   const { selection, select } = useSelection();
   const { params, run, worker, span } = selection;
   const selectors = useMemo(() => ({ run, worker, span }), [run, worker, span]);
@@ -86,7 +126,7 @@ export default function MemoryView({ payload, crumb }: { payload: MemoryPayload;
   );
 
   if (!device) {
-    return <Answer crumb={crumb}>No memory events are recorded.</Answer>;
+    return null;
   }
   const said = sentence(device, atPeak);
   const { growth, warning } = leak(payload, name);
@@ -130,6 +170,7 @@ export default function MemoryView({ payload, crumb }: { payload: MemoryPayload;
         <Mark color="var(--c-mem)">{said.mark}</Mark>
         {said.after}
       </Answer>
+      {files && <div className="file-tools">{files}</div>}
       {warning && (
         <p className="memory-warning" role="status">
           <Icon name="warning" /> {warning}

@@ -1,0 +1,23 @@
+import type { MemoryFileInfo } from '../../api/types';
+import { formatBytes } from '../../base/format';
+import { Answer } from '../../widgets/Answer';
+
+interface Props {
+  file: MemoryFileInfo;
+  crumb: string;
+  files: React.ReactNode;
+  error: Error | null;
+}
+
+/** A memory file that is being read, or why it cannot be. */
+export function FileState({ file, crumb, files, error }: Props) {
+  return (
+    <div className="memory-view">
+      <Answer crumb={`${crumb} · ${file.name}`} why={error ? error.message : formatBytes(file.bytes)}>
+        {error ? 'This file cannot be shown.' : 'Reading the file.'}
+      </Answer>
+      <div className="file-tools">{files}</div>
+      {!error && <div className="panel skeleton file-skeleton" />}
+    </div>
+  );
+}

@@ -1,0 +1,200 @@
+// A CUDA memory snapshot: what the allocator of a device held when it was taken, and how it came to that.
+import { useMemo, useState } from 'react';
+import type { MemoryFileInfo, MemorySnapshot, Selectors } from '../../api/types';
+import { floatsOf } from '../../base/base64';
+import { formatBytes, formatCount, formatRatio, plural } from '../../base/format';
+import { useView } from '../../state/queries';
+import { Answer, Mark } from '../../widgets/Answer';
+import { Panel } from '../../widgets/Panel';
+import { Select } from '../../widgets/Select';
+import { SourceFrame } from '../../widgets/SourceFrame';
+import { useWidth } from '../../widgets/useWidth';
+import { area, bounds, byteTicks, line, type Curve } from './curve';
+import { FileState } from './FileState';
+
+interface Props {
+  selectors: Selectors;
+  file: MemoryFileInfo;
+  crumb: string;
+  files: React.ReactNode;
+}
+
+const LIMIT = '200';
+const HEIGHT = 220;
+const LEFT = 64;
+
+export function Snapshot({ selectors, file, crumb, files }: Props) {
+  const [device, setDevice] = useState('');
+  const { data, error } = useView<MemorySnapshot>('memory/snapshot', selectors, {
+    file: String(file.file),
+    limit: LIMIT,
+    ...(device && { device }),
+  });
+  const found = data?.state === 'ready' ? data.payload : undefined;
+  const here = found?.devices.find(each => each.id === found.device);
+  if (!found || !here) {
+    return <FileState file={file} crumb={crumb} files={files} error={error} />;
+  }
+  const top = found.stacks[0];
+  const known = (top?.frames.length ?? 0) > 0;
+  return (
+    <div className="memory-view">
+      <Answer
+        crumb={`${crumb} · ${file.name}`}
+        why={`${plural(here.blocks, 'block')} in ${plural(here.segments, 'segment')}; ${formatBytes(here.free_bytes)} are cached for reuse, the largest of them ${formatBytes(here.largest_free_bytes)}${here.out_of_memory > 0 ? `; ${plural(here.out_of_memory, 'allocation')} failed` : ''}.`}
+      >
+        GPU {found.device} holds <Mark color="var(--c-mem)">{formatBytes(here.reserved_bytes)}</Mark>,{' '}
+        {formatBytes(here.allocated_bytes)} of it in use.
+      </Answer>
+      <div className="file-tools">
+        {files}
+        {found.devices.length > 1 && (
+          <Select
+            label="Device"
+            value={String(found.device)}
+            options={found.devices.map(each => [String(each.id), `GPU ${each.id}`] as const)}
+            onChange={setDevice}
+          />
+        )}
+      </div>
+      <div className="memory-top">
+        <Panel
+          title="Recorded history"
+          note={`${plural(here.entries, 'entry').replace('entrys', 'entries')}; peak ${formatBytes(found.peak_allocated_bytes)}`}
+        >
+          {found.reasons.history ? (
+            <p className="dim">{found.reasons.history}</p>
+          ) : (
+            <History snapshot={found} />
+          )}
+          {found.out_of_memory.map(each => (
+            <details key={each.entry} className="status error">
+              <summary>
+                An allocation of {formatBytes(each.bytes)} failed
+                {each.device_free_bytes !== null && `; ${formatBytes(each.device_free_bytes)} were free`}
+              </summary>
+              <Frames frames={each.frames} />
+            </details>
+          ))}
+        </Panel>
+        <section className="panel memory-live">
+          <header className="panel-head">
+            <h2>In use by stack</h2>
+            <span className="note">
+              {formatBytes(here.allocated_bytes)}, {plural(found.total_stacks, 'stack')}
+            </span>
+          </header>
+          {!known && found.reasons.stacks && <p className="dim pad">{found.reasons.stacks}</p>}
+          <ol className="live-rows">
+            {found.stacks.map((stack, i) => (
+              // oxlint-disable-next-line react/no-array-index-key -- a fixed list, largest first
+              <li key={i}>
+                <details>
+                  <summary className="live-row">
+                    <span className="clip" title={stack.frames[0]?.text}>
+                      {stack.frames[0]?.text ?? 'no stack recorded'}
+                    </span>
+                    <span className="num dim">{formatCount(stack.blocks)}</span>
+                    <span className="live-bar">
+                      <i style={{ width: `${(stack.bytes / (here.allocated_bytes || 1)) * 100}%` }} />
+                    </span>
+                    <span className="num">{formatBytes(stack.bytes)}</span>
+                    <span className="num dim">{formatRatio(stack.bytes / (here.allocated_bytes || 1))}</span>
+                  </summary>
+                  <Frames frames={stack.frames} />
+                </details>
+              </li>
+            ))}
+          </ol>
+        </section>
+      </div>
+      <Panel
+        title="Segments"
+        note={`${formatCount(found.total_segments)}; each is one cudaMalloc, the filled part is in use`}
+      >
+        <ol className="segments">
+          {found.segments.map(segment => (
+            <li key={segment.address} title={`${segment.address}, stream ${segment.stream}, ${segment.kind}`}>
+              <span className="mono dim">{segment.address}</span>
+              <span className="live-bar">
+                <i style={{ width: `${(segment.allocated_bytes / (segment.bytes || 1)) * 100}%` }} />
+              </span>
+              <span className="num">
+                {formatBytes(segment.allocated_bytes)} of {formatBytes(segment.bytes)}
+              </span>
+              <span className="num dim">{plural(segment.blocks, 'block')}</span>
+            </li>
+          ))}
+        </ol>
+      </Panel>
+    </div>
+  );
+}
+
+function Frames({ frames }: { frames: MemorySnapshot['stacks'][number]['frames'] }) {
+  return (
+    <ol className="frames">
+      {frames.map((frame, i) => (
+        // oxlint-disable-next-line react/no-array-index-key -- recursion repeats a frame
+        <li key={i}>
+          <SourceFrame text={frame.text} file={frame.file} line={frame.line} />
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function History({ snapshot }: { snapshot: MemorySnapshot }) {
+  const { ref, width } = useWidth();
+  const curve = useMemo<Curve>(() => {
+    const last = floatsOf(snapshot.reserved_last);
+    const time = floatsOf(snapshot.entry);
+    return {
+      begin: time[0] ?? 0,
+      end: (time[time.length - 1] ?? 0) + 1,
+      time,
+      allocated: {
+        min: floatsOf(snapshot.allocated_min),
+        max: floatsOf(snapshot.allocated_max),
+        last: floatsOf(snapshot.allocated_last),
+      },
+      reserved: { min: last, max: last, last },
+    };
+  }, [snapshot]);
+  const { low, high } = useMemo(() => bounds(curve), [curve]);
+  const top = high * 1.06 || 1;
+  const x = (entry: number) =>
+    LEFT + ((entry - curve.begin) / Math.max(curve.end - curve.begin, 1)) * (width - LEFT - 8);
+  const y = (bytes: number) => HEIGHT - 24 - ((bytes - low) / (top - low)) * (HEIGHT - 36);
+  return (
+    <div ref={ref} className="memory-curve" style={{ minHeight: HEIGHT }}>
+      {width > 0 && (
+        <svg width={width} height={HEIGHT} role="img" aria-label="Memory over the entries of the history">
+          {byteTicks(low, top, 5).map(tick => (
+            <g key={tick}>
+              <line
+                x1={LEFT}
+                x2={width - 8}
+                y1={y(tick)}
+                y2={y(tick)}
+                className={tick === 0 ? 'axis' : 'grid'}
+              />
+              <text x={LEFT - 8} y={y(tick) + 4} textAnchor="end" className="dim">
+                {tick === 0 ? '0' : formatBytes(tick)}
+              </text>
+            </g>
+          ))}
+          <path d={area(curve, curve.allocated, x, y)} className="fill" />
+          <path d={line(curve, curve.reserved, x, y)} className="reserved" />
+          <path d={line(curve, curve.allocated, x, y)} className="allocated" />
+          <text x={LEFT} y={HEIGHT - 6} className="dim">
+            entry {formatCount(curve.begin)}
+          </text>
+          <text x={width - 8} y={HEIGHT - 6} textAnchor="end" className="dim">
+            {formatCount(curve.end - 1)}
+          </text>
+        </svg>
+      )}
+    </div>
+  );
+}

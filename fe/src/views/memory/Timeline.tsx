@@ -1,0 +1,198 @@
+// An exported memory timeline: what kinds of tensors fill the memory, stacked.
+import { useMemo, useState } from 'react';
+import type { MemoryFileInfo, MemoryTimeline, Selectors } from '../../api/types';
+import { floatsOf } from '../../base/base64';
+import { formatBytes, formatCount, formatRatio } from '../../base/format';
+import { useView } from '../../state/queries';
+import { since, ticks } from '../../timeline/ticks';
+import { Answer, Mark } from '../../widgets/Answer';
+import { Panel } from '../../widgets/Panel';
+import { useWidth } from '../../widgets/useWidth';
+import { byteTicks } from './curve';
+import { FileState } from './FileState';
+
+interface Props {
+  selectors: Selectors;
+  file: MemoryFileInfo;
+  crumb: string;
+  files: React.ReactNode;
+}
+
+const POINTS = '1200';
+const HEIGHT = 340;
+const LEFT = 64;
+const BOTTOM = 24;
+
+/** Each kind has its colour, whichever others occur. */
+const COLOURS: Record<string, string> = {
+  parameter: 'var(--c-kernel)',
+  'optimizer state': 'var(--c-dataloader)',
+  input: 'var(--c-other)',
+  temporary: 'var(--c-runtime)',
+  activation: 'var(--c-communication)',
+  gradient: 'var(--c-cpu_exec)',
+  'autograd detail': 'var(--c-memcpy)',
+  unknown: 'var(--ln-2)',
+};
+const colourOf = (category: string): string => COLOURS[category] ?? 'var(--ln-2)';
+
+export function Timeline({ selectors, file, crumb, files }: Props) {
+  const { data, error } = useView<MemoryTimeline>('memory/timeline', selectors, {
+    file: String(file.file),
+    points: POINTS,
+  });
+  const found = data?.state === 'ready' ? data.payload : undefined;
+  if (!found) {
+    return <FileState file={file} crumb={crumb} files={files} error={error} />;
+  }
+  const most = found.peak_sizes.reduce(
+    (best, size, i) => (size > (found.peak_sizes[best] ?? 0) ? i : best),
+    0,
+  );
+  const peak = found.peak_sizes[most] ?? 0;
+  return (
+    <div className="memory-view">
+      <Answer
+        crumb={`${crumb} · ${file.name}`}
+        why={`${formatCount(found.events)} events of an exported timeline.`}
+      >
+        Memory peaks at <Mark color="var(--c-mem)">{formatBytes(found.peak_bytes)}</Mark>
+        {found.categories.length > 0 &&
+          `; ${formatRatio(peak / (found.peak_bytes || 1))} of it is ${found.categories[most]}.`}
+      </Answer>
+      <div className="file-tools">{files}</div>
+      <Panel title="Memory by kind of tensor" note="stacked; the dashed line is the peak">
+        <Stack timeline={found} />
+      </Panel>
+    </div>
+  );
+}
+
+function Stack({ timeline }: { timeline: MemoryTimeline }) {
+  const { ref, width } = useWidth();
+  const [pointed, setPointed] = useState<number | null>(null);
+  const data = useMemo(
+    () => ({ time: floatsOf(timeline.time), sizes: timeline.sizes.map(floatsOf) }),
+    [timeline],
+  );
+  const { begin_ns: begin, end_ns: end } = timeline;
+  const high = timeline.peak_bytes * 1.06 || 1;
+  const inner = Math.max(width - LEFT - 8, 1);
+  const x = (ns: number) => LEFT + ((ns - begin) / Math.max(end - begin, 1)) * inner;
+  const y = (bytes: number) => HEIGHT - BOTTOM - (bytes / high) * (HEIGHT - BOTTOM - 12);
+  const paths = width > 0 ? stacked(data, x, y, end) : [];
+  const at = pointed === null ? timeline.peak_time_ns : begin + ((pointed - LEFT) / inner) * (end - begin);
+  const index = pointed === null ? -1 : lastAt(data.time, at);
+  const sizes = index < 0 ? timeline.peak_sizes : data.sizes.map(column => column[index] ?? 0);
+  return (
+    <div className="kinds">
+      <div ref={ref} className="memory-curve" style={{ minHeight: HEIGHT }}>
+        {width > 0 && (
+          <svg
+            width={width}
+            height={HEIGHT}
+            role="img"
+            aria-label="Memory by kind over time"
+            onPointerMove={event => {
+              const px = event.clientX - event.currentTarget.getBoundingClientRect().left;
+              setPointed(px >= LEFT ? px : null);
+            }}
+            onPointerLeave={() => setPointed(null)}
+          >
+            {byteTicks(0, high, 6).map(tick => (
+              <g key={tick}>
+                <line
+                  x1={LEFT}
+                  x2={width - 8}
+                  y1={y(tick)}
+                  y2={y(tick)}
+                  className={tick === 0 ? 'axis' : 'grid'}
+                />
+                <text x={LEFT - 8} y={y(tick) + 4} textAnchor="end" className="dim">
+                  {tick === 0 ? '0' : formatBytes(tick)}
+                </text>
+              </g>
+            ))}
+            {paths.map((path, i) => (
+              <path key={timeline.categories[i]} d={path} fill={colourOf(timeline.categories[i]!)} />
+            ))}
+            <line
+              x1={LEFT}
+              x2={width - 8}
+              y1={y(timeline.peak_bytes)}
+              y2={y(timeline.peak_bytes)}
+              className="reserved"
+            />
+            {ticks({ begin, end }, inner, begin).map(tick => (
+              <text
+                key={tick.time}
+                x={Math.min(x(tick.time), width - 30)}
+                y={HEIGHT - 6}
+                textAnchor="middle"
+                className="dim"
+              >
+                {tick.label}
+              </text>
+            ))}
+            {pointed !== null && (
+              <g className="instant faint">
+                <line x1={pointed} x2={pointed} y1={8} y2={HEIGHT - BOTTOM} />
+              </g>
+            )}
+          </svg>
+        )}
+      </div>
+      <table className="kind-list">
+        <caption className="dim">
+          {pointed === null ? 'At the peak, ' : 'At '}
+          {since(Math.round(at - begin), Math.max((end - begin) / 1000, 1))}
+        </caption>
+        <tbody>
+          {timeline.categories.map((category, i) => (
+            <tr key={category}>
+              <td>
+                <i className="dot" style={{ background: colourOf(category) }} /> {category}
+              </td>
+              <td className="num">{formatBytes(sizes[i] ?? 0)}</td>
+            </tr>
+          ))}
+          <tr className="strong">
+            <td>all</td>
+            <td className="num">{formatBytes(sizes.reduce((all, size) => all + size, 0))}</td>
+          </tr>
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function lastAt(time: Float64Array, at: number): number {
+  let found = -1;
+  for (let i = 0; i < time.length && time[i]! <= at; i++) {
+    found = i;
+  }
+  return found;
+}
+
+/** One area per category, each upon those before it, upright. */
+function stacked(
+  { time, sizes }: { time: Float64Array; sizes: Float64Array[] },
+  x: (ns: number) => number,
+  y: (bytes: number) => number,
+  end: number,
+): string[] {
+  const below = new Float64Array(time.length);
+  return sizes.map(column => {
+    let upper = '';
+    let lower = '';
+    for (let i = 0; i < time.length; i++) {
+      const [from, to] = [x(time[i]!).toFixed(1), x(time[i + 1] ?? end).toFixed(1)];
+      const base = y(below[i]!).toFixed(1);
+      below[i]! += column[i]!;
+      const top = y(below[i]!).toFixed(1);
+      upper += `${i === 0 ? 'M' : 'L'}${from},${top}H${to}`;
+      lower = `L${to},${base}H${from}${lower}`;
+    }
+    return upper && `${upper}${lower}Z`;
+  });
+}
