@@ -12,6 +12,7 @@ from torch_tb_profiler.views import distributed_ranks as party_of
 from torch_tb_profiler.views import distributed_verdict as verdicts
 from torch_tb_profiler.views.distributed_payload import Distributed
 from torch_tb_profiler.views.distributed_reasons import reasons
+from torch_tb_profiler.views.distributed_timeline import TIMELINE
 
 
 def build(members: Members[RankSummary], params: NoParams) -> Distributed:
@@ -67,5 +68,5 @@ VIEW = View(
     build=build,
     reduce=summarise,
     reduced=RankSummary,
-    parts=distributed_parts.PARTS,
+    parts=(*distributed_parts.PARTS, TIMELINE),
 )

@@ -1,0 +1,54 @@
+"""A job from its folder: ranks of which one is broken and one is lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch_tb_profiler
+from tests.jobs import CULPRIT, Job, ddp
+
+
+def write(folder: Path, documents: dict[int, bytes]) -> None:
+    folder.mkdir(parents=True)
+    for rank, content in documents.items():
+        (folder / f"node{rank // 2}_{rank}.1700000000000.pt.trace.json").write_bytes(content)
+
+
+def ask(session: Any, slug: str, **params: str) -> dict[str, Any]:
+    answer = session.view(slug, run="job", params=params, wait=True)
+    assert answer.payload is not None, answer.state
+    payload: dict[str, Any] = json.loads(answer.payload)
+    return payload
+
+
+def test_the_ranks_that_can_be_read_are_compared(tmp_path: Path) -> None:
+    documents = Job(6, ddp(6), straggler=2).documents(only=[0, 1, 2, 3, 5])
+    documents[3] = b'{"traceEvents": "none"}'
+    write(tmp_path / "job", documents)
+    with torch_tb_profiler.open(str(tmp_path)) as session:
+        payload = ask(session, "distributed")
+        page = ask(session, "distributed/collectives", sort="skew", descending="1", limit="2")
+        one = ask(session, "distributed/collective", collective=str(page["rows"][0]["id"]))
+        timeline = ask(session, "distributed/timeline", ranks="0-2")
+    assert [(problem["kind"], problem["rank"]) for problem in payload["problems"]] == [
+        ("broken_rank", None),
+        ("missing_rank", None),
+    ]
+    assert "ranks 3,4 (2 of 6)" in payload["problems"][1]["text"]
+    assert payload["verdict"]["rank"] == 2 and CULPRIT in payload["verdict"]["text"]
+    assert [rank["state"] for rank in payload["ranks"]].count("failed") == 1
+    assert page["total"] == 9 and {row["late_rank"] for row in page["rows"]} == {2}
+    assert [part["rank"] for part in one["participants"]] == [0, 1, 2, 5]
+    assert [lane["rank"] for lane in timeline["lanes"]] == [0, 1, 2]
+    assert all(row["lower_bound"] for row in payload["collectives"])
+
+
+def test_one_rank_of_a_job_shows_the_view(tmp_path: Path) -> None:
+    write(tmp_path / "job", Job(6, ddp(6)).documents(only=[4]))
+    with torch_tb_profiler.open(str(tmp_path)) as session:
+        payload = ask(session, "distributed")
+    assert payload["verdict"]["kind"] == "unknown"
+    assert [row["transfer_ns"] for row in payload["collectives"]] == [None]
+    assert payload["reasons"]["transfer_ns"]
