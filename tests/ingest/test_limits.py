@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import sys
+import threading
 import time
+from types import FrameType
 
 import numpy as np
 import pytest
@@ -107,6 +110,36 @@ def test_events_spelled_in_their_own_way_are_cut_too() -> None:
     event = b'{"zz":[{"a":1},{"b":2}],"ph":"X","cat":"c","name":"n","pid":1,"tid":1,"ts":1,"dur":5}'
     count = 20 * MIB // len(event)
     assert len(read(b'{"traceEvents":[' + b",".join([event] * count) + b"]}")) == count
+
+
+def test_a_sampling_profiler_does_not_disturb() -> None:
+    """Another thread that keeps frames of this one alive, as the workers of a cluster have: nothing may depend on
+    the moment at which a block's values go."""
+    plain = {"ph": "X", "cat": "c", "name": "n", "pid": 1, "tid": 1, "ts": 1, "dur": 5}
+    content = document([{**plain, "args": {"Input Dims": [[i % 7, 2], [3]]}} for i in range(60_000)])
+    frames: list[object] = []
+    stop = threading.Event()
+
+    def sample() -> None:
+        while not stop.wait(0.0005):
+            frames.append([_and_callers(frame) for frame in sys._current_frames().values()])
+            del frames[:-20]
+
+    sampler = threading.Thread(target=sample)
+    sampler.start()
+    try:
+        assert len(read(content)) == 60_000
+    finally:
+        stop.set()
+        sampler.join()
+
+
+def _and_callers(frame: FrameType | None) -> list[dict[str, object]]:
+    found = []
+    while frame is not None:
+        found.append(dict(frame.f_locals))
+        frame = frame.f_back
+    return found
 
 
 def test_an_endless_head_is_no_trace() -> None:

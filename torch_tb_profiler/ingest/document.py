@@ -85,9 +85,10 @@ class _Window:
         """Read on by up to BLOCK bytes; returns how many, 0 at the end of the file."""
         wanted = self._end + BLOCK + 1
         if wanted > len(self._buffer):
-            self._buffer.extend(bytes(max(wanted, 2 * len(self._buffer)) - len(self._buffer)))
-        with memoryview(self._buffer) as view, view[self._end : self._end + BLOCK] as target:
-            done = self._source.read_into(target)
+            # A new one, for the old one cannot grow while anything refers to a part of it.
+            former, self._buffer = self._buffer, bytearray(max(wanted, 2 * len(self._buffer)))
+            self._buffer[: self._end] = memoryview(former)[: self._end]
+        done = self._source.read_into(memoryview(self._buffer)[self._end : self._end + BLOCK])
         self._end += done
         return done
 
@@ -112,8 +113,8 @@ class _Window:
         behind = buffer[1 + length]
         buffer[0], buffer[1 + length] = ord("["), ord("]")
         try:
-            with memoryview(buffer) as view, view[: length + 2] as array:
-                return add(array)
+            # Not released by hand: that fails while another thread (a sampling profiler) looks at this one.
+            return add(memoryview(buffer)[: length + 2])
         finally:
             buffer[1 + length] = behind
 
