@@ -21,8 +21,13 @@ from torch_tb_profiler.model.ranks import split_ranks
 from torch_tb_profiler.model.trace import ABSENT, Trace
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views.distributed import build, unavailable
+from torch_tb_profiler.views.distributed_part_payloads import (
+    CollectivesParams,
+)
 from torch_tb_profiler.views.distributed_parts import build_collectives
-from torch_tb_profiler.views.distributed_payload import CollectivesParams, Distributed
+from torch_tb_profiler.views.distributed_payload import (
+    Distributed,
+)
 
 pytestmark = pytest.mark.slow
 

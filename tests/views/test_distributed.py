@@ -12,12 +12,14 @@ from torch_tb_profiler.analyses.rank_summary import RankSummary
 from torch_tb_profiler.errors import NotFoundError, UsageError
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views.distributed import build
-from torch_tb_profiler.views.distributed_parts import build_collective, build_collectives
-from torch_tb_profiler.views.distributed_payload import (
+from torch_tb_profiler.views.distributed_part_payloads import (
     CollectiveParams,
     CollectivesParams,
-    Distributed,
     TimelineParams,
+)
+from torch_tb_profiler.views.distributed_parts import build_collective, build_collectives
+from torch_tb_profiler.views.distributed_payload import (
+    Distributed,
 )
 from torch_tb_profiler.views.distributed_timeline import build as build_timeline
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,8 +18,11 @@ from torch_tb_profiler.model.communication import communication_kernels
 from torch_tb_profiler.model.trace import ABSENT
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views.distributed import build
+from torch_tb_profiler.views.distributed_part_payloads import (
+    CollectiveParams,
+    CollectivesParams,
+)
 from torch_tb_profiler.views.distributed_parts import build_collective, build_collectives
-from torch_tb_profiler.views.distributed_payload import CollectiveParams, CollectivesParams
 
 NAMES = {
     "cpu_op": ["record_param_comms", "c10d::allreduce_", "aten::mm", "gloo:all_reduce"],
@@ -83,6 +87,14 @@ def heads(draw: Any) -> dict[str, Any]:
 
 
 ranks = st.lists(st.tuples(st.lists(events(), min_size=1, max_size=25), heads()), min_size=1, max_size=4)
+
+
+def test_what_another_version_reduced_is_made_anew() -> None:
+    """The session decodes what its cache holds by type, and makes again what does not decode."""
+    kept = msgspec.json.decode(msgspec.json.encode(summarise(read([{"ph": "X", "name": "a", "ts": 1, "dur": 1}]))))
+    msgspec.json.decode(msgspec.json.encode(kept), type=RankSummary)
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.json.decode(msgspec.json.encode(kept | {"layout": 0}), type=RankSummary)
 
 
 @settings(max_examples=250, deadline=None)

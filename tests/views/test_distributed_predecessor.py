@@ -8,7 +8,9 @@ from tests.traces import draw
 from torch_tb_profiler.analyses.rank_summary import RankSummary, summarise
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views.distributed import build
-from torch_tb_profiler.views.distributed_payload import Distributed
+from torch_tb_profiler.views.distributed_payload import (
+    Distributed,
+)
 
 GRADIENTS = 'Input~Dims=[[2049000]] Input~type=["float"]'.replace("~", " ")
 BUFFERS = 'Input~Dims=[[53120]] Input~type=["float"]'.replace("~", " ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -84,6 +85,7 @@ class RankSummary:
     base_ns, trace_start_ns, length  as in Trace; ns from its first event to its last
     names       texts that the codes in `operations` stand for
     operations  bytes of an array of OPERATION, in order of time
+    layout      raised when OPERATION or a definition changes: what caches hold then is not decoded but made anew
     by_kernels  computation is told by kernels; False: by CPU Exec, for want of a GPU
     recorded_steps  False: no ProfilerStep, the one step is the whole recording
     """
@@ -104,6 +106,7 @@ class RankSummary:
     names: tuple[str, ...]
     totals: tuple[NameTotal, ...]
     operations: bytes
+    layout: Literal[1] = 1
 
     def table(self) -> Operations:
         """The operations as a structured array (read-only)."""

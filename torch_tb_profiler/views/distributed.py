@@ -10,7 +10,9 @@ from torch_tb_profiler.views import distributed_operations as operations
 from torch_tb_profiler.views import distributed_parts
 from torch_tb_profiler.views import distributed_ranks as party_of
 from torch_tb_profiler.views import distributed_verdict as verdicts
-from torch_tb_profiler.views.distributed_payload import Distributed
+from torch_tb_profiler.views.distributed_payload import (
+    Distributed,
+)
 from torch_tb_profiler.views.distributed_reasons import reasons
 from torch_tb_profiler.views.distributed_timeline import TIMELINE
 

@@ -13,7 +13,7 @@ from torch_tb_profiler.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int64, Trace, derived
 from torch_tb_profiler.view import Members, Scope, View
 from torch_tb_profiler.views.distributed_operations import full_name, known, number
-from torch_tb_profiler.views.distributed_payload import (
+from torch_tb_profiler.views.distributed_part_payloads import (
     Before,
     Collective,
     CollectiveInstance,

@@ -13,7 +13,12 @@ from torch_tb_profiler.errors import UsageError
 from torch_tb_profiler.model.trace import ABSENT, Int64, Trace
 from torch_tb_profiler.view import Members, Scope, View
 from torch_tb_profiler.views.distributed_operations import full_name
-from torch_tb_profiler.views.distributed_payload import Lane, StepMark, Timeline, TimelineParams
+from torch_tb_profiler.views.distributed_part_payloads import (
+    Lane,
+    StepMark,
+    Timeline,
+    TimelineParams,
+)
 from torch_tb_profiler.views.distributed_ranks import Party, party
 
 _RANKS = re.compile(r"(\d{1,7})(?:-(\d{1,7}))?")

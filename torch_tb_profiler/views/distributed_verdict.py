@@ -11,7 +11,13 @@ from torch_tb_profiler.analyses.overview import CATEGORIES
 from torch_tb_profiler.model.trace import ABSENT
 from torch_tb_profiler.units import format_duration, format_ratio
 from torch_tb_profiler.views.distributed_operations import Sums, full_name
-from torch_tb_profiler.views.distributed_payload import HeatMap, Meanwhile, Share, Straggler, Verdict
+from torch_tb_profiler.views.distributed_payload import (
+    HeatMap,
+    Meanwhile,
+    Share,
+    Straggler,
+    Verdict,
+)
 from torch_tb_profiler.views.distributed_ranks import Party, join_ranks
 
 WORTH_NAMING = 0.02

@@ -1,0 +1,210 @@
+"""What the parts of the distributed view say: the table of collectives, one of them, the timeline of all ranks.
+
+Units and reasons as in `distributed_payload`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class CollectivesParams:
+    """Which rows of the table of collectives, in which order.
+
+    sort   start, name, group, step, ranks, bytes, latency, transfer, waiting, skew, bandwidth
+    limit  0: all rows
+    group  id of a process group, -1: all
+    late   only those in which this worker arrived last
+    mismatched  only those that differ between ranks
+    """
+
+    sort: str = "start"
+    descending: bool = False
+    offset: int = 0
+    limit: int = 0
+    group: int = -1
+    name: str = ""
+    step: str = ""
+    late: str = ""
+    mismatched: bool = False
+
+
+@dataclass(frozen=True)
+class CollectiveInstance:
+    """One collective across ranks.
+
+    id         names it in `distributed/collective`
+    sequence   its recorded sequence number, null if none
+    start_ns, end_ns  job time of the first arrival and of the last end
+    ranks      how many recorded it; size: how many the group has, null if unknown
+    bytes      message size of one rank (the largest), null if not recorded
+    latency_ns longest of the ranks; transfer_ns shortest: what all of them needed
+    waiting_ns sum over the ranks of latency - transfer
+    skew_ns    first to last arrival; null without two ranks on one clock
+    late_worker, late_rank  who arrived last; null where the clocks' error is larger than the skew
+    mismatch   what differs between the ranks, null if nothing: then it was not compared
+    """
+
+    id: int
+    group: int
+    name: str
+    sequence: int | None
+    step: str | None
+    start_ns: int | None
+    end_ns: int | None
+    ranks: int
+    size: int | None
+    dtype: str | None
+    bytes: int | None
+    latency_ns: int | None
+    transfer_ns: int | None
+    waiting_ns: int | None
+    skew_ns: int | None
+    late_worker: str | None
+    late_rank: int | None
+    algorithm_bandwidth: float | None
+    bus_bandwidth: float | None
+    lower_bound: bool
+    mismatch: str | None
+
+
+@dataclass(frozen=True)
+class Collectives:
+    """`total` rows remain after the filters, of which `rows` are a page."""
+
+    rows: list[CollectiveInstance]
+    total: int
+    offset: int
+    reasons: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class CollectiveParams:
+    """`collective`: the id of a CollectiveInstance."""
+
+    collective: int
+
+
+@dataclass(frozen=True)
+class NamedTime:
+    """Time by name."""
+
+    name: str
+    ns: int
+
+
+@dataclass(frozen=True)
+class Before:
+    """What the rank did between the group's previous collective and this one.
+
+    window_ns   that time, categories (the overview's eight, in order) split it
+    host        operators and annotations by their own time, largest first; kernels likewise
+    """
+
+    window_ns: int
+    categories: list[NamedTime]
+    host: list[NamedTime]
+    kernels: list[NamedTime]
+
+
+@dataclass(frozen=True)
+class Participant:
+    """A rank's part in one collective.
+
+    event     row of its trace: the kernel, or the host's call where no kernel is recorded
+    call      row of its trace: the host's call that launched it, null if none is recorded
+    trace_start_ns  when it began, in the rank's own trace; start_ns, end_ns: job time
+    late_ns   after the first arrival
+    before    null for the first of the group in the recording
+    """
+
+    worker: str
+    rank: int | None
+    span: str
+    event: int
+    call: int | None
+    name: str
+    dtype: str | None
+    bytes: int | None
+    out_bytes: int | None
+    trace_start_ns: int | None
+    start_ns: int | None
+    end_ns: int | None
+    latency_ns: int | None
+    transfer_ns: int | None
+    synchronizing_ns: int | None
+    exposed_ns: int | None
+    late_ns: int | None
+    before: Before | None
+
+
+@dataclass(frozen=True)
+class Collective:
+    """One collective across the ranks, in order of rank; `median_worker` arrived in the middle."""
+
+    instance: CollectiveInstance
+    participants: list[Participant]
+    median_worker: str | None
+    reasons: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class TimelineParams:
+    """What part of the job's timeline: `begin` to `end` in ns of job time (`end` 0: to the last), ranks as
+    `process_groups.spell_ranks` writes them ("0-7,12"; empty: all), at most `limit` operations, the longest.
+    """
+
+    begin: int = 0
+    end: int = 0
+    ranks: str = ""
+    limit: int = 20_000
+
+
+@dataclass(frozen=True)
+class StepMark:
+    """A step of a rank in job time."""
+
+    name: str
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
+class Lane:
+    """The communication of one rank on the job's clock; columns of equal length in order of time.
+
+    shift_ns    job time = time in the rank's trace + shift_ns
+    start, end  int64 ns, job time; wait: int64 ns from the start that are waiting, -1 if not known
+    collective  int32 its id in `distributed/collective`: the same on all ranks that take part
+    name        int32 position in the timeline's `names`
+    event       int32 row of the rank's trace
+    """
+
+    worker: str
+    rank: int | None
+    span: str
+    shift_ns: int
+    steps: list[StepMark]
+    start: bytes
+    end: bytes
+    wait: bytes
+    collective: bytes
+    name: bytes
+    event: bytes
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """All ranks on one clock, by rank; those whose clock cannot be aligned are in `unaligned`.
+
+    begin_ns, end_ns  what is shown; left_out: operations in it that are too many
+    """
+
+    begin_ns: int
+    end_ns: int
+    names: list[str]
+    lanes: list[Lane]
+    unaligned: list[str]
+    left_out: int
