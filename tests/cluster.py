@@ -19,6 +19,7 @@ class Cluster:
 
     port: int
     folder: Path
+    environ: dict[str, str] = field(default_factory=dict)
     scheduler: subprocess.Popen[bytes] | None = None
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
@@ -42,7 +43,7 @@ class Cluster:
             [sys.executable, "-m", f"distributed.cli.{module}", *options],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "DASK_DISTRIBUTED__ADMIN__LOG_LENGTH": "0"},
+            env={**os.environ, "DASK_DISTRIBUTED__ADMIN__LOG_LENGTH": "0", **self.environ},
         )
 
     def stop(self) -> None:
@@ -54,9 +55,9 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, workers: int) -> Iterator[Cluster]:
+def cluster(folder: Path, workers: int, **environ: str) -> Iterator[Cluster]:
     """A scheduler and its workers, all gone afterwards."""
-    made = Cluster(free_port(), folder)
+    made = Cluster(free_port(), folder, environ)
     try:
         made.start_scheduler()
         for _ in range(workers):

@@ -11,7 +11,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,31 @@ from tests.storage.servers import free_port, wait_for
 
 ROUTE = "/data/plugin/pytorch_profiler"
 
+FULL_DISK = (
+    sys.executable,
+    "-c",
+    "import os, resource, sys\n"
+    "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+    "os.execv(sys.argv[1], sys.argv[1:])",
+)
+"""Runs what follows so that every write beyond the first 4 KiB of a file fails, as on a full disk."""
+
 
 class Server:
     """TensorBoard over a log folder, on a port that it keeps when it is started again."""
 
-    def __init__(self, log: Path, limits: Callable[[], None] | None = None, **environ: str) -> None:
-        self._command = [sys.executable, "-m", "tensorboard.main", "--load_fast", "false", "--logdir", str(log)]
+    def __init__(self, log: Path, launcher: Sequence[str] = (), **environ: str) -> None:
+        self._command = [
+            *launcher,
+            sys.executable,
+            "-m",
+            "tensorboard.main",
+            "--load_fast",
+            "false",
+            "--logdir",
+            str(log),
+        ]
         self._environ = {"TORCH_PROFILER_POLL_SECONDS": "0.2", **environ}
-        self._limits = limits
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
 
@@ -40,7 +57,6 @@ class Server:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env={**os.environ, **self._environ},
-            preexec_fn=self._limits,
         )
         wait_for(self.port, self.process)  # type: ignore[arg-type]
         assert until(lambda: not self.get("runs")[1]["scanning"])
@@ -96,9 +112,9 @@ def _command(process: psutil.Process) -> list[str]:
 
 
 @contextmanager
-def server(log: Path, limits: Callable[[], None] | None = None, **environ: str) -> Iterator[Server]:
+def server(log: Path, launcher: Sequence[str] = (), **environ: str) -> Iterator[Server]:
     """A started server; it and its workers are gone afterwards."""
-    made = Server(log, limits, **environ)
+    made = Server(log, launcher, **environ)
     made.start()
     try:
         yield made

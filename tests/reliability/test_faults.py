@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from tests.reliability.logs import VIEWS, expected, payload, trace, write_log
-from tests.reliability.server import until
+from tests.reliability.server import FULL_DISK, until
 from torch_tb_profiler.cache import Cache, cache_key, folder
 from torch_tb_profiler.errors import StorageError, TooLargeError
 from torch_tb_profiler.executors import ProcessExecutor
@@ -89,12 +89,6 @@ def test_a_file_that_takes_too_much_memory_is_named(tmp_path: Path, monkeypatch:
 # ---- disks and caches -----------------------------------------------------------------------------------
 
 
-def _small_files() -> None:
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-
-
 def test_a_disk_that_is_full_costs_only_the_cache(tmp_path: Path) -> None:
     """Every write beyond the first 4 KiB fails in the server and in its worker, as on a full disk."""
     log = write_log(tmp_path / "log", workers=1)
@@ -103,8 +97,8 @@ def test_a_disk_that_is_full_costs_only_the_cache(tmp_path: Path) -> None:
     environ = {**os.environ, "TORCH_PROFILER_SMALL_FILE_BYTES": "0", "TORCH_PROFILER_CACHE_DIR": str(cache)}
     command += ["view", "kernels", str(log)]
     answers = [
-        subprocess.run(command, env=environ, capture_output=True, preexec_fn=limit, timeout=120)
-        for limit in (_small_files, None)
+        subprocess.run([*launcher, *command], env=environ, capture_output=True, timeout=120)
+        for launcher in (FULL_DISK, ())
     ]
     assert answers[0].returncode == 0, answers[0].stderr
     assert answers[0].stdout == answers[1].stdout

@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from tests.reliability.logs import VIEWS, expected, write_log
-from tests.reliability.server import ROUTE, Server, server, until
+from tests.reliability.server import FULL_DISK, ROUTE, Server, server, until
 from torch_tb_profiler.settings import Settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="signals")]
@@ -145,17 +145,12 @@ def test_connections_cut_in_the_middle_of_a_download(tmp_path: Path) -> None:
 
 def test_a_full_disk_under_a_server(tmp_path: Path) -> None:
     """Nothing can be written by the server or its workers; every view of every worker is right nevertheless."""
-    import resource
-
     log = write_log(tmp_path / "log", workers=2)
     settings = replace(Settings.from_environment(), executor="serial", cache_dir=str(tmp_path / "own"))
     right = expected(log, settings)
 
-    def full() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-
     environ = {"TORCH_PROFILER_CACHE_DIR": str(tmp_path / "cache"), "TORCH_PROFILER_SMALL_FILE_BYTES": "0"}
-    with server(log, full, **environ) as made:
+    with server(log, FULL_DISK, **environ) as made:
         for _ in range(2):
             for (run, worker, slug), payload in right.items():
                 assert made.payload(slug, run=run, worker=worker) == payload

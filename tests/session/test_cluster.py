@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,7 +17,7 @@ from tests.cluster import Cluster, cluster
 from tests.session.test_session import wait_for
 from tests.storage.servers import free_port, s3
 from tests.traces import document
-from torch_tb_profiler.errors import MissingExtraError
+from torch_tb_profiler.errors import MissingExtraError, WorkerDiedError
 from torch_tb_profiler.executors import make_executor
 from torch_tb_profiler.session import Root, Session
 from torch_tb_profiler.settings import Settings
@@ -206,6 +207,24 @@ def test_the_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(MissingExtraError) as caught:
         make_executor("dask://localhost:8786")
     assert caught.value.hint == 'pip install "torch-tb-profiler[dask]"'
+
+
+def test_a_job_that_kills_its_worker_is_named(tmp_path: Path) -> None:
+    """One attempt is allowed here; by default a job may take three workers along before it is given up."""
+    with cluster(tmp_path, 1, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0") as workers:
+        executor = make_executor(workers.spec)
+        try:
+            with pytest.raises(WorkerDiedError) as caught:
+                executor.submit(_die).result(60)
+            assert caught.value.hint
+            workers.add_worker()
+            assert executor.submit(os.getpid).result(60) == workers.workers[1].pid
+        finally:
+            executor.shutdown()
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_job_reports_how_far_it_is(tmp_path: Path) -> None:

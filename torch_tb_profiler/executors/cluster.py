@@ -52,7 +52,7 @@ class ClusterExecutor(JobExecutor):
         self._client: Any = None
         self._waiting: list[_Job] = []
         self._names: dict[Future[Any], str] = {}
-        self._progress: dict[str, ProgressTuple] = {}
+        self._progress: dict[str, ProgressTuple | None] = {}
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Run `fn(*args)` on the cluster; ClusterError if it cannot be reached, WorkerDiedError if the job
@@ -100,7 +100,7 @@ class ClusterExecutor(JobExecutor):
                 continue
             name = uuid.uuid4().hex
             with self._lock:
-                self._names[future] = name
+                self._names[future], self._progress[name] = name, None
             inner = cluster.submit(_run, name, fn, args)
             inner.add_done_callback(partial(self._hand_over, future))
 
@@ -124,7 +124,7 @@ class ClusterExecutor(JobExecutor):
         """What a worker told, with the time it did."""
         _, (name, *progress) = event
         with self._lock:
-            if name in self._names.values():
+            if name in self._progress:  # other servers' jobs are told here too
                 self._progress[name] = tuple(progress)
 
     def _hand_over(self, future: Future[Any], inner: Future[Any]) -> None:

@@ -36,7 +36,9 @@ def _start_worker(shared: Any, memory: int) -> None:
     It may take `memory` bytes (0: any number), where the system knows such a limit, and ends with its parent.
     """
     if memory and resource is not None:
-        resource.setrlimit(resource.RLIMIT_DATA, (memory, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+        most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        allowed = memory if most == resource.RLIM_INFINITY else min(memory, most)
+        resource.setrlimit(resource.RLIMIT_DATA, (allowed, most))
     threading.Thread(target=_end_with_parent, name="profiler-parent", daemon=True).start()
 
     def tell(progress: ProgressTuple) -> None:
