@@ -12,6 +12,7 @@ from torch_tb_profiler.analyses.rank_summary import RankSummary
 from torch_tb_profiler.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int64, Trace, derived
 from torch_tb_profiler.view import Members, Scope, View
+from torch_tb_profiler.views import distributed_connections
 from torch_tb_profiler.views.distributed_operations import full_name, known, number
 from torch_tb_profiler.views.distributed_part_payloads import (
     Before,
@@ -224,4 +225,4 @@ _COLLECTIVE: View[Any, Any] = View(
     _never,
     build_collective,
 )
-PARTS = (_COLLECTIVES, _COLLECTIVE)
+PARTS = (_COLLECTIVES, _COLLECTIVE, distributed_connections.VIEW)

@@ -1859,6 +1859,81 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/distributed/connections': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Connected ranks view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          workers?: string;
+          begin?: number;
+          end?: number;
+          limit?: number;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['Connections'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/distributed/timeline': {
     parameters: {
       query?: never;
@@ -4321,6 +4396,46 @@ export interface components {
     NamedTime: {
       name: string;
       ns: number;
+    };
+    /**
+     * Connections
+     * @description `total` collectives join the chosen ranks in the window; `rows` are the longest of them.
+     */
+    Connections: {
+      ranks: components['schemas']['AlignedRank'][];
+      origin_ns: number | null;
+      rows: components['schemas']['Connection'][];
+      total: number;
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * AlignedRank
+     * @description A chosen worker. `shift_ns` leads from its trace's time to the job's; null: its clock cannot be aligned.
+     */
+    AlignedRank: {
+      worker: string;
+      rank: number | null;
+      span: string;
+      shift_ns: number | null;
+    };
+    /**
+     * Connection
+     * @description One collective; columns with an entry per chosen rank that takes part.
+     *
+     *     members    index into `ranks`
+     *     events     row in that rank's trace
+     *     starts_ns, ends_ns  job time
+     */
+    Connection: {
+      collective: number;
+      group: number;
+      name: string;
+      members: number[];
+      events: number[];
+      starts_ns: number[];
+      ends_ns: number[];
     };
     /**
      * Timeline

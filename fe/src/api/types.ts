@@ -53,6 +53,7 @@ export type Collective = Schemas['Collective'];
 export type CollectiveRow = Schemas['CollectiveRow'];
 export type Straggler = Schemas['Straggler'];
 export type Meanwhile = Schemas['Meanwhile'];
+export type Connections = Schemas['Connections'];
 export type Instances = Schemas['Instances'];
 export type TracePayload = Schemas['TracePayload'];
 export type TraceTile = Schemas['TraceTile'];

@@ -18,6 +18,8 @@ export interface Palette {
   dim: string;
   accent: string;
   accentSoft: string;
+  /** What joins one operation on several tracks. */
+  joined: string;
   font: string;
 }
 
@@ -85,6 +87,7 @@ export function readPalette(host: HTMLElement, by: ColourBy, classes: readonly s
     dim: token('--tx-3'),
     accent: token('--ac'),
     accentSoft: token('--ac-bg'),
+    joined: token('--c-communication'),
     font: token('--font'),
   };
 }

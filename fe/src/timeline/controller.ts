@@ -1,17 +1,17 @@
 // The timeline's own loop: holds the window, asks for tiles, paints when something changed and not otherwise.
-import type { TraceCounters, TracePayload, TraceTile } from '../api/types';
+import type { TracePayload } from '../api/types';
 import { readPalette, type ColourBy, type Palette } from './colours';
 import { type Layout, rowAt } from './layout';
-import { HEAD, paintAbove, type Above, type Arrow, type Place } from './overlay';
+import { HEAD, paintAbove, type Above, type Arrow, type Band, type Place } from './overlay';
 import { hitTest, paint, type Hit, type Scene } from './paint';
 import { BUCKETS, levelOf, TileStore, type Span } from './store';
-import { decodeSamples, decodeTile, lowerBound, type Samples, type Tile } from './tile';
+import { lowerBound, type Samples, type Tile } from './tile';
 import { ticks, type Tick } from './ticks';
 import { around, clamp, pan, whole, zoom } from './viewport';
 
 export interface Source {
-  tile(begin: number, end: number, width: number, signal: AbortSignal): Promise<TraceTile>;
-  counters(begin: number, end: number, width: number, signal: AbortSignal): Promise<TraceCounters>;
+  tile(begin: number, end: number, width: number, signal: AbortSignal): Promise<Tile>;
+  counters(begin: number, end: number, width: number, signal: AbortSignal): Promise<Samples>;
   names(codes: number[]): Promise<Record<string, string>>;
 }
 
@@ -29,6 +29,14 @@ export interface Highlights {
   selected: Place | null;
   arrows: readonly Arrow[];
   lit: ReadonlySet<number> | null;
+  /** What happens at once on several tracks; the places are looked up among the tiles. */
+  joined?: readonly Joined[];
+}
+
+/** Events that are one and the same operation. */
+export interface Joined {
+  ends: readonly { event: number; start: number; duration: number; tracks: readonly number[] }[];
+  strong: boolean;
 }
 
 const REST_MS = 250;
@@ -54,6 +62,8 @@ export class Controller {
   private dirty = { slices: true, above: true };
   private rest: ReturnType<typeof setTimeout> | undefined;
   private scene: Scene | null = null;
+  /** Where joined events were found: track and depth stay the same at every zoom. */
+  private readonly located = new Map<number, { track: number; depth: number }>();
   readonly extent: Span;
 
   constructor(
@@ -69,7 +79,7 @@ export class Controller {
     this.window = window ? clamp(window, this.extent) : whole(this.extent);
     this.tiles = this.makeTiles();
     this.samples = new TileStore(
-      async (begin, end, signal) => decodeSamples(await this.source.counters(begin, end, BUCKETS, signal)),
+      (begin, end, signal) => this.source.counters(begin, end, BUCKETS, signal),
       this.extent,
       this.arrived,
       this.events.onTrouble,
@@ -79,11 +89,11 @@ export class Controller {
   private makeTiles(): TileStore<Tile> {
     return new TileStore(
       async (begin, end, signal) => {
-        const wire = await this.source.tile(begin, end, BUCKETS, signal);
-        for (const [code, text] of Object.entries(wire.names)) {
-          this.names.set(Number(code), text);
+        const tile = await this.source.tile(begin, end, BUCKETS, signal);
+        for (const [code, text] of tile.names) {
+          this.names.set(code, text);
         }
-        return decodeTile(wire);
+        return tile;
       },
       this.extent,
       this.arrived,
@@ -323,6 +333,35 @@ export class Controller {
     this.dirty = { slices: false, above: false };
   };
 
+  private bands(): Band[] {
+    return (this.highlights.joined ?? []).flatMap(({ ends, strong }) => {
+      const places = ends.flatMap(end => {
+        const at = this.locate(end.event, end.start, end.tracks);
+        return at ? [{ ...at, start: end.start, duration: end.duration }] : [];
+      });
+      return places.length > 1 ? [{ places, strong }] : [];
+    });
+  }
+
+  private locate(event: number, start: number, tracks: readonly number[]) {
+    let found = this.located.get(event);
+    for (const cover of found ? [] : (this.scene?.tiles ?? [])) {
+      for (const track of tracks) {
+        for (const lane of cover.data.lanes.get(track) ?? []) {
+          const at = lowerBound(cover.data.start, lane.first, lane.last, start - cover.data.unit);
+          for (let i = at; i < Math.min(at + 3, lane.last); i++) {
+            if (cover.data.event[i] === event) {
+              found = { track, depth: lane.depth };
+              this.located.set(event, found);
+              return found;
+            }
+          }
+        }
+      }
+    }
+    return found;
+  }
+
   private aboveScene(palette: Palette): Above {
     let marks: Tick[] = ticks(this.window, this.size.width, this.origin);
     if (this.label) {
@@ -342,6 +381,7 @@ export class Controller {
       selected: this.highlights.selected,
       hovered: this.hovered,
       arrows: this.highlights.arrows,
+      bands: this.bands(),
       cursor: this.cursor,
     };
   }

@@ -20,6 +20,12 @@ export interface Arrow {
   strong: boolean;
 }
 
+/** One operation on several tracks. */
+export interface Band {
+  places: readonly Place[];
+  strong: boolean;
+}
+
 export interface Step {
   name: string;
   start_ns: number;
@@ -41,6 +47,7 @@ export interface Above {
   selected: Place | null;
   hovered: Place | null;
   arrows: readonly Arrow[];
+  bands: readonly Band[];
   cursor: number | null;
 }
 
@@ -67,6 +74,9 @@ export function paintAbove(context: CanvasRenderingContext2D, above: Above): voi
     context.fillRect(Math.round(toX(tick.time)), HEAD, 1, height);
   }
   context.globalAlpha = 1;
+  for (const band of above.bands) {
+    paintBand(context, above, band);
+  }
   for (const place of [above.hovered, above.selected]) {
     const box = place && boxOf(above, place);
     if (box) {
@@ -101,6 +111,29 @@ export function paintAbove(context: CanvasRenderingContext2D, above: Above): voi
     context.globalAlpha = 0.5;
     context.fillStyle = palette.soft;
     context.fillRect(Math.round(above.cursor), 0, 1, height);
+  }
+  context.globalAlpha = 1;
+}
+
+/** From each box to the next below: on the left the arrivals, on the right the common end. */
+function paintBand(context: CanvasRenderingContext2D, above: Above, { places, strong }: Band): void {
+  const boxes = places.flatMap(place => boxOf(above, place) ?? []).sort((a, b) => a.y - b.y);
+  context.fillStyle = above.palette.joined;
+  context.strokeStyle = above.palette.joined;
+  context.lineWidth = strong ? 1.5 : 1;
+  for (let i = 1; i < boxes.length; i++) {
+    const [upper, lower] = [boxes[i - 1]!, boxes[i]!];
+    const [from, to] = [upper.y + upper.height, lower.y];
+    context.beginPath();
+    context.moveTo(upper.x, from);
+    context.lineTo(lower.x, to);
+    context.lineTo(lower.x + lower.width, to);
+    context.lineTo(upper.x + upper.width, from);
+    context.closePath();
+    context.globalAlpha = strong ? 0.3 : 0.1;
+    context.fill();
+    context.globalAlpha = strong ? 0.9 : 0.35;
+    context.stroke();
   }
   context.globalAlpha = 1;
 }

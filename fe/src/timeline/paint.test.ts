@@ -16,6 +16,8 @@ function tile(begin: number, end: number, boxes: Box[]): Tile {
   return {
     begin,
     end,
+    unit: 1,
+    names: new Map(),
     lanes: new Map([[1, [{ depth: 0, first: 0, last: boxes.length }]]]),
     start: Float64Array.from(column(box => box.start)),
     duration: Float64Array.from(column(box => box.duration)),

@@ -12,6 +12,8 @@ export interface Lane {
 export interface Tile {
   begin: number;
   end: number;
+  /** ns that times are rounded to. */
+  unit: number;
   lanes: Map<number, Lane[]>;
   start: Float64Array;
   duration: Float64Array;
@@ -20,6 +22,8 @@ export interface Tile {
   event: Int32Array;
   name: Int32Array;
   colour: Uint16Array;
+  /** Texts of the names that boxes of their own have, by code. */
+  names: ReadonlyMap<number, string>;
 }
 
 export interface Samples {
@@ -57,6 +61,7 @@ export function decodeTile(wire: TraceTile): Tile {
   return {
     begin: wire.begin_ns,
     end: wire.end_ns,
+    unit: wire.unit_ns,
     lanes,
     start: times(wire.start, wire.unit_ns, wire.begin_ns),
     duration: times(wire.duration, wire.unit_ns, 0),
@@ -65,6 +70,7 @@ export function decodeTile(wire: TraceTile): Tile {
     event: new Int32Array(bytesOf(wire.event)),
     name: new Int32Array(bytesOf(wire.name)),
     colour: new Uint16Array(bytesOf(wire.colour)),
+    names: new Map(Object.entries(wire.names).map(([code, text]) => [Number(code), text])),
   };
 }
 

@@ -14,9 +14,10 @@ interface Props {
   id: number;
   onClose: () => void;
   onEvent: (worker: string, span: string, event: number) => void;
+  onMerged: (workers: string[], params: Record<string, string>) => void;
 }
 
-export function InstanceDetail({ selectors, id, onClose, onEvent }: Props) {
+export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Props) {
   const { data, error } = useView<Collective>('distributed/collective', selectors, {
     collective: String(id),
   });
@@ -51,6 +52,19 @@ export function InstanceDetail({ selectors, id, onClose, onEvent }: Props) {
           .join(' · ')}
       </p>
       {instance.mismatch && <p className="status warning">{instance.mismatch}</p>}
+      {timed.length > 1 && (
+        <button
+          type="button"
+          className="button"
+          onClick={() =>
+            onMerged(beside(timed, instance.late_worker, found.median_worker), {
+              at: `${Math.floor(begin - length / 3)}-${Math.ceil(begin + 1.5 * length)}`,
+            })
+          }
+        >
+          Ranks on one timeline
+        </button>
+      )}
       <ol className="arrivals">
         {participants.slice(0, LISTED).map(each => (
           <li key={each.worker}>
@@ -119,4 +133,17 @@ export function InstanceDetail({ selectors, id, onClose, onEvent }: Props) {
         ))}
     </aside>
   );
+}
+
+const BESIDE = 4;
+
+/** The last and the middle one to arrive, and others, in order of rank. */
+function beside(all: Collective['participants'], ...named: (string | null)[]): string[] {
+  const chosen = new Set(named.filter(worker => worker !== null));
+  for (const { worker } of all) {
+    if (chosen.size < BESIDE) {
+      chosen.add(worker);
+    }
+  }
+  return all.map(each => each.worker).filter(worker => chosen.has(worker));
 }

@@ -9,9 +9,10 @@ import { Icon } from '../../widgets/Icon';
 import { Panel } from '../../widgets/Panel';
 import { Select } from '../../widgets/Select';
 import { Term } from '../../widgets/Term';
+import { writeRanks } from '../trace/state';
 import { InstanceDetail } from './Instance';
 import { PARTS, RankBars } from './RankBars';
-import { backends, greatest, grid, groupLabel, rankName, reading, sentences } from './select';
+import { backends, greatest, grid, groupLabel, rankName, reading, sentences, someRanks } from './select';
 import { Stragglers } from './Stragglers';
 import { ByGroup, ByWorker, Every, Ranks } from './tables';
 import '../../widgets/tables.css';
@@ -42,6 +43,8 @@ export default function DistributedView({ payload, crumb }: { payload: Distribut
     [params, select],
   );
   const onWorker = useCallback((worker: string) => select({ view: 'overview', worker }), [select]);
+  const onMerged = (workers: string[], more: Record<string, string> = {}) =>
+    select({ view: 'trace', params: { ...more, ranks: writeRanks(workers) } });
   const onPick = useCallback((id: number) => put({ collective: String(id) }), [put]);
   const said = sentences(payload.verdict.text);
   const jobCrumb = [crumb.split(' · ')[0], plural(payload.ranks.length, 'worker'), backends(payload)]
@@ -201,13 +204,20 @@ export default function DistributedView({ payload, crumb }: { payload: Distribut
           title="Average step per rank"
           note={payload.averages.length > 9 ? `${formatCount(payload.averages.length)} ranks` : undefined}
           actions={
-            <span className="legend-line">
-              {PARTS.map(([part, title, name]) => (
-                <span key={part}>
-                  <i className={`part ${name}`} /> {title}
-                </span>
-              ))}
-            </span>
+            <>
+              <span className="legend-line">
+                {PARTS.map(([part, title, name]) => (
+                  <span key={part}>
+                    <i className={`part ${name}`} /> {title}
+                  </span>
+                ))}
+              </span>
+              {payload.averages.length > 1 && (
+                <button type="button" className="button quiet" onClick={() => onMerged(someRanks(payload))}>
+                  One timeline
+                </button>
+              )}
+            </>
           }
         >
           <RankBars
@@ -246,6 +256,7 @@ export default function DistributedView({ payload, crumb }: { payload: Distribut
             selectors={selectors}
             id={chosen}
             onClose={() => put({ collective: '' })}
+            onMerged={onMerged}
             onEvent={(worker, at, event) =>
               select({ view: 'trace', worker, span: at, params: { event: String(event) } })
             }

@@ -70,3 +70,13 @@ export function groupLabel(group: Payload['groups'][number]): string {
 
 export const backends = (payload: Payload): string =>
   [...new Set(payload.groups.flatMap(group => group.backends))].join(', ');
+
+const BESIDE = 4;
+
+/** A few ranks for one timeline: the late one and those beside it, in order. */
+export function someRanks(payload: Payload): string[] {
+  const workers = payload.averages.map(row => row.worker);
+  const at = Math.max(workers.indexOf(payload.verdict.worker ?? ''), 0);
+  const from = Math.max(Math.min(at - 1, workers.length - BESIDE), 0);
+  return workers.slice(from, from + BESIDE);
+}

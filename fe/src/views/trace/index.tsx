@@ -18,6 +18,7 @@ import { arrange } from '../../timeline/layout';
 import type { Arrow, Place } from '../../timeline/overlay';
 import type { Span } from '../../timeline/store';
 import { since, wallClock } from '../../timeline/ticks';
+import { decodeSamples, decodeTile } from '../../timeline/tile';
 import { whole } from '../../timeline/viewport';
 import { Answer, Mark } from '../../widgets/Answer';
 import { Icon } from '../../widgets/Icon';
@@ -29,10 +30,11 @@ import { Details } from './Details';
 import { Export } from './Export';
 import { Find } from './Find';
 import { TRACE_KEYS, useKeys } from './keys';
+import { Merged } from './Merged';
 import { MiniMap } from './MiniMap';
 import { CLOCKS, COLOURS, Legend, Tracks } from './Tools';
 import { mainTracks, sentence, spokenTracks, workTracks } from './select';
-import { readTraceState, writeTraceState, type TraceState } from './state';
+import { readRanks, readTraceState, writeTraceState, type TraceState } from './state';
 import './trace.css';
 
 const ZOOM = 1.4;
@@ -40,7 +42,22 @@ const PAN_PX = 120;
 const MAP_WIDTH = 800;
 const EMPTY: readonly Arrow[] = [];
 
-export default function TraceView({ payload, crumb }: { payload: TracePayload; crumb: string }) {
+interface Props {
+  payload: TracePayload;
+  crumb: string;
+}
+
+/** One trace, or several ranks of the run as one. */
+export default function TraceView({ payload, crumb, run }: Props & { run: string }) {
+  const { selection } = useSelection();
+  return readRanks(selection.params).length > 0 ? (
+    <Merged run={run} crumb={run} />
+  ) : (
+    <OneTrace payload={payload} crumb={crumb} />
+  );
+}
+
+function OneTrace({ payload, crumb }: Props) {
   const client = useClient();
   const { selection, select } = useSelection();
   const { params } = selection;
@@ -71,10 +88,18 @@ export default function TraceView({ payload, crumb }: { payload: TracePayload; c
     const frames: Record<string, string> = python ? { python: 'true' } : {};
     const colour = state.colour === 'name' ? 'class' : state.colour;
     return {
-      tile: (begin, end, width, signal) =>
-        ask<TraceTile>('tile', { ...range(begin, end), width: String(width), colour, ...frames }, signal),
-      counters: (begin, end, width, signal) =>
-        ask<TraceCounters>('counters', { ...range(begin, end), width: String(width) }, signal),
+      tile: async (begin, end, width, signal) =>
+        decodeTile(
+          await ask<TraceTile>(
+            'tile',
+            { ...range(begin, end), width: String(width), colour, ...frames },
+            signal,
+          ),
+        ),
+      counters: async (begin, end, width, signal) =>
+        decodeSamples(
+          await ask<TraceCounters>('counters', { ...range(begin, end), width: String(width) }, signal),
+        ),
       names: async codes =>
         (await ask<{ names: Record<string, string> }>('names', { codes: codes.join(',') })).names,
     };

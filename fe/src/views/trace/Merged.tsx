@@ -1,0 +1,451 @@
+// Several ranks on one timeline: aligned by the clock of the job, with their collectives joined.
+import { Popover, useComputedColorScheme } from '@mantine/core';
+import { useQueries } from '@tanstack/react-query';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import type { Connections, TraceCounters, TraceEvent, TracePayload, TraceTile } from '../../api/types';
+import { formatDuration, plural } from '../../base/format';
+import { useClient, useView, useWorkers } from '../../state/queries';
+import { useSelection } from '../../state/selection';
+import type { Controller, Highlights, Joined, Source } from '../../timeline/controller';
+import { arrange } from '../../timeline/layout';
+import {
+  memberOf,
+  mergedId,
+  mergePayloads,
+  mergeSamples,
+  mergeTiles,
+  type Member,
+} from '../../timeline/merge';
+import type { Place } from '../../timeline/overlay';
+import { since, wallClock } from '../../timeline/ticks';
+import { decodeSamples, decodeTile } from '../../timeline/tile';
+import { whole } from '../../timeline/viewport';
+import { Answer } from '../../widgets/Answer';
+import { Icon } from '../../widgets/Icon';
+import { Canvas } from './Canvas';
+import { Details } from './Details';
+import { useKeys } from './keys';
+import { readRanks, readTraceState, writeRanks, writeTraceState, type TraceState } from './state';
+import './trace.css';
+
+const MOST = 8;
+const ZOOM = 1.4;
+const PAN_PX = 120;
+const WAIT_MS = 500;
+const NOTHING: readonly Joined[] = [];
+
+export function Merged({ run, crumb }: { run: string; crumb: string }) {
+  const client = useClient();
+  const { selection } = useSelection();
+  const { params, span } = selection;
+  const state = useMemo(() => readTraceState(params), [params]);
+  const chosen = useMemo(() => readRanks(params).slice(0, MOST), [params]);
+  const selectors = useMemo(() => ({ run, span }), [run, span]);
+  const window = state.window;
+  const answer = useView<Connections>('distributed/connections', selectors, {
+    workers: writeRanks(chosen),
+    ...(window && { begin: String(Math.floor(window.begin)), end: String(Math.ceil(window.end)) }),
+  });
+  const job = answer.data?.state === 'ready' ? answer.data.payload : undefined;
+  const traces = useQueries({
+    queries: chosen.map(worker => ({
+      queryKey: ['view', 'trace', { run, worker, span }, {}],
+      queryFn: () => client.view<TracePayload>('trace', { run, worker, span }, {}),
+      refetchInterval: (query: { state: { data?: { state: string } } }) =>
+        query.state.data?.state === 'ready' ? (false as const) : WAIT_MS,
+      staleTime: 30_000,
+    })),
+  });
+  const answers = traces.map(trace => (trace.data?.state === 'ready' ? trace.data.payload : undefined));
+  const ranks = job?.ranks;
+  const ready = answers.every(payload => payload !== undefined) && ranks !== undefined;
+  const key = ready ? chosen.join('\n') : '';
+  const aligned = useMemo(() => {
+    if (!ready) {
+      return null;
+    }
+    return ranks.flatMap((rank, i) =>
+      rank.shift_ns === null
+        ? []
+        : [
+            {
+              title: rank.rank === null ? rank.worker : `rank ${rank.rank}`,
+              worker: rank.worker,
+              span: rank.span,
+              shift: rank.shift_ns,
+              payload: answers[i]!,
+            },
+          ],
+    );
+    // oxlint-disable-next-line react-hooks/exhaustive-deps -- the shifts and traces of the same ranks do not change
+  }, [key]);
+  return aligned && aligned.length > 0 ? (
+    <Timelines
+      key={key}
+      run={run}
+      crumb={crumb}
+      members={aligned}
+      connections={job}
+      state={state}
+      chosen={chosen}
+      left={ranks?.filter(rank => rank.shift_ns === null).map(rank => rank.worker) ?? []}
+    />
+  ) : (
+    <Answer
+      crumb={crumb}
+      why={
+        answer.error?.message ??
+        traces.find(trace => trace.error)?.error?.message ??
+        plural(chosen.length, 'rank')
+      }
+    >
+      {aligned ? 'The clocks of these ranks cannot be aligned.' : 'Reading the ranks.'}
+    </Answer>
+  );
+}
+
+type Aligned = Member & { worker: string; span: string };
+
+interface Props {
+  run: string;
+  crumb: string;
+  members: Aligned[];
+  connections: Connections | undefined;
+  state: TraceState;
+  chosen: readonly string[];
+  /** Ranks whose clocks cannot be aligned. */
+  left: readonly string[];
+}
+
+function Timelines({ run, crumb, members, connections, state, chosen, left }: Props) {
+  const client = useClient();
+  const { selection, select } = useSelection();
+  const { params } = selection;
+  const theme = useComputedColorScheme('light');
+  const [controller, setController] = useState<Controller | null>(null);
+  const [loading, setLoading] = useState(false);
+  const [trouble, setTrouble] = useState<string | null>(null);
+  const count = members.length;
+  const origin = connections?.origin_ns ?? 0;
+  const payload = useMemo(() => mergePayloads(members, origin), [members, origin]);
+  const change = useCallback(
+    (next: Partial<TraceState>, quiet = false) => select({ params: writeTraceState(params, next) }, quiet),
+    [params, select],
+  );
+  const source = useMemo<Source>(() => {
+    const ask = async <T,>(
+      index: number,
+      part: string,
+      query: Record<string, string>,
+      signal?: AbortSignal,
+    ) => {
+      const { worker, span } = members[index]!;
+      const answer = await client.view<T>(`trace/${part}`, { run, worker, span }, query, signal);
+      if (answer.state !== 'ready') {
+        throw new Error('a trace is being read again');
+      }
+      return answer.payload;
+    };
+    const within = (begin: number, end: number, width: number, shift: number) => ({
+      begin: String(Math.floor(begin - shift)),
+      end: String(Math.max(Math.ceil(end - shift), Math.floor(begin - shift) + 1)),
+      width: String(width),
+    });
+    return {
+      tile: async (begin, end, width, signal) =>
+        mergeTiles(
+          await Promise.all(
+            members.map(async ({ shift }, i) =>
+              decodeTile(await ask<TraceTile>(i, 'tile', within(begin, end, width, shift), signal)),
+            ),
+          ),
+          members,
+          begin,
+          end,
+        ),
+      counters: async (begin, end, width, signal) =>
+        mergeSamples(
+          await Promise.all(
+            members.map(async ({ shift }, i) =>
+              decodeSamples(
+                await ask<TraceCounters>(i, 'counters', within(begin, end, width, shift), signal),
+              ),
+            ),
+          ),
+          members,
+          begin,
+          end,
+        ),
+      names: async codes => {
+        const found: Record<string, string> = {};
+        await Promise.all(
+          members.map(async (_, index) => {
+            const mine = codes.filter(code => memberOf(code, count).index === index);
+            if (mine.length > 0) {
+              const wanted = mine.map(code => memberOf(code, count).id).join(',');
+              const { names } = await ask<{ names: Record<string, string> }>(index, 'names', {
+                codes: wanted,
+              });
+              for (const [code, text] of Object.entries(names)) {
+                found[String(mergedId(Number(code), index, count))] = text;
+              }
+            }
+          }),
+        );
+        return found;
+      },
+    };
+  }, [client, run, members, count]);
+
+  const folded = state.folded.join();
+  const pinned = state.pinned.join();
+  const layout = useMemo(
+    () =>
+      arrange(payload, {
+        folded: new Set(folded.split(',')),
+        hidden: new Set(payload.tracks.filter(track => track.kind === 'counter').map(track => track.id)),
+        pinned: pinned.split(',').filter(Boolean).map(Number),
+        order: [],
+        filter: '',
+      }),
+    [payload, folded, pinned],
+  );
+
+  const picked = state.event === null ? null : memberOf(state.event, count);
+  const about = picked ? members[picked.index] : undefined;
+  const eventAnswer = useView<TraceEvent>(
+    'trace/event',
+    { run, worker: about?.worker, span: about?.span },
+    { event: String(picked?.id ?? 0) },
+    about !== undefined,
+  );
+  const event = about && eventAnswer.data?.state === 'ready' ? eventAnswer.data.payload : undefined;
+  const current = event && event.event === picked?.id ? event : undefined;
+  const place = useMemo<Place | null>(
+    () =>
+      current &&
+      about &&
+      picked &&
+      current.track !== null &&
+      current.depth !== null &&
+      current.start_ns !== null
+        ? {
+            track: mergedId(current.track, picked.index, count),
+            depth: current.depth,
+            start: current.start_ns + about.shift,
+            duration: current.duration_ns ?? 0,
+          }
+        : null,
+    [current, about, picked, count],
+  );
+  const tracks = useMemo(
+    () =>
+      members.map((_, index) =>
+        payload.tracks
+          .filter(
+            track =>
+              (track.kind === 'stream' || track.kind === 'thread') &&
+              memberOf(track.id, count).index === index,
+          )
+          .sort((a, b) => Number(b.role === 'communication') - Number(a.role === 'communication'))
+          .map(track => track.id),
+      ),
+    [members, payload, count],
+  );
+  const highlights = useMemo<Highlights>(() => {
+    const index = new Map(members.map((member, i) => [member.worker, i]));
+    const joined =
+      connections?.rows.map(row => {
+        const ends = row.members.flatMap((rank, i) => {
+          const at = index.get(connections.ranks[rank]!.worker);
+          return at === undefined
+            ? []
+            : [
+                {
+                  event: mergedId(row.events[i]!, at, count),
+                  start: row.starts_ns[i]!,
+                  duration: row.ends_ns[i]! - row.starts_ns[i]!,
+                  tracks: tracks[at]!,
+                },
+              ];
+        });
+        return { ends, strong: ends.some(end => end.event === state.event) };
+      }) ?? NOTHING;
+    return { area: null, marks: state.marks, selected: place, arrows: [], lit: null, joined };
+  }, [connections, members, tracks, count, place, state.event, state.marks]);
+
+  const seen = useRef<number | null>(null);
+  useEffect(() => {
+    if (controller && place && seen.current !== state.event) {
+      seen.current = state.event;
+      const { begin, end } = controller.window;
+      if (place.start + place.duration < begin || place.start > end) {
+        controller.zoomTo({ begin: place.start, end: place.start + place.duration });
+      }
+    }
+  }, [controller, place, state.event]);
+
+  const shown = state.window ?? whole({ begin: payload.begin_ns, end: payload.end_ns });
+  const time = (ns: number) =>
+    state.clock === 'wall'
+      ? wallClock(payload.base_ns, ns)
+      : since(ns, Math.max((shown.end - shown.begin) / 1000, 1));
+  useKeys(keyed => {
+    if (!controller) {
+      return false;
+    }
+    const middle = (controller.window.end - controller.window.begin) / controller.nsPerPixel / 2;
+    const actions: Record<string, () => unknown> = {
+      w: () => controller.zoomBy(1 / ZOOM, middle),
+      s: () => controller.zoomBy(ZOOM, middle),
+      a: () => controller.panBy(-PAN_PX),
+      d: () => controller.panBy(PAN_PX),
+      f: () =>
+        place
+          ? controller.zoomTo({ begin: place.start, end: place.start + place.duration })
+          : controller.showAll(),
+      Escape: () => change({ event: null }),
+    };
+    const action = actions[keyed.key.length === 1 ? keyed.key.toLowerCase() : keyed.key];
+    action?.();
+    return action !== undefined;
+  });
+  const joinedCount = connections?.total ?? 0;
+  return (
+    <div className="trace-view fill">
+      <Answer
+        crumb={`${crumb} · ${time(shown.begin)} to ${time(shown.end)}`}
+        why={
+          <>
+            {plural(joinedCount, 'collective')} in sight
+            {connections &&
+              joinedCount > connections.rows.length &&
+              `, the longest ${connections.rows.length} are joined`}
+            ; from box to box: on the left who arrives when, on the right where all go on.
+            {left.length > 0 && ` Left out, as their clocks cannot be aligned: ${left.join(', ')}.`}
+          </>
+        }
+      >
+        {members.map(member => member.title).join(', ')} on the clock of the job.
+      </Answer>
+      <div className="tl-tools">
+        <RankPicker
+          run={run}
+          chosen={chosen}
+          onChoose={next => select({ params: { ranks: writeRanks(next) } })}
+        />
+        <button type="button" className="button" onClick={() => select({ view: 'distributed', params: {} })}>
+          <Icon name="left" size={14} /> The job
+        </button>
+        <span className="actions">
+          <button
+            type="button"
+            className="button quiet"
+            title="Show all of it"
+            aria-label="Show all of it"
+            onClick={() => controller?.showAll()}
+          >
+            <Icon name="fit" size={14} />
+          </button>
+        </span>
+      </div>
+      {trouble && <p className="tl-trouble">{trouble}</p>}
+      <div className={`tl-frame ${loading ? 'loading' : ''}`}>
+        <Canvas
+          payload={payload}
+          source={source}
+          colourBy="class"
+          layout={layout}
+          highlights={highlights}
+          clock={state.clock}
+          origin={0}
+          initial={state.window}
+          theme={theme}
+          onReady={setController}
+          onWindow={next => change({ window: next }, true)}
+          onLoading={setLoading}
+          onTrouble={error => setTrouble(error instanceof Error ? error.message : String(error))}
+          onSelect={next => change({ event: next })}
+          onArea={area => area && controller?.zoomTo(area)}
+          onFold={fold =>
+            change({
+              folded: state.folded.includes(fold)
+                ? state.folded.filter(each => each !== fold)
+                : [...state.folded, fold],
+            })
+          }
+          onPin={track =>
+            change({
+              pinned: state.pinned.includes(track)
+                ? state.pinned.filter(each => each !== track)
+                : [...state.pinned, track],
+            })
+          }
+        />
+      </div>
+      <div className="tl-below">
+        {current && about ? (
+          <Details
+            event={current}
+            flows={undefined}
+            module={undefined}
+            classes={about.payload.classes}
+            time={ns => time(ns + about.shift)}
+            onEvent={next => change({ event: mergedId(next, picked!.index, count) })}
+            onView={(view, next) => select({ view, worker: about.worker, span: about.span, params: next })}
+            onZoom={() =>
+              place && controller?.zoomTo({ begin: place.start, end: place.start + place.duration })
+            }
+            onClose={() => change({ event: null })}
+          />
+        ) : (
+          <div className="tl-hint">
+            <p>
+              Click a slice to see all of it; drag to zoom in.{' '}
+              {formatDuration(payload.end_ns - payload.begin_ns)} of {plural(count, 'rank')} are here.
+            </p>
+          </div>
+        )}
+      </div>
+    </div>
+  );
+}
+
+interface PickerProps {
+  run: string;
+  chosen: readonly string[];
+  onChoose: (workers: string[]) => void;
+}
+
+function RankPicker({ run, chosen, onChoose }: PickerProps) {
+  const workers = useWorkers(run);
+  const listed = workers.data?.workers ?? [];
+  return (
+    <Popover position="bottom-start" shadow="md" withinPortal trapFocus returnFocus>
+      <Popover.Target>
+        <button type="button" className="button">
+          Ranks <span className="dim">{chosen.length}</span>
+        </button>
+      </Popover.Target>
+      <Popover.Dropdown className="tl-menu">
+        <p className="dim">Up to {MOST} ranks beside each other.</p>
+        <div className="rank-choice">
+          {listed.map(({ name, rank }) => {
+            const on = chosen.includes(name);
+            return (
+              <label key={name}>
+                <input
+                  type="checkbox"
+                  checked={on}
+                  disabled={on ? chosen.length === 1 : chosen.length >= MOST}
+                  onChange={() => onChoose(on ? chosen.filter(each => each !== name) : [...chosen, name])}
+                />
+                {rank === null ? name : `rank ${rank}`}
+              </label>
+            );
+          })}
+        </div>
+      </Popover.Dropdown>
+    </Popover>
+  );
+}
