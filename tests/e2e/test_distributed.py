@@ -74,3 +74,37 @@ def test_tables_by_rank_by_group_and_every_collective(open_page: Open) -> None:
 def test_a_single_rank_still_has_the_view(open_page: Open) -> None:
     _, frame = open_page(view="distributed", run="a_training")
     expect(frame.locator("body")).to_contain_text("no communication between ranks")
+
+
+def test_ranks_lie_on_one_timeline_with_their_collectives_joined(open_page: Open) -> None:
+    page, frame = open_page(**JOB)
+    frame.get_by_role("button", name="One timeline").click()
+    expect(frame.locator("h1")).to_have_text("Ranks 2, 3, 4 and 5 on the clock of the job.")
+    expect(frame.locator(".answer")).to_contain_text("9 collectives in sight")
+    labels = frame.locator(".tl-label.group")
+    expect(labels.filter(has_text="rank 4")).to_have_count(2)
+    frame.get_by_role("button", name="Ranks", exact=False).first.click()
+    frame.get_by_role("checkbox", name="rank 2").click()
+    page.keyboard.press("Escape")
+    expect(frame.locator("h1")).to_have_text("Ranks 3, 4 and 5 on the clock of the job.")
+    expect(page).to_have_url(in_address("ranks"))
+    stage = frame.locator(".tl-stage")
+    expect(frame.locator(".tl-frame.loading")).to_have_count(0)
+    box = stage.bounding_box()
+    assert box is not None
+    communication = frame.locator(".tl-label.slices", has_text="stream 20").first
+    place = communication.bounding_box()
+    assert place is not None
+    page.mouse.click(box["x"] + box["width"] * 0.5, place["y"] + place["height"] / 2)
+    page.mouse.move(box["x"] + box["width"] * 0.5, place["y"] + place["height"] / 2)
+    expect(frame.locator(".tl-details h2, .tl-tip").first).to_be_visible()
+    frame.get_by_role("button", name="The job").click()
+    expect(frame.locator("h1")).to_contain_text("Rank 4 keeps the others waiting")
+
+
+def test_a_collective_opens_its_ranks_on_one_timeline(open_page: Open) -> None:
+    page, frame = open_page(table="every", collective="3", **JOB)
+    frame.get_by_role("button", name="Ranks on one timeline").click()
+    expect(frame.locator("h1")).to_contain_text("on the clock of the job")
+    expect(page).to_have_url(in_address("at"))
+    expect(frame.locator(".answer")).to_contain_text("in sight, joined from rank to rank")

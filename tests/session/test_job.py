@@ -31,7 +31,8 @@ def test_the_ranks_that_can_be_read_are_compared(tmp_path: Path) -> None:
         payload = ask(session, "distributed")
         page = ask(session, "distributed/collectives", sort="skew", descending="1", limit="2")
         one = ask(session, "distributed/collective", collective=str(page["rows"][0]["id"]))
-        timeline = ask(session, "distributed/timeline", ranks="0-2")
+        workers = [rank["worker"] for rank in payload["ranks"] if rank["rank"] in (0, 1, 2)]
+        joined = ask(session, "distributed/connections", workers=",".join(workers))
     assert [(problem["kind"], problem["rank"]) for problem in payload["problems"]] == [
         ("broken_rank", None),
         ("missing_rank", None),
@@ -41,7 +42,7 @@ def test_the_ranks_that_can_be_read_are_compared(tmp_path: Path) -> None:
     assert [rank["state"] for rank in payload["ranks"]].count("failed") == 1
     assert page["total"] == 9 and {row["late_rank"] for row in page["rows"]} == {2}
     assert [part["rank"] for part in one["participants"]] == [0, 1, 2, 5]
-    assert [lane["rank"] for lane in timeline["lanes"]] == [0, 1, 2]
+    assert [rank["rank"] for rank in joined["ranks"]] == [0, 1, 2] and joined["total"] == 9
     assert all(row["lower_bound"] for row in payload["collectives"])
 
 

@@ -15,13 +15,11 @@ from torch_tb_profiler.views.distributed import build
 from torch_tb_profiler.views.distributed_part_payloads import (
     CollectiveParams,
     CollectivesParams,
-    TimelineParams,
 )
 from torch_tb_profiler.views.distributed_parts import build_collective, build_collectives
 from torch_tb_profiler.views.distributed_payload import (
     Distributed,
 )
-from torch_tb_profiler.views.distributed_timeline import build as build_timeline
 
 
 def view(job: Job, only: list[int] | None = None) -> Distributed:
@@ -447,56 +445,3 @@ def test_one_collective_shows_every_rank_and_what_it_did_before() -> None:
     assert all(each.latency_ns == each.transfer_ns + each.synchronizing_ns for each in others)  # type: ignore[operator]
     assert found.median_worker in {each.worker for each in others}
     assert all(each.event >= 0 and each.call is not None for each in found.participants)
-
-
-# ---- timeline -------------------------------------------------------------------------------------------
-
-
-def column(packed: bytes, kind: str) -> list[int]:
-    values: list[int] = np.frombuffer(packed, kind).tolist()
-    return values
-
-
-def test_ranks_lie_on_one_clock_with_their_collectives_connected() -> None:
-    members = Job(4, ddp(4), straggler=2, clock_ns={3: 40_000_000}).members()
-    found = build_timeline(members, TimelineParams())
-    assert [(lane.rank, [step.name for step in lane.steps]) for lane in found.lanes] == [
-        (rank, ["1", "2", "3"]) for rank in range(4)
-    ]
-    assert found.names == ["nccl:all_reduce"] and found.left_out == 0
-    ends = [column(lane.end, "<i8") for lane in found.lanes]
-    assert [column(lane.collective, "<i4") for lane in found.lanes] == [list(range(9))] * 4
-    for times in zip(*ends, strict=True):
-        assert max(times) - min(times) < 5_000  # although one clock is 40 ms ahead
-    for lane in found.lanes:
-        wait, start, end = column(lane.wait, "<i8"), column(lane.start, "<i8"), column(lane.end, "<i8")
-        assert all(0 <= each <= last - first for each, first, last in zip(wait, start, end, strict=True))
-        assert (wait[3] > 4_900_000) == (lane.rank != 2)
-    first = build_collective(members, CollectiveParams(3)).participants[1]
-    assert column(found.lanes[1].event, "<i4")[3] == first.event
-    assert column(found.lanes[1].start, "<i8")[3] == first.start_ns
-
-
-def test_the_timeline_is_cut_to_a_window_some_ranks_and_the_longest() -> None:
-    members = Job(8, ddp(8), straggler=2).members()
-    everything = build_timeline(members, TimelineParams())
-    second = everything.lanes[0].steps[1]
-    part = build_timeline(
-        members, TimelineParams(begin=second.start_ns + 1, end=second.end_ns - 1, ranks="0-2, 5")
-    )
-    assert [lane.rank for lane in part.lanes] == [0, 1, 2, 5]
-    assert all(len(column(lane.start, "<i8")) == 3 for lane in part.lanes)
-    longest = build_timeline(members, TimelineParams(limit=21))
-    assert longest.left_out == 8 * 9 - 21
-    # Seven ranks wait in the first collective of each of three steps.
-    assert [len(column(lane.start, "<i8")) for lane in longest.lanes] == [3, 3, 0, 3, 3, 3, 3, 3]
-    with pytest.raises(UsageError, match="is no rank"):
-        build_timeline(members, TimelineParams(ranks="first"))
-
-
-def test_a_rank_without_a_common_clock_is_on_no_timeline() -> None:
-    members = list(Job(4, tensor_and_data_parallel(4, 2)[:6]).members())
-    members[2], members[3] = without_time_of_day(members[2], 5), without_time_of_day(members[3], 9)
-    found = build_timeline(Members(members), TimelineParams())
-    assert [lane.rank for lane in found.lanes] == [0, 1]
-    assert found.unaligned == ["host0_1002", "host0_1003"]

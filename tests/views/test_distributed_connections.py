@@ -16,7 +16,7 @@ def test_every_collective_of_the_chosen_ranks_is_joined_on_one_clock() -> None:
     members = Job(4, ddp(4, BUCKETS), steps=STEPS, clock_ns={2: 5_000_000}).members()
     names = [member.worker for member in members]
     found = build(members, ConnectionsParams(f"{names[2]},{names[0]}"))
-    assert [rank.worker for rank in found.ranks] == [names[2], names[0]]
+    assert [(rank.worker, rank.state) for rank in found.ranks] == [(names[2], "ready"), (names[0], "ready")]
     assert found.total == len(found.rows) == STEPS * BUCKETS
     for row in found.rows:
         assert sorted(row.members) == [0, 1]
@@ -24,7 +24,7 @@ def test_every_collective_of_the_chosen_ranks_is_joined_on_one_clock() -> None:
         assert max(row.ends_ns) - min(row.ends_ns) < 5_000
 
 
-def test_a_window_and_a_limit_keep_the_longest(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_window_and_a_limit_keep_the_longest() -> None:
     members = Job(3, ddp(3, BUCKETS), steps=STEPS, straggler=1).members()
     workers = ",".join(member.worker for member in members)
     every = build(members, ConnectionsParams(workers)).rows

@@ -237,7 +237,9 @@ class Viewer:
         run = self._session.catalog.run(names.run)
         span = _known_span(run, names.span)
         deadline = None if timeout is None else time.monotonic() + timeout
-        for key in [self._session.load(run, each) for each in _spans(run, span)] if wait else ():
+        # Asked for before the workers are listed: what is in the cache then says its rank.
+        keys = [self._session.load(run, each) for each in _spans(run, span)]
+        for key in keys if wait else ():
             self._store.wait(key, None if deadline is None else max(deadline - time.monotonic(), 0.0))
         places = self._places(run, span)
         states = [place.state for place in places]

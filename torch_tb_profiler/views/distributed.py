@@ -14,7 +14,6 @@ from torch_tb_profiler.views.distributed_payload import (
     Distributed,
 )
 from torch_tb_profiler.views.distributed_reasons import reasons
-from torch_tb_profiler.views.distributed_timeline import TIMELINE
 
 
 def build(members: Members[RankSummary], params: NoParams) -> Distributed:
@@ -70,5 +69,5 @@ VIEW = View(
     build=build,
     reduce=summarise,
     reduced=RankSummary,
-    parts=(*distributed_parts.PARTS, TIMELINE),
+    parts=distributed_parts.PARTS,
 )

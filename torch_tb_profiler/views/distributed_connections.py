@@ -34,11 +34,15 @@ class ConnectionsParams:
 
 @dataclass(frozen=True)
 class AlignedRank:
-    """A chosen worker. `shift_ns` leads from its trace's time to the job's; null: its clock cannot be aligned."""
+    """A chosen worker and how far it is (`state` as in the tab).
+
+    shift_ns  leads from its trace's time to the job's; null: it is not read, or its clock cannot be aligned
+    """
 
     worker: str
     rank: int | None
     span: str
+    state: str
     shift_ns: int | None
 
 
@@ -134,7 +138,7 @@ def _aligned(who: Party, name: str) -> AlignedRank:
         raise NotFoundError(f"there is no worker {name!r}")
     at = next((at for at, source in enumerate(who.sources) if source.worker == name), None)
     shift = None if at is None else who.found.clocks.clocks[at].shift
-    return AlignedRank(name, member.rank, member.span, shift)
+    return AlignedRank(name, member.rank, member.span, member.state, shift)
 
 
 def _event(who: Party, row: int) -> int:

@@ -1,4 +1,4 @@
-"""What the parts of the distributed view say: the table of collectives, one of them, the timeline of all ranks.
+"""What the parts of the distributed view say: the table of collectives, and one of them.
 
 Units and reasons as in `distributed_payload`.
 """
@@ -148,63 +148,3 @@ class Collective:
     participants: list[Participant]
     median_worker: str | None
     reasons: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class TimelineParams:
-    """What part of the job's timeline: `begin` to `end` in ns of job time (`end` 0: to the last), ranks as
-    `process_groups.spell_ranks` writes them ("0-7,12"; empty: all), at most `limit` operations, the longest.
-    """
-
-    begin: int = 0
-    end: int = 0
-    ranks: str = ""
-    limit: int = 20_000
-
-
-@dataclass(frozen=True)
-class StepMark:
-    """A step of a rank in job time."""
-
-    name: str
-    start_ns: int
-    end_ns: int
-
-
-@dataclass(frozen=True)
-class Lane:
-    """The communication of one rank on the job's clock; columns of equal length in order of time.
-
-    shift_ns    job time = time in the rank's trace + shift_ns
-    start, end  int64 ns, job time; wait: int64 ns from the start that are waiting, -1 if not known
-    collective  int32 its id in `distributed/collective`: the same on all ranks that take part
-    name        int32 position in the timeline's `names`
-    event       int32 row of the rank's trace
-    """
-
-    worker: str
-    rank: int | None
-    span: str
-    shift_ns: int
-    steps: list[StepMark]
-    start: bytes
-    end: bytes
-    wait: bytes
-    collective: bytes
-    name: bytes
-    event: bytes
-
-
-@dataclass(frozen=True)
-class Timeline:
-    """All ranks on one clock, by rank; those whose clock cannot be aligned are in `unaligned`.
-
-    begin_ns, end_ns  what is shown; left_out: operations in it that are too many
-    """
-
-    begin_ns: int
-    end_ns: int
-    names: list[str]
-    lanes: list[Lane]
-    unaligned: list[str]
-    left_out: int

@@ -1934,81 +1934,6 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
-  '/view/distributed/timeline': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /** The Ranks on one clock view */
-    get: {
-      parameters: {
-        query?: {
-          run?: string;
-          worker?: string;
-          span?: string;
-          begin?: number;
-          end?: number;
-          ranks?: string;
-          limit?: number;
-        };
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              /** @constant */
-              state: 'ready';
-              view: string;
-              run: string;
-              worker: string;
-              span: string;
-              /** @description files of a run that are still to come into it */
-              loading: number;
-              /** @description what a pair is compared with */
-              base: null | {
-                run: string;
-                worker: string;
-                span: string;
-              };
-              payload: components['schemas']['Timeline'];
-            };
-          };
-        };
-        202: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': components['schemas']['Pending'];
-          };
-        };
-        default: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': components['schemas']['ErrorBody'];
-          };
-        };
-      };
-    };
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
   '/view/memory': {
     parameters: {
       query?: never;
@@ -4412,12 +4337,15 @@ export interface components {
     };
     /**
      * AlignedRank
-     * @description A chosen worker. `shift_ns` leads from its trace's time to the job's; null: its clock cannot be aligned.
+     * @description A chosen worker and how far it is (`state` as in the tab).
+     *
+     *     shift_ns  leads from its trace's time to the job's; null: it is not read, or its clock cannot be aligned
      */
     AlignedRank: {
       worker: string;
       rank: number | null;
       span: string;
+      state: string;
       shift_ns: number | null;
     };
     /**
@@ -4436,52 +4364,6 @@ export interface components {
       events: number[];
       starts_ns: number[];
       ends_ns: number[];
-    };
-    /**
-     * Timeline
-     * @description All ranks on one clock, by rank; those whose clock cannot be aligned are in `unaligned`.
-     *
-     *     begin_ns, end_ns  what is shown; left_out: operations in it that are too many
-     */
-    Timeline: {
-      begin_ns: number;
-      end_ns: number;
-      names: string[];
-      lanes: components['schemas']['Lane'][];
-      unaligned: string[];
-      left_out: number;
-    };
-    /**
-     * Lane
-     * @description The communication of one rank on the job's clock; columns of equal length in order of time.
-     *
-     *     shift_ns    job time = time in the rank's trace + shift_ns
-     *     start, end  int64 ns, job time; wait: int64 ns from the start that are waiting, -1 if not known
-     *     collective  int32 its id in `distributed/collective`: the same on all ranks that take part
-     *     name        int32 position in the timeline's `names`
-     *     event       int32 row of the rank's trace
-     */
-    Lane: {
-      worker: string;
-      rank: number | null;
-      span: string;
-      shift_ns: number;
-      steps: components['schemas']['StepMark'][];
-      start: string;
-      end: string;
-      wait: string;
-      collective: string;
-      name: string;
-      event: string;
-    };
-    /**
-     * StepMark
-     * @description A step of a rank in job time.
-     */
-    StepMark: {
-      name: string;
-      start_ns: number;
-      end_ns: number;
     };
     /**
      * MemoryPayload

@@ -1,6 +1,7 @@
 import { useCallback, useMemo } from 'react';
 import type { Distributed } from '../../api/types';
 import { formatCount, formatDuration, plural } from '../../base/format';
+import { writeRanks } from '../../state/ranks';
 import { useSelection } from '../../state/selection';
 import { Answer } from '../../widgets/Answer';
 import { Choice } from '../../widgets/Choice';
@@ -9,7 +10,6 @@ import { Icon } from '../../widgets/Icon';
 import { Panel } from '../../widgets/Panel';
 import { Select } from '../../widgets/Select';
 import { Term } from '../../widgets/Term';
-import { writeRanks } from '../trace/state';
 import { InstanceDetail } from './Instance';
 import { PARTS, RankBars } from './RankBars';
 import { backends, greatest, grid, groupLabel, rankName, reading, sentences, someRanks } from './select';

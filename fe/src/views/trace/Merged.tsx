@@ -3,8 +3,9 @@ import { Popover, useComputedColorScheme } from '@mantine/core';
 import { useQueries } from '@tanstack/react-query';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { Connections, TraceCounters, TraceEvent, TracePayload, TraceTile } from '../../api/types';
-import { formatDuration, plural } from '../../base/format';
+import { plural } from '../../base/format';
 import { useClient, useView, useWorkers } from '../../state/queries';
+import { readRanks, writeRanks } from '../../state/ranks';
 import { useSelection } from '../../state/selection';
 import type { Controller, Highlights, Joined, Source } from '../../timeline/controller';
 import { arrange } from '../../timeline/layout';
@@ -25,7 +26,7 @@ import { Icon } from '../../widgets/Icon';
 import { Canvas } from './Canvas';
 import { Details } from './Details';
 import { useKeys } from './keys';
-import { readRanks, readTraceState, writeRanks, writeTraceState, type TraceState } from './state';
+import { readTraceState, writeTraceState, type TraceState } from './state';
 import './trace.css';
 
 const MOST = 8;
@@ -58,8 +59,11 @@ export function Merged({ run, crumb }: { run: string; crumb: string }) {
   });
   const answers = traces.map(trace => (trace.data?.state === 'ready' ? trace.data.payload : undefined));
   const ranks = job?.ranks;
-  const ready = answers.every(payload => payload !== undefined) && ranks !== undefined;
-  const key = ready ? chosen.join('\n') : '';
+  const ready =
+    answers.every(payload => payload !== undefined) &&
+    ranks !== undefined &&
+    ranks.every(rank => rank.state === 'ready' || rank.state === 'failed');
+  const key = ready ? ranks.map(rank => `${rank.worker} ${rank.shift_ns}`).join('\n') : '';
   const aligned = useMemo(() => {
     if (!ready) {
       return null;
@@ -103,6 +107,10 @@ export function Merged({ run, crumb }: { run: string; crumb: string }) {
     </Answer>
   );
 }
+
+/** Counters, and what the profiler says of itself: they would part the ranks. */
+const isAside = (track: TracePayload['tracks'][number], payload: TracePayload): boolean =>
+  track.kind === 'counter' || (track.group !== null && payload.groups[track.group]!.kind === 'profiler');
 
 type Aligned = Member & { worker: string; span: string };
 
@@ -199,16 +207,28 @@ function Timelines({ run, crumb, members, connections, state, chosen, left }: Pr
 
   const folded = state.folded.join();
   const pinned = state.pinned.join();
+  const threads = useMemo(() => {
+    const streams = payload.tracks.some(track => track.kind === 'stream');
+    const some = payload.tracks.filter(
+      track => streams && (track.kind === 'thread' || track.kind === 'instants'),
+    );
+    return new Set(some.map(track => String(track.id)));
+  }, [payload]);
   const layout = useMemo(
     () =>
       arrange(payload, {
-        folded: new Set(folded.split(',')),
-        hidden: new Set(payload.tracks.filter(track => track.kind === 'counter').map(track => track.id)),
+        // The threads are folded at first: what the ranks have in common is on the streams.
+        folded: new Set(
+          [...folded.split(','), ...threads].filter(
+            id => !(folded.split(',').includes(id) && threads.has(id)),
+          ),
+        ),
+        hidden: new Set(payload.tracks.filter(track => isAside(track, payload)).map(track => track.id)),
         pinned: pinned.split(',').filter(Boolean).map(Number),
         order: [],
         filter: '',
       }),
-    [payload, folded, pinned],
+    [payload, folded, pinned, threads],
   );
 
   const picked = state.event === null ? null : memberOf(state.event, count);
@@ -320,13 +340,13 @@ function Timelines({ run, crumb, members, connections, state, chosen, left }: Pr
             {plural(joinedCount, 'collective')} in sight
             {connections &&
               joinedCount > connections.rows.length &&
-              `, the longest ${connections.rows.length} are joined`}
-            ; from box to box: on the left who arrives when, on the right where all go on.
+              `, the longest ${connections.rows.length} of them`}
+            , joined from rank to rank: on the left who arrives when, on the right where all go on.
             {left.length > 0 && ` Left out, as their clocks cannot be aligned: ${left.join(', ')}.`}
           </>
         }
       >
-        {members.map(member => member.title).join(', ')} on the clock of the job.
+        {spoken(members)} on the clock of the job.
       </Answer>
       <div className="tl-tools">
         <RankPicker
@@ -383,8 +403,8 @@ function Timelines({ run, crumb, members, connections, state, chosen, left }: Pr
           }
         />
       </div>
-      <div className="tl-below">
-        {current && about ? (
+      {current && about && (
+        <div className="tl-below">
           <Details
             event={current}
             flows={undefined}
@@ -398,17 +418,19 @@ function Timelines({ run, crumb, members, connections, state, chosen, left }: Pr
             }
             onClose={() => change({ event: null })}
           />
-        ) : (
-          <div className="tl-hint">
-            <p>
-              Click a slice to see all of it; drag to zoom in.{' '}
-              {formatDuration(payload.end_ns - payload.begin_ns)} of {plural(count, 'rank')} are here.
-            </p>
-          </div>
-        )}
-      </div>
+        </div>
+      )}
     </div>
   );
+}
+
+/** "Ranks 0, 1 and 3", or the workers where their ranks are not known. */
+function spoken(members: readonly Aligned[]): string {
+  const numbered = members.every(member => member.title.startsWith('rank '));
+  const names = members.map(member => (numbered ? member.title.slice('rank '.length) : member.title));
+  const last = names.pop()!;
+  const listed = names.length > 0 ? `${names.join(', ')} and ${last}` : last;
+  return numbered ? `${names.length > 0 ? 'Ranks' : 'Rank'} ${listed}` : listed;
 }
 
 interface PickerProps {
@@ -420,8 +442,18 @@ interface PickerProps {
 function RankPicker({ run, chosen, onChoose }: PickerProps) {
   const workers = useWorkers(run);
   const listed = workers.data?.workers ?? [];
+  const [draft, setDraft] = useState(chosen);
+  const inOrder = listed.map(worker => worker.name).filter(name => draft.includes(name));
   return (
-    <Popover position="bottom-start" shadow="md" withinPortal trapFocus returnFocus>
+    <Popover
+      onOpen={() => setDraft(chosen)}
+      onClose={() => inOrder.length > 0 && String(inOrder) !== String(chosen) && onChoose(inOrder)}
+      position="bottom-start"
+      shadow="md"
+      withinPortal
+      trapFocus
+      returnFocus
+    >
       <Popover.Target>
         <button type="button" className="button">
           Ranks <span className="dim">{chosen.length}</span>
@@ -431,14 +463,14 @@ function RankPicker({ run, chosen, onChoose }: PickerProps) {
         <p className="dim">Up to {MOST} ranks beside each other.</p>
         <div className="rank-choice">
           {listed.map(({ name, rank }) => {
-            const on = chosen.includes(name);
+            const on = draft.includes(name);
             return (
               <label key={name}>
                 <input
                   type="checkbox"
                   checked={on}
-                  disabled={on ? chosen.length === 1 : chosen.length >= MOST}
-                  onChange={() => onChoose(on ? chosen.filter(each => each !== name) : [...chosen, name])}
+                  disabled={on ? draft.length === 1 : draft.length >= MOST}
+                  onChange={() => setDraft(on ? draft.filter(each => each !== name) : [...draft, name])}
                 />
                 {rank === null ? name : `rank ${rank}`}
               </label>

@@ -12,6 +12,7 @@ import type {
 } from '../../api/types';
 import { formatDuration } from '../../base/format';
 import { useClient, useView } from '../../state/queries';
+import { readRanks } from '../../state/ranks';
 import { useSelection } from '../../state/selection';
 import type { Controller, Highlights, Source } from '../../timeline/controller';
 import { arrange } from '../../timeline/layout';
@@ -34,7 +35,7 @@ import { Merged } from './Merged';
 import { MiniMap } from './MiniMap';
 import { CLOCKS, COLOURS, Legend, Tracks } from './Tools';
 import { mainTracks, sentence, spokenTracks, workTracks } from './select';
-import { readRanks, readTraceState, writeTraceState, type TraceState } from './state';
+import { readTraceState, writeTraceState, type TraceState } from './state';
 import './trace.css';
 
 const ZOOM = 1.4;

@@ -77,9 +77,3 @@ export function writeTraceState(
     Object.entries(next).filter((entry): entry is [string, string] => Boolean(entry[1])),
   );
 }
-
-/** Workers whose timelines are shown as one; names may hold anything. */
-export const readRanks = (params: Record<string, string>): string[] =>
-  (params.ranks ?? '').split(',').filter(Boolean).map(decodeURIComponent);
-
-export const writeRanks = (workers: readonly string[]): string => workers.map(encodeURIComponent).join(',');
