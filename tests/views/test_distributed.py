@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from tests.jobs import CULPRIT, Job, Op, ddp, fsdp, pipeline, ring_of_pairs, tensor_and_data_parallel
