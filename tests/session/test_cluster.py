@@ -153,7 +153,10 @@ def test_a_shared_cache_in_a_bucket(ranks: Path, tmp_path: Path, monkeypatch: py
         assert len(list((tmp_path / "first" / "torch-tb-profiler").glob("*.arrow"))) == RANKS
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "second"))
         with Session([Root(str(ranks))], kept) as session:  # the cluster is gone by now
-            load_all(session)
+            for key in load_all(session):
+                assert session.wait(key, 120)
+            here = {entry.name.partition(".")[2] for entry in (tmp_path / "second").rglob("*.json")}
+            assert {"facts.json", "overview.json", "distributed.json"} <= here
             assert payloads(session) == expected
 
 

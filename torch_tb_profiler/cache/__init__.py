@@ -105,6 +105,11 @@ class Cache:
         found: bytes | None = self._load(_json_name(key, name), read)
         return found
 
+    def fetch_json(self, key: str, name: str) -> None:
+        """Bring a small result from the shared place here, if it is there and not yet here."""
+        if self.enabled and not (self._folder.path / _json_name(key, name)).is_file():
+            self._fetch(_json_name(key, name))
+
     def holds_trace(self, key: str) -> bool:
         """True if a trace is kept under a key here or in the shared place."""
         name = _trace_name(key)

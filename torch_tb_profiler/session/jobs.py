@@ -168,5 +168,17 @@ def facts_from_cache(cache: Cache, key: str) -> Facts | None:
     return facts if facts.views == _slugs() else None
 
 
+def gather_facts(cache: Cache, key: str, facts: Facts | None = None) -> Facts | None:
+    """As `facts_from_cache` of a shared cache; brings what is kept beside the facts here as well, so that a view
+    of all ranks of a job need not wait for each of them. `facts`: if they are known already."""
+    facts = facts or facts_from_cache(cache, key)
+    if facts is not None:
+        for which in facts.ranks or (None,):
+            for view in all_views():
+                if (view.slug == EAGER or view.reduce is not None) and view.slug not in facts.unavailable:
+                    cache.fetch_json(key, result_name(view.slug, which))
+    return facts
+
+
 def _slugs() -> tuple[str, ...]:
     return tuple(view.slug for view in all_views())

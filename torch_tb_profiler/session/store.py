@@ -19,6 +19,7 @@ from torch_tb_profiler.session.jobs import (
     Facts,
     Loaded,
     facts_from_cache,
+    gather_facts,
     load_file,
     load_in_worker,
     result_name,
@@ -31,6 +32,9 @@ logger = logging.getLogger(__name__)
 EVENT_BYTES = 400
 TRACE_BYTES = 1 << 20
 """What the views derive takes up to so much memory per event and trace; the columns are mapped from the cache."""
+
+LOOKUPS = 16
+"""Questions to a shared cache that are on their way at once."""
 
 GZIP_RATIO = 12
 """How much larger than its gzip a trace typically is; for the choice of where to parse."""
@@ -61,6 +65,8 @@ class TraceStore:
         self._make_executor = make_executor
         self._executor: JobExecutor | None = None
         self._threads: ThreadPoolExecutor | None = None
+        self._lookups: ThreadPoolExecutor | None = None
+        self._closed = False
         self._files: dict[str, _File] = {}
         self._open: OrderedDict[str, Trace] = OrderedDict()
         self._lock = threading.RLock()
@@ -168,22 +174,33 @@ class TraceStore:
     def close(self) -> None:
         """Stop all work and forget everything."""
         with self._lock:
-            executor, threads = self._executor, self._threads
-            self._executor = self._threads = None
+            self._closed = True
+            executor, pools = self._executor, (self._threads, self._lookups)
+            self._executor = self._threads = self._lookups = None
             self._open.clear()
         if executor is not None:
             executor.shutdown(wait=False, cancel_futures=True)
-        if threads is not None:
-            threads.shutdown(wait=True, cancel_futures=True)
+        for pool in pools:
+            if pool is not None:
+                pool.shutdown(wait=True, cancel_futures=True)
 
-    def _look_up(self, file: _File) -> None:
+    def _look_up(self, file: _File, facts: Facts | None = None) -> None:
         """Ask the shared cache in the background: it may be far away, and a request must not wait for it."""
-        future: Future[Facts | None] = self._pool().submit(facts_from_cache, self._cache, file.key)
+        if self._closed:
+            return
+        if self._lookups is None:
+            self._lookups = ThreadPoolExecutor(LOOKUPS, thread_name_prefix="profiler-cache")
+        future: Future[Facts | None] = self._lookups.submit(gather_facts, self._cache, file.key, facts)
 
         def use(found: Future[Facts | None]) -> None:
-            if not found.cancelled():
-                with self._lock:
+            if found.cancelled():
+                return
+            with self._lock:
+                try:
                     self._use(file, found.result())
+                except ProfilerError as error:
+                    file.future, file.error = None, ErrorInfo.of(error, where=file.path, stage="reading")
+                    file.done.set()
 
         file.future = future
         future.add_done_callback(use)
@@ -197,12 +214,9 @@ class TraceStore:
             file.future = None
             file.done.set()
 
-    def _pool(self) -> ThreadPoolExecutor:
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(2, thread_name_prefix="profiler-load")
-        return self._threads
-
     def _submit(self, file: _File) -> None:
+        if self._closed:
+            return
         plain = file.size * (GZIP_RATIO if file.path.endswith(".gz") else 1)
         if plain < self._settings.small_file_bytes:
             # A small file is quicker parsed again than kept.
@@ -211,7 +225,9 @@ class TraceStore:
             def report(progress: ProgressTuple) -> None:
                 file.progress = progress
 
-            file.future = self._pool().submit(
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(2, thread_name_prefix="profiler-load")
+            file.future = self._threads.submit(
                 load_file,
                 file.location,
                 file.path,
@@ -258,6 +274,9 @@ class TraceStore:
                 file.error = ErrorInfo.of(error, where=file.path, stage=stage)
             else:
                 loaded = future.result()
+                if loaded.cached and loaded.trace is None and self._elsewhere() and self._cache.shared:
+                    self._look_up(file, loaded.facts)
+                    return
                 file.facts = loaded.facts
                 file.results = loaded.results
                 if loaded.trace is not None:
@@ -267,7 +286,7 @@ class TraceStore:
 
     def _out_of_sight(self, file: _File, future: Future[Loaded]) -> bool:
         """True if a worker of another machine kept the trace where this server does not see it."""
-        if self._executor is None or not self._executor.elsewhere or future.cancelled() or future.exception():
+        if not self._elsewhere() or future.cancelled() or future.exception():
             return False
         return future.result().cached and not self._cache.holds_trace(file.key)
 
@@ -278,6 +297,10 @@ class TraceStore:
                 del self._files[key]
             for name in [name for name in self._open if name.partition("/")[0] not in self._files]:
                 del self._open[name]
+
+    def _elsewhere(self) -> bool:
+        """True if jobs may run on other machines."""
+        return self._executor is not None and self._executor.elsewhere
 
     def _evict(self) -> None:
         while len(self._open) > 1 and not self._affordable():
