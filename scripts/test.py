@@ -51,6 +51,9 @@ def make_environment() -> None:
     if subprocess.call([*pip, TORCH], cwd=ROOT) != 0:
         print(f"{TORCH} cannot be installed for this Python: the tests that train with it are skipped")
     run([*pip, "--editable", ".[test]"])
+    # Built from source it needs a Clang with libFuzzer: only where a wheel fits.
+    if subprocess.call([*pip, "--only-binary", "atheris", "atheris>=2.3"], cwd=ROOT) != 0:
+        print("atheris has no wheel for this Python: the fuzzer is skipped, its kept corpus is read")
 
 
 def check_page() -> None:
