@@ -115,8 +115,8 @@ def _command(process: psutil.Process) -> list[str]:
 def server(log: Path, launcher: Sequence[str] = (), **environ: str) -> Iterator[Server]:
     """A started server; it and its workers are gone afterwards."""
     made = Server(log, launcher, **environ)
-    made.start()
     try:
+        made.start()
         yield made
     finally:
         workers = made.workers() if made.process.poll() is None else []
