@@ -1,22 +1,22 @@
 """The command line: the same numbers without a browser.
 
-Payloads go to stdout, messages to stderr. Exit codes: 0 done, 1 trouble with a trace, 2 wrong usage.
+Payloads go to stdout, messages to stderr. Exit codes: 0 done, 1 trouble with a trace, 2 wrong usage,
+3 a regression (`diff`).
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import gzip
-import io
 import json
 import logging
 import os
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from torch_tb_profiler import cli_diff
+from torch_tb_profiler.cli_output import print_payload, wait_for
 from torch_tb_profiler.errors import ProfilerError, StorageError, UsageError
 from torch_tb_profiler.settings import Settings
 from torch_tb_profiler.units import parse_duration
@@ -93,6 +93,9 @@ def _parser() -> argparse.ArgumentParser:
     part.add_argument("--min-duration", default="0ns", metavar="TIME", help="leave shorter slices out")
     part.add_argument("-o", "--output", required=True, metavar="FILE", help="gzip if it ends in .gz; - is stdout")
 
+    diff = command("diff", cli_diff.run, "compare two traces: what changed, and whether it is real")
+    cli_diff.add_arguments(diff)
+
     check = command("check", _check, "say for every file what can be read and what is wrong with it")
     check.add_argument("path", metavar="PATH", help="a log folder, a URL, or one trace file")
     check.add_argument("--format", choices=("table", "json"), default="table")
@@ -149,7 +152,7 @@ def _list(options: argparse.Namespace, settings: Settings) -> int:
         for run in session.catalog.runs
         for number, each in enumerate(run.memory_files)
     ]
-    _print({"rows": rows, "memory_files": memory} if memory else {"rows": rows}, options.format)
+    print_payload({"rows": rows, "memory_files": memory} if memory else {"rows": rows}, options.format)
     session.close()
     return OK
 
@@ -164,13 +167,13 @@ def _view(options: argparse.Namespace, settings: Settings) -> int:
         return answer.state, answer.payload
 
     try:
-        payload = _wait(ask)
+        payload = wait_for(ask)
     finally:
         session.close()
     if options.format == "json":
         sys.stdout.write(payload.decode() + "\n")
     else:
-        _print(json.loads(payload), options.format)
+        print_payload(json.loads(payload), options.format)
     return OK
 
 
@@ -184,7 +187,7 @@ def _slice(options: argparse.Namespace, settings: Settings) -> int:
     session = _session(options.path, settings)
     selected = options.select_run, options.select_worker, options.select_span
     try:
-        found = _wait(lambda: session.excerpt(*selected, params, wait=True, timeout=0.5))
+        found = wait_for(lambda: session.excerpt(*selected, params, wait=True, timeout=0.5))
         _save(options.output, found.pieces)
     finally:
         session.close()
@@ -208,34 +211,6 @@ def _save(path: str, pieces: Iterable[bytes]) -> None:
     finally:
         if os.path.exists(partial):
             os.remove(partial)
-
-
-def _wait(ask: Callable[[], tuple[FileState, T | None]]) -> T:
-    """Ask until a file is ready, telling a terminal how far it is; ProfilerError if it failed."""
-    began, told = time.monotonic(), False
-    while True:
-        state, found = ask()
-        if found is not None or state.state not in ("waiting", "loading"):
-            break
-        if time.monotonic() - began > 1 and sys.stderr.isatty():
-            told = _tell(state) or told
-    if told:
-        sys.stderr.write("\r\033[K")
-    if found is None:
-        error = state.error
-        assert error is not None
-        raise ProfilerError(error.message, where=error.where, hint=error.hint)
-    return found
-
-
-def _tell(state: FileState) -> bool:
-    progress = state.progress
-    if progress is None:
-        return False
-    share = f" {progress.bytes_done / progress.bytes_total:.0%}" if progress.bytes_total else ""
-    sys.stderr.write(f"\r\033[K{progress.stage}{share}, {progress.events:,} events")
-    sys.stderr.flush()
-    return True
 
 
 def _param(text: str) -> tuple[str, str]:
@@ -296,94 +271,6 @@ def _serve(options: argparse.Namespace, settings: Settings) -> int:
     sys.argv = ["tensorboard", "--logdir", options.path, "--host", options.host, "--port", options.port]
     tensorboard_main.run_main()
     return OK
-
-
-# ---- output -----------------------------------------------------------------------------------------
-
-
-def _print(payload: dict[str, Any], form: str) -> None:
-    if form == "json":
-        sys.stdout.write(json.dumps(payload, indent=1) + "\n")
-        return
-    tables = _tables(payload)
-    if form == "csv":
-        _, rows = tables[0] if tables else ("", [])
-        writer = io.StringIO()
-        columns = list(dict.fromkeys(key for row in rows for key in row))
-        output = csv.DictWriter(writer, columns, lineterminator="\n")
-        output.writeheader()
-        output.writerows(rows)
-        sys.stdout.write(writer.getvalue())
-        return
-    for key, value in payload.items():
-        if not isinstance(value, (list, dict)):
-            sys.stdout.write(f"{key}: {_cell(key, value)}\n")
-    for title, rows in tables:
-        sys.stdout.write(f"\n{title}\n" if len(tables) > 1 else "")
-        sys.stdout.write(_table(rows))
-
-
-def _tables(payload: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Every list of objects (and every object) of a payload as a table; `rows` goes first."""
-    found = []
-    for key, value in payload.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            found.append((key, [_flat(row) for row in _unfolded(value)]))
-        elif isinstance(value, dict) and value:
-            found.append((key, [_flat(value)]))
-    return sorted(found, key=lambda table: table[0] != "rows")
-
-
-def _unfolded(rows: list[dict[str, Any]], depth: int = 0) -> Iterator[dict[str, Any]]:
-    """A tree of rows line by line, each before its `children`; a `depth` says whose they are."""
-    for row in rows:
-        children = row.get("children")
-        if not isinstance(children, list):
-            yield row
-            continue
-        yield {"depth": depth, **{key: value for key, value in row.items() if key != "children"}}
-        yield from _unfolded(children, depth + 1)
-
-
-def _flat(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in row.items():
-        if isinstance(value, dict):
-            flat.update(_flat(value, f"{prefix}{key}."))
-        else:
-            flat[prefix + key] = json.dumps(value) if isinstance(value, list) else value
-    return flat
-
-
-def _cell(key: str, value: Any) -> str:
-    from torch_tb_profiler.units import format_bytes, format_duration
-
-    name = key.rsplit(".", 1)[-1]
-    if value is None:
-        return "-"
-    if isinstance(value, bool) or isinstance(value, str):
-        return str(value)
-    if name.endswith("_bytes") or name == "bytes":
-        return format_bytes(value)
-    if (name.endswith("_ns") and name not in ("trace_start_ns", "base_ns")) or "categories." in key:
-        return format_duration(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
-
-
-def _table(rows: list[dict[str, Any]]) -> str:
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    cells = [[_cell(column, row.get(column)) for column in columns] for row in rows]
-    widths = [max(len(c), *(len(line[i]) for line in cells)) for i, c in enumerate(columns)]
-    numeric = [all(not isinstance(row.get(c), str) for row in rows) for c in columns]
-
-    def line(values: list[str]) -> str:
-        padded = (
-            value.rjust(width) if right else value.ljust(width)
-            for value, width, right in zip(values, widths, numeric, strict=True)
-        )
-        return "  ".join(padded).rstrip() + "\n"
-
-    return line(columns) + line(["-" * width for width in widths]) + "".join(map(line, cells))
 
 
 if __name__ == "__main__":

@@ -51,6 +51,22 @@ def format_bytes(count: float | None) -> str:
     return f"{format_number(count / scale)} {unit}"
 
 
+def parse_bytes(text: str) -> int:
+    """Bytes of "1.5 GiB", "512 MB", "20 B"; UsageError without a number or a unit."""
+    match = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]i?)?B\s*", text)
+    try:
+        number = Decimal(match[1]) if match else None
+    except InvalidOperation:
+        number = None
+    if match is None or number is None:
+        raise UsageError(
+            f"{text!r} is no size", hint="a number with B, KiB, MiB, GiB, KB, MB or GB, such as 1.5GiB"
+        )
+    prefix = match[2] or ""
+    step = 1024 if prefix.endswith("i") else 1000
+    return int(number * step ** (" KMGT".index(prefix[0]) if prefix else 0))
+
+
 def format_ratio(ratio: float | None) -> str:
     """55.5 %."""
     return "-" if ratio is None else f"{format_number(100 * ratio)} %"

@@ -6,6 +6,7 @@ from typing import Any
 
 from torch_tb_profiler.view import View
 from torch_tb_profiler.views import (
+    diff,
     distributed,
     kernels,
     lightning,
@@ -26,6 +27,7 @@ def all_views() -> tuple[View[Any, Any], ...]:
         trace.VIEW,
         memory.VIEW,
         distributed.VIEW,
+        diff.VIEW,
         modules.VIEW,
         lightning.VIEW,
     )

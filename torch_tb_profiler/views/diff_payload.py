@@ -78,7 +78,8 @@ class DiffPart:
     candidate_name   the other name if `status` is renamed, else None
     kind             step | module | backward | dataloader | optimizer | annotation | operators (those at the
                      top that belong to no module) | threads (work of other threads) | operator | runtime |
-                     device (a kernel, copy or fill) | self (time of the part itself, outside its parts)
+                     device (a kernel, copy or fill) | unlinked (device work without a recorded launch) |
+                     self (time of the part itself, outside its parts)
     parts            how many parts it has of its own; 0 cannot be opened
     host, device     time of its calls; time of the device work launched in it
     delta_accumulated_ns         sum of `host.delta_ns` of the parts up to here; delta_device_accumulated_ns: of
@@ -233,6 +234,8 @@ class DiffSide:
     """One of the two traces.
 
     steps           names of the counted steps; all numbers are per one of these
+    durations_ns    of each of them
+    mean_low_ns, mean_high_ns  interval of their mean; None with fewer than two
     left_out        steps that are not counted because their device work is missing
     steps_recorded  False: the whole trace counts as one step
     outside_calls   calls of operators in no counted step; they are in no number
@@ -242,6 +245,9 @@ class DiffSide:
     device_type: str
     devices: list[str]
     steps: list[str]
+    durations_ns: list[int]
+    mean_low_ns: float | None
+    mean_high_ns: float | None
     left_out: int
     steps_recorded: bool
     outside_calls: int
@@ -256,7 +262,7 @@ class DiffPayload:
     summary     the answer in words, one sentence each: how the step changed, what explains it
     notes       what to keep in mind: other step counts, devices, ranks; what cannot be told
     confidence  of the intervals; min_effect: smallest change, of itself, that counts
-    step        the step's duration
+    step        the step's duration, in whole ns as the waterfalls
     level       the root of the logical timeline, as `diff/part` answers for every other part
     kernels     sorted as the operators
     reasons     field -> why it is null
