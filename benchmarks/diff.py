@@ -2,10 +2,10 @@
 
     python -m benchmarks.diff [--nodes 1000000] [--rounds 3] [--distinct]
 
-Trees of seven levels, each node with three below it, repeat from step to step; the candidate has another name in one
-place of a hundred. With --distinct no two names are alike, so that nothing merges. *Prepare* derives what other views
-share (operators, links); *align* makes one tree of two; *payload* is the first and a further answer of the tab with
-its JSON, *part* that of a part.
+Trees of seven levels, each node with three below it, repeat from step to step; the candidate has another name in
+one place of a hundred. With --distinct no two names are alike, so that nothing merges. *Prepare* derives what
+other views share (operators, links); *align* makes one tree of two; *payload* is the first and a further answer
+of the tab with its JSON, *part* that of a part.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+from collections.abc import Callable
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -79,25 +81,38 @@ def main() -> None:
     options = parser.parse_args()
     times: dict[str, list[float]] = {}
 
-    def timed(name: str, run: object) -> object:
+    def timed(name: str, run: Callable[[], object]) -> object:
         begin = time.perf_counter()
-        result = run()  # type: ignore[operator]
+        result = run()
         times.setdefault(name, []).append(time.perf_counter() - begin)
         return result
 
     for _ in range(options.rounds):
-        base = draw(options.nodes, 0.0, options.distinct, 1)
-        candidate = draw(options.nodes, 0.01, options.distinct, 2)
-        for trace in (base, candidate):
-            timed("prepare (a side)", lambda trace=trace: (operators(trace), device_links(trace)))
-        timed("timelines and align", lambda: align(base, candidate))
-        timed("payload, first", lambda: msgspec.json.encode(diff.build(candidate, base, DiffParams())))
-        timed("payload, again", lambda: msgspec.json.encode(diff.build(candidate, base, DiffParams())))
-        timed("part", lambda: msgspec.json.encode(diff.PART.build(candidate, base, DiffPartParams(path="0-1"))))
+        base, candidate = compare(timed, options.nodes, options.distinct)
     tree = align(base, candidate)
     print(f"{len(logical_tree(base)):,} and {len(logical_tree(candidate)):,} nodes, {len(tree):,} aligned")
     for name, seconds in times.items():
         print(f"{name:22} {statistics.median(seconds):7.2f} s")
+
+
+def compare(
+    timed: Callable[[str, Callable[[], object]], object], nodes: int, distinct: int
+) -> tuple[Trace, Trace]:
+    """Two new traces, each step of their comparison timed; (base, candidate)."""
+    base, candidate = draw(nodes, 0.0, distinct, 1), draw(nodes, 0.01, distinct, 2)
+    for trace in (base, candidate):
+        timed("prepare (a side)", partial(prepare, trace))
+    timed("timelines and align", lambda: align(base, candidate))
+    timed("payload, first", lambda: msgspec.json.encode(diff.build(candidate, base, DiffParams())))
+    timed("payload, again", lambda: msgspec.json.encode(diff.build(candidate, base, DiffParams())))
+    timed("part", lambda: msgspec.json.encode(diff.PART.build(candidate, base, DiffPartParams(path="0-1"))))
+    return base, candidate
+
+
+def prepare(trace: Trace) -> None:
+    """What other views have derived before."""
+    operators(trace)
+    device_links(trace)
 
 
 if __name__ == "__main__":

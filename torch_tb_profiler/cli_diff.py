@@ -257,7 +257,8 @@ def _interval(low: float | None, high: float | None) -> str:
 
 
 def _signed(ns: float | None) -> str:
-    return ("+" if (ns or 0) > 0 else "") + format_duration(ns)
+    whole = None if ns is None else round(ns)  # less than a ns is the rounding of means
+    return ("+" if (whole or 0) > 0 else "") + format_duration(whole)
 
 
 def _code(text: str) -> str:
