@@ -2462,6 +2462,157 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/diff': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Diff view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          base_run?: string;
+          base_worker?: string;
+          base_span?: string;
+          min_effect?: number;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['DiffPayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/diff/part': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Part of the timeline view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          base_run?: string;
+          base_worker?: string;
+          base_span?: string;
+          min_effect?: number;
+          path?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['DiffLevel'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/modules': {
     parameters: {
       query?: never;
@@ -4194,9 +4345,9 @@ export interface components {
       steps: number;
       window_ns: number;
       median_window_ns: number;
-      categories: components['schemas']['Share'][];
-      host: components['schemas']['Share'][];
-      kernels: components['schemas']['Share'][];
+      categories: components['schemas']['torch_tb_profiler.views.distributed_payload.Share'][];
+      host: components['schemas']['torch_tb_profiler.views.distributed_payload.Share'][];
+      kernels: components['schemas']['torch_tb_profiler.views.distributed_payload.Share'][];
     };
     /**
      * Share
@@ -4204,7 +4355,7 @@ export interface components {
      *
      *     median_ns  null where it is not among the largest of the median rank: then it is less than those
      */
-    Share: {
+    'torch_tb_profiler.views.distributed_payload.Share': {
       name: string;
       late_ns: number;
       median_ns: number | null;
@@ -4768,6 +4919,276 @@ export interface components {
       peak_time_ns: number;
       peak_sizes: number[];
       start_bytes: number[];
+    };
+    /**
+     * DiffPayload
+     * @description The payload.
+     *
+     *     summary     the answer in words, one sentence each: how the step changed, what explains it
+     *     notes       what to keep in mind: other step counts, devices, ranks; what cannot be told
+     *     confidence  of the intervals; min_effect: smallest change, of itself, that counts
+     *     step        the step's duration, in whole ns as the waterfalls
+     *     level       the root of the logical timeline, as `diff/part` answers for every other part
+     *     kernels     sorted as the operators
+     *     reasons     field -> why it is null
+     */
+    DiffPayload: {
+      base: components['schemas']['DiffSide'];
+      candidate: components['schemas']['DiffSide'];
+      summary: string[];
+      notes: string[];
+      confidence: number;
+      min_effect: number;
+      step: components['schemas']['Change'];
+      waterfalls: components['schemas']['DiffWaterfall'][];
+      level: components['schemas']['DiffLevel'];
+      kernels: components['schemas']['DiffKernel'][];
+      devices: components['schemas']['DiffDevice'][];
+      memory: components['schemas']['DiffMemory'][];
+      communication: components['schemas']['DiffCommunication'];
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * DiffSide
+     * @description One of the two traces.
+     *
+     *     steps           names of the counted steps; all numbers are per one of these
+     *     durations_ns    of each of them
+     *     mean_low_ns, mean_high_ns  interval of their mean; None with fewer than two
+     *     left_out        steps that are not counted because their device work is missing
+     *     steps_recorded  False: the whole trace counts as one step
+     *     outside_calls   calls of operators in no counted step; they are in no number
+     */
+    DiffSide: {
+      rank: number | null;
+      device_type: string;
+      devices: string[];
+      steps: string[];
+      durations_ns: number[];
+      mean_low_ns: number | null;
+      mean_high_ns: number | null;
+      left_out: number;
+      steps_recorded: boolean;
+      outside_calls: number;
+      trace_start_ns: number;
+      base_ns: number;
+    };
+    /**
+     * Change
+     * @description A time per step on both sides.
+     *
+     *     base_ns, candidate_ns  means over the counted steps; None where not known, see `reasons` of the payload
+     *     delta_ns               candidate - base
+     *     delta_ratio            delta / base; None where the base has none
+     *     low_ns, high_ns        interval of `delta_ns` at `confidence`, by bootstrap over steps; None: cannot tell
+     *     q                      false discovery rate at which the difference would count as real; None: cannot tell,
+     *                            or too small to be tested
+     */
+    Change: {
+      base_ns: number | null;
+      candidate_ns: number | null;
+      delta_ns: number | null;
+      delta_ratio: number | null;
+      low_ns: number | null;
+      high_ns: number | null;
+      q: number | null;
+      /** @enum {unknown} */
+      verdict: 'equal' | 'faster' | 'noise' | 'slower' | 'unknown';
+    };
+    /**
+     * DiffWaterfall
+     * @description From the step of the base to that of the candidate; the bars' `delta_ns` sum to `delta_ns` exactly.
+     *
+     *     by  category: the overview's eight; phase: data, optimizer, backward, forward, other (the host between these),
+     *         device (the step waits for the device after the host is done)
+     */
+    DiffWaterfall: {
+      /** @enum {unknown} */
+      by: 'category' | 'phase';
+      base_ns: number;
+      candidate_ns: number;
+      delta_ns: number;
+      bars: components['schemas']['DiffBar'][];
+    };
+    /**
+     * DiffBar
+     * @description A part of a waterfall. Whole ns, rounded so that all parts sum to the step exactly on either side.
+     *
+     *     base_ns, candidate_ns  None where the category is not known (its time then is part of `other`)
+     *     delta_accumulated_ns   sum of `delta_ns` up to here: where the bar ends
+     *     low_ns, high_ns, q, verdict  as of a Change
+     */
+    DiffBar: {
+      name: string;
+      base_ns: number | null;
+      candidate_ns: number | null;
+      delta_ns: number;
+      delta_accumulated_ns: number;
+      low_ns: number | null;
+      high_ns: number | null;
+      q: number | null;
+      /** @enum {unknown} */
+      verdict: 'equal' | 'faster' | 'noise' | 'slower' | 'unknown';
+    };
+    /**
+     * DiffLevel
+     * @description An open part: its own parts in order of time and the operators inside it.
+     *
+     *     parts     in order of time in the base (added ones where they stand in the candidate)
+     *     operators real changes first, then by size of the change of host self (device self where that is larger)
+     */
+    DiffLevel: {
+      path: string;
+      crumbs: components['schemas']['DiffCrumb'][];
+      part: components['schemas']['DiffPart'];
+      parts: components['schemas']['DiffPart'][];
+      operators: components['schemas']['DiffOperator'][];
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * DiffCrumb
+     * @description A part on the way from the root to the open one.
+     */
+    DiffCrumb: {
+      path: string;
+      name: string;
+    };
+    /**
+     * DiffPart
+     * @description A part of the logical timeline: what stands at one place of both call trees, all calls of a step together.
+     *
+     *     path             numbers of the children from the root, joined by "-": "" is the root, "3-0" the first part
+     *                      of the fourth; the parameter `path` of `diff/part`
+     *     name             in the base; in the candidate if it was added
+     *     candidate_name   the other name if `status` is renamed, else None
+     *     kind             step | module | backward | dataloader | optimizer | annotation | operators (those at the
+     *                      top that belong to no module) | threads (work of other threads) | operator | runtime |
+     *                      device (a kernel, copy or fill) | unlinked (device work without a recorded launch) |
+     *                      self (time of the part itself, outside its parts)
+     *     parts            how many parts it has of its own; 0 cannot be opened
+     *     host, device     time of its calls; time of the device work launched in it
+     *     delta_accumulated_ns         sum of `host.delta_ns` of the parts up to here; delta_device_accumulated_ns: of
+     *                      `device.delta_ns`
+     *     base_event, candidate_event  row of its first call, for the timeline; None where it has none of its own
+     */
+    DiffPart: {
+      path: string;
+      name: string;
+      candidate_name: string | null;
+      kind: string;
+      /** @enum {unknown} */
+      status: 'added' | 'matched' | 'removed' | 'renamed';
+      parts: number;
+      calls: components['schemas']['Calls'];
+      host: components['schemas']['Change'];
+      device: components['schemas']['Change'];
+      delta_accumulated_ns: number | null;
+      delta_device_accumulated_ns: number | null;
+      base_event: number | null;
+      candidate_event: number | null;
+    };
+    /**
+     * Calls
+     * @description Calls per step on both sides.
+     */
+    Calls: {
+      base: number;
+      candidate: number;
+      delta_calls: number;
+    };
+    /**
+     * DiffOperator
+     * @description An operator by name, wherever it is called (or inside the part that is open).
+     */
+    DiffOperator: {
+      name: string;
+      candidate_name: string | null;
+      /** @enum {unknown} */
+      status: 'added' | 'matched' | 'removed' | 'renamed';
+      calls: components['schemas']['Calls'];
+      host_self: components['schemas']['Change'];
+      host_total: components['schemas']['Change'];
+      device_self: components['schemas']['Change'];
+      device_total: components['schemas']['Change'];
+    };
+    /**
+     * DiffKernel
+     * @description Device kernels by name.
+     */
+    DiffKernel: {
+      name: string;
+      candidate_name: string | null;
+      /** @enum {unknown} */
+      status: 'added' | 'matched' | 'removed' | 'renamed';
+      calls: components['schemas']['Calls'];
+      total: components['schemas']['Change'];
+    };
+    /**
+     * DiffDevice
+     * @description An accelerator; those of both sides meet by order of their ids. Names are None where not recorded.
+     */
+    DiffDevice: {
+      base_id: number | null;
+      candidate_id: number | null;
+      base_name: string | null;
+      candidate_name: string | null;
+      busy: components['schemas']['Change'];
+      utilization: components['schemas']['torch_tb_profiler.views.diff_payload.Share'];
+      sm_efficiency: components['schemas']['torch_tb_profiler.views.diff_payload.Share'];
+      achieved_occupancy: components['schemas']['torch_tb_profiler.views.diff_payload.Share'];
+      tensor_core_ratio: components['schemas']['torch_tb_profiler.views.diff_payload.Share'];
+    };
+    /**
+     * Share
+     * @description A ratio 0..1 on both sides; None where not known. `delta_share` is the difference of the two.
+     */
+    'torch_tb_profiler.views.diff_payload.Share': {
+      base: number | null;
+      candidate: number | null;
+      delta_share: number | null;
+    };
+    /**
+     * DiffMemory
+     * @description Peaks of a device's memory over the whole trace.
+     */
+    DiffMemory: {
+      device: string;
+      peak_allocated: components['schemas']['Size'];
+      peak_reserved: components['schemas']['Size'];
+    };
+    /**
+     * Size
+     * @description Bytes on both sides; None where not recorded, see `reasons` of the payload.
+     */
+    Size: {
+      base_bytes: number | null;
+      candidate_bytes: number | null;
+      delta_bytes: number | null;
+      delta_ratio: number | null;
+    };
+    /**
+     * DiffCommunication
+     * @description total: time in which anything is communicated; exposed: the part of it that no kernel or copy covers.
+     */
+    DiffCommunication: {
+      total: components['schemas']['Change'];
+      exposed: components['schemas']['Change'];
+      collectives: components['schemas']['DiffCollective'][];
+    };
+    /**
+     * DiffCollective
+     * @description Communication kernels, or host operations that launched none, by name.
+     */
+    DiffCollective: {
+      name: string;
+      /** @enum {unknown} */
+      status: 'added' | 'matched' | 'removed' | 'renamed';
+      calls: components['schemas']['Calls'];
+      total: components['schemas']['Change'];
     };
     /**
      * ModulesPayload
