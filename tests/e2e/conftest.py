@@ -39,7 +39,7 @@ HOOKS = """
 MEMORY_TIMELINE = [[-1, 1, 400, 0], [2_000, 2, 300, 4], [3_000, 2, 250, 5], [4_000, 4, -300, 4]]
 
 
-def training(steps: int = 6, name: str = "ProfilerStep#") -> bytes:
+def training(steps: int = 6, name: str = "ProfilerStep#", kernel_us: float = 500) -> bytes:
     """A drawn training run on a GPU whose data loading takes a third of each step."""
     events: list[dict[str, object]] = []
     for i in range(steps):
@@ -51,7 +51,7 @@ def training(steps: int = 6, name: str = "ProfilerStep#") -> bytes:
             ("cpu_op", "enumerate(DataLoader)#_SingleProcess.__next__", at, 330, 1, {}),
             ("cpu_op", f"aten::mm {SCRIPT}", at + 340, 100, 1, {}),
             ("cuda_runtime", "cudaLaunchKernel", at + 350, 20, 1, call),
-            ("kernel", "sgemm", at + 400, 500, 7, work),
+            ("kernel", "sgemm", at + 400, kernel_us, 7, work),
         ):
             pid = 0 if cat == "kernel" else 1
             row = {"ph": "X", "cat": cat, "name": title, "pid": pid, "tid": tid, "ts": start, "dur": duration}
@@ -120,6 +120,7 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     put("d_many/w.pt.trace.json", training(300))
     put("m_modules/w.pt.trace.json", model())
     put("n_memory/w.pt.trace.json", leaking())
+    put("p_faster/w.pt.trace.json", training(kernel_us=300))
     put("n_memory/oom <b>.pickle", pickle.dumps(snapshot()))
     put("n_memory/w.raw.json", json.dumps(MEMORY_TIMELINE).encode())
     put("n_memory/evil.pickle", b"cos\nsystem\n(S'true'\ntR.")

@@ -43,7 +43,10 @@ def _step(step: Change) -> str:
 
 
 def _cause(step: Change, waterfall: DiffWaterfall) -> list[str]:
-    if step.verdict not in ("slower", "faster", "unknown") or not waterfall.delta_ns:
+    if step.verdict == "noise":
+        real = [_bar(bar) for bar in waterfall.bars if bar.verdict in ("slower", "faster")]
+        return [f"Real, though: {', '.join(real)}."] if real else []
+    if step.verdict == "equal" or not waterfall.delta_ns:
         return []
     largest = max(waterfall.bars, key=lambda bar: bar.delta_ns / waterfall.delta_ns)
     share = largest.delta_ns / waterfall.delta_ns

@@ -215,6 +215,21 @@ export const GLOSSARY = {
     text: 'Clocks of ranks differ. They are aligned by the time of day in the files, then by the ends of collectives, which all ranks leave together.',
     caveat: 'The error is how far those ends still lie apart.',
   },
+  waterfall: {
+    title: 'Waterfall',
+    text: 'From the mean step of the base to that of the candidate; each bar is what one part adds or saves.',
+    formula: 'base + all bars = candidate, to the ns',
+    caveat: 'A wave at the foot says that the axis does not begin at 0. Pale bars are within the noise.',
+  },
+  is_real: {
+    title: 'Is it real?',
+    text: 'A change is real if the steps do not scatter as much: its interval, by bootstrap over the steps, leaves out 0, it passes the false discovery rate, and it is large enough.',
+    caveat: 'With fewer than two steps on a side nothing can be told.',
+  },
+  false_discovery: {
+    title: 'False discovery rate',
+    text: 'Many rows are tested at once; this is the share of false alarms to expect if this row and all surer ones count as real (Benjamini and Hochberg).',
+  },
 } satisfies Record<string, Entry>;
 
 export type TermId = keyof typeof GLOSSARY;

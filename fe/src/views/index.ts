@@ -42,6 +42,11 @@ export const VIEWS: Record<string, ViewEntry> = {
     icon: 'distributed',
     Component: lazy(() => import('./distributed')) as ComponentType<ViewProps>,
   },
+  diff: {
+    icon: 'diff',
+    Component: lazy(() => import('./diff')) as ComponentType<ViewProps>,
+    takes: ['base_run', 'base_worker', 'base_span', 'min_effect'],
+  },
   lightning: {
     icon: 'logo',
     Component: lazy(() => import('./modules/lightning')) as ComponentType<ViewProps>,

@@ -46,11 +46,14 @@ export default function DistributedView({ payload, crumb }: { payload: Distribut
   const onMerged = (workers: string[], more: Record<string, string> = {}) =>
     select({ view: 'trace', params: { ...more, ranks: writeRanks(workers) } });
   const onPick = useCallback((id: number) => put({ collective: String(id) }), [put]);
-  const said = sentences(payload.verdict.text);
+  const read = reading(payload);
+  const said =
+    read.coming > 0 && payload.verdict.kind === 'unknown'
+      ? { answer: 'Reading the ranks.', why: 'Who waits for whom shows once two of them are here.' }
+      : sentences(payload.verdict.text);
   const jobCrumb = [crumb.split(' · ')[0], plural(payload.ranks.length, 'worker'), backends(payload)]
     .filter(Boolean)
     .join(' · ');
-  const read = reading(payload);
   const maps = useMemo(() => {
     const computation = grid(payload, row => row.computation_ns + row.overlap_ns);
     const communication = grid(payload, row => row.communication_ns);

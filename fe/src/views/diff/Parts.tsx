@@ -1,0 +1,151 @@
+// The logical timeline of both: a pair of bars per part, below them the difference and what it adds up to.
+import type { DiffLevel } from '../../api/types';
+import { formatDuration, formatNumber, timeUnit } from '../../base/format';
+import { niceTicks } from '../../widgets/Histogram';
+import { useWidth } from '../../widgets/useWidth';
+import { type TimeOf } from './select';
+import { signed } from './Verdict';
+
+const TALL = 150;
+const FLAT = 90;
+const LEFT = 44;
+const NARROWEST = 22;
+const GAP = 22;
+const NAMES = 16;
+
+interface Props {
+  level: DiffLevel;
+  time: TimeOf;
+  onOpen: (path: string) => void;
+  onHover: (path: string | null) => void;
+}
+
+export function Parts({ level, time, onOpen, onHover }: Props) {
+  const { ref, width } = useWidth();
+  const { parts } = level;
+  const inner = Math.max(width - LEFT, parts.length * NARROWEST);
+  const slot = inner / Math.max(parts.length, 1);
+  const of = (part: (typeof parts)[number]) => part[time];
+  const most = Math.max(...parts.flatMap(part => [of(part).base_ns ?? 0, of(part).candidate_ns ?? 0]), 1);
+  const added = parts.map(part =>
+    time === 'host' ? part.delta_accumulated_ns : part.delta_device_accumulated_ns,
+  );
+  const deltas = parts.map(part => of(part).delta_ns);
+  const reach = [...deltas, ...added].reduce<[number, number]>(
+    ([low, high], value) => [Math.min(low, value ?? 0), Math.max(high, value ?? 0)],
+    [0, 0],
+  );
+  const span = reach[1] - reach[0] || 1;
+  const y = (ns: number) => TALL - (ns / most) * (TALL - 14);
+  const below = (ns: number) => TALL + GAP + FLAT - 6 - ((ns - reach[0]) / span) * (FLAT - 12);
+  const middle = (i: number) => LEFT + slot * (i + 0.5);
+  const bar = Math.max(Math.min(slot * 0.34, 26), 3);
+  const unit = timeUnit(most);
+  const change = timeUnit(Math.max(Math.abs(reach[0]), Math.abs(reach[1])));
+  const height = TALL + GAP + FLAT + NAMES;
+  const line = added
+    .map((value, i) => `${i === 0 ? 'M' : 'L'}${middle(i).toFixed(1)},${below(value ?? 0).toFixed(1)}`)
+    .join('');
+  return (
+    <div ref={ref} className="part-chart" style={{ minHeight: height }}>
+      {width > 0 && (
+        <svg width={LEFT + inner} height={height} role="group" aria-label="Parts of the step on both sides">
+          <text x={LEFT - 8} y={10} textAnchor="end" className="dim">
+            {unit.unit}
+          </text>
+          {niceTicks(0, most / unit.scale, 3).map(tick => (
+            <g key={tick}>
+              <line
+                x1={LEFT}
+                x2={LEFT + inner}
+                y1={y(tick * unit.scale)}
+                y2={y(tick * unit.scale)}
+                className={tick === 0 ? 'axis' : 'grid'}
+              />
+              <text x={LEFT - 8} y={y(tick * unit.scale) + 4} textAnchor="end" className="dim">
+                {formatNumber(tick, 2)}
+              </text>
+            </g>
+          ))}
+          {niceTicks(reach[0] / change.scale, reach[1] / change.scale, 3).map(tick => (
+            <g key={`delta ${tick}`}>
+              <line
+                x1={LEFT}
+                x2={LEFT + inner}
+                y1={below(tick * change.scale)}
+                y2={below(tick * change.scale)}
+                className={tick === 0 ? 'axis' : 'grid'}
+              />
+              <text x={LEFT - 8} y={below(tick * change.scale) + 4} textAnchor="end" className="dim">
+                {tick > 0 ? '+' : ''}
+                {formatNumber(tick, 2)}
+              </text>
+            </g>
+          ))}
+          <text x={LEFT + 4} y={TALL + GAP - 4} className="dim">
+            difference, and what it adds up to ({change.unit})
+          </text>
+          {parts.map((part, i) => {
+            const own = of(part);
+            const delta = own.delta_ns ?? 0;
+            const real = own.verdict === 'slower' || own.verdict === 'faster';
+            const open = () => part.parts > 0 && onOpen(part.path);
+            return (
+              <g
+                key={part.path}
+                className={`part-pair ${part.parts > 0 ? 'opens' : ''}`}
+                role="button"
+                tabIndex={0}
+                aria-label={`${part.name}: ${signed(delta)}`}
+                onClick={open}
+                onKeyDown={event => (event.key === 'Enter' || event.key === ' ') && open()}
+                onPointerEnter={() => onHover(part.path)}
+                onPointerLeave={() => onHover(null)}
+              >
+                <title>
+                  {`${part.name}${part.candidate_name ? ` → ${part.candidate_name}` : ''}\n${time}: ${said(own.base_ns)} → ${said(own.candidate_ns)}${part.parts > 0 ? '\nOpen its parts' : ''}`}
+                </title>
+                <rect x={LEFT + slot * i} y={0} width={slot} height={height} className="hit" />
+                <rect
+                  x={middle(i) - bar - 1}
+                  y={y(own.base_ns ?? 0)}
+                  width={bar}
+                  height={Math.max(TALL - y(own.base_ns ?? 0), own.base_ns ? 1 : 0)}
+                  className="side base"
+                />
+                <rect
+                  x={middle(i) + 1}
+                  y={y(own.candidate_ns ?? 0)}
+                  width={bar}
+                  height={Math.max(TALL - y(own.candidate_ns ?? 0), own.candidate_ns ? 1 : 0)}
+                  className="side candidate"
+                />
+                <rect
+                  x={middle(i) - bar / 2}
+                  y={Math.min(below(0), below(delta))}
+                  width={bar}
+                  height={Math.max(Math.abs(below(0) - below(delta)), delta ? 1 : 0)}
+                  className={`delta ${real ? own.verdict : 'noise'}`}
+                />
+                {slot > 46 && (
+                  <text x={middle(i)} y={height - 3} textAnchor="middle" className="soft">
+                    {short(part.name, slot)}
+                  </text>
+                )}
+              </g>
+            );
+          })}
+          <path d={line} className="added" />
+        </svg>
+      )}
+    </div>
+  );
+}
+
+const said = (ns: number | null): string => (ns === null ? 'not known' : formatDuration(ns));
+
+function short(name: string, room: number): string {
+  const letters = Math.floor(room / 6.4);
+  const last = name.replace(/^nn\.Module: /, '');
+  return last.length <= letters ? last : `${last.slice(0, Math.max(letters - 1, 1))}…`;
+}

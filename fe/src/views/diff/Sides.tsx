@@ -1,0 +1,54 @@
+// Which two traces are compared.
+import type { Selectors } from '../../api/types';
+import { formatBytes, plural } from '../../base/format';
+import { useRuns, useWorkers } from '../../state/queries';
+import { Icon } from '../../widgets/Icon';
+import { Picker } from '../../widgets/Picker';
+import { Select } from '../../widgets/Select';
+
+interface Props {
+  base: Required<Selectors>;
+  onBase: (base: Selectors) => void;
+  onSwap: () => void;
+}
+
+/** The base; the candidate is what the bar above chooses. */
+export function Sides({ base, onBase, onSwap }: Props) {
+  const runs = useRuns().data?.runs ?? [];
+  const workers = useWorkers(base.run).data?.workers ?? [];
+  const spans = workers.find(worker => worker.name === base.worker)?.spans ?? [];
+  return (
+    <div className="diff-sides">
+      <span className="dim">Base</span>
+      <Picker
+        name="Run"
+        value={base.run}
+        options={runs.map(run => ({
+          value: run.name,
+          label: run.name,
+          detail: `${plural(run.workers, 'worker')} · ${formatBytes(run.bytes)}`,
+        }))}
+        onPick={run => onBase({ run })}
+      />
+      {workers.length > 1 && (
+        <Picker
+          name="Worker"
+          value={base.worker}
+          options={workers.map(worker => ({ value: worker.name, label: worker.name }))}
+          onPick={worker => onBase({ run: base.run, worker })}
+        />
+      )}
+      {spans.length > 1 && (
+        <Select
+          label="Span"
+          value={base.span}
+          options={spans.map(span => [span.name, span.name] as const)}
+          onChange={span => onBase({ ...base, span })}
+        />
+      )}
+      <button type="button" className="button" title="Compare the other way round" onClick={onSwap}>
+        <Icon name="swap" size={14} /> Switch sides
+      </button>
+    </div>
+  );
+}

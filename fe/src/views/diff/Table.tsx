@@ -1,0 +1,145 @@
+// Names with a time on both sides, and what can be believed of the difference.
+import { useMemo } from 'react';
+import { formatCount, formatNumber } from '../../base/format';
+import { useTableState } from '../../state/table';
+import type { Column } from '../../widgets/table/columns';
+import { DataTable } from '../../widgets/table/DataTable';
+import { isReal, type Row } from './select';
+import { percent, signed, Verdict } from './Verdict';
+
+interface Props {
+  name: string;
+  title: string;
+  rows: Row[];
+  before: React.ReactNode;
+  only: boolean;
+  empty: string;
+  shorten?: (name: string) => string;
+  onOpen?: (row: Row) => void;
+}
+
+const STATUS: Record<string, string> = { added: 'added', removed: 'removed' };
+
+export function DiffTable({ name, title, rows, before, only, empty, shorten, onOpen }: Props) {
+  const table = useTableState();
+  const shown = useMemo(() => (only ? rows.filter(row => isReal(row.change)) : rows), [rows, only]);
+  const columns = useMemo(() => columnsOf(title, rows, shorten), [title, rows, shorten]);
+  return (
+    <DataTable
+      name={`diff-${name}`}
+      rows={shown}
+      columns={columns}
+      rowKey={row => row.key}
+      searchText={row => `${row.name}\n${row.renamed ?? ''}`}
+      onOpen={onOpen}
+      {...table}
+      placeholder={`Filter ${formatCount(shown.length)} rows`}
+      before={before}
+      noun={only ? 'real changes' : 'rows'}
+      empty={only && rows.length > 0 ? 'No change is real.' : empty}
+    />
+  );
+}
+
+function columnsOf(title: string, rows: Row[], shorten?: (name: string) => string): Column<Row>[] {
+  const most = rows.reduce((all, row) => Math.max(all, Math.abs(row.change.delta_ns ?? 0)), 0);
+  const unknown = 'It is not known on one side.';
+  return [
+    {
+      id: 'name',
+      title,
+      kind: 'text',
+      value: row => row.name,
+      render: row => (
+        <span className="clip" title={row.renamed ? `${row.name} → ${row.renamed}` : row.name}>
+          {shorten ? shorten(row.name) : row.name}
+          {row.renamed && <span className="dim"> → {shorten ? shorten(row.renamed) : row.renamed}</span>}
+          {STATUS[row.status] && (
+            <span className={`badge neutral status-${row.status}`}>{STATUS[row.status]}</span>
+          )}
+        </span>
+      ),
+    },
+    {
+      id: 'calls',
+      title: 'Calls / step',
+      kind: 'number',
+      width: 110,
+      value: row => row.calls.candidate,
+      render: row => (
+        <span>
+          {row.calls.delta_calls !== 0 && <span className="dim">{formatNumber(row.calls.base)} → </span>}
+          {formatNumber(row.calls.candidate)}
+        </span>
+      ),
+    },
+    { id: 'base', title: 'Base', kind: 'duration', value: row => row.change.base_ns, reason: unknown },
+    {
+      id: 'candidate',
+      title: 'Candidate',
+      kind: 'duration',
+      value: row => row.change.candidate_ns,
+      reason: unknown,
+    },
+    {
+      id: 'bar',
+      title: 'faster · slower',
+      kind: 'number',
+      width: 180,
+      value: row => row.change.delta_ns,
+      reason: unknown,
+      render: row => <Diverging delta={row.change.delta_ns!} most={most} real={isReal(row.change)} />,
+    },
+    {
+      id: 'delta',
+      title: 'Change',
+      kind: 'number',
+      width: 96,
+      value: row => row.change.delta_ns,
+      reason: unknown,
+      render: row => (
+        <span className={isReal(row.change) ? 'strong' : 'dim'}>{signed(row.change.delta_ns!)}</span>
+      ),
+    },
+    {
+      id: 'ratio',
+      title: 'Relative',
+      kind: 'number',
+      width: 80,
+      value: row => row.change.delta_ratio,
+      reason: 'The base has none.',
+      render: row => <span>{percent(row.change.delta_ratio!)}</span>,
+    },
+    {
+      id: 'q',
+      title: 'FDR',
+      kind: 'number',
+      term: 'false_discovery',
+      value: row => row.change.q,
+      reason: 'Too small to be tested, or too few steps.',
+      render: row => <span>{row.change.q! < 0.001 ? '< 0.001' : row.change.q!.toFixed(3)}</span>,
+    },
+    {
+      id: 'verdict',
+      title: 'Verdict',
+      kind: 'text',
+      width: 104,
+      grow: false,
+      term: 'is_real',
+      value: row => row.change.verdict,
+      render: row => <Verdict change={row.change} />,
+    },
+  ];
+}
+
+function Diverging({ delta, most, real }: { delta: number; most: number; real: boolean }) {
+  const share = most > 0 ? (Math.abs(delta) / most) * 50 : 0;
+  return (
+    <span className="diverging">
+      <i
+        className={real ? (delta > 0 ? 'slower' : 'faster') : 'noise'}
+        style={delta > 0 ? { left: '50%', width: `${share}%` } : { right: '50%', width: `${share}%` }}
+      />
+    </span>
+  );
+}

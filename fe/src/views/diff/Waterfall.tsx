@@ -1,0 +1,172 @@
+// What makes the difference: from the step of the base, part by part, to that of the candidate.
+import type { DiffWaterfall } from '../../api/types';
+import { categoryColor, CATEGORY_TITLE, type Category } from '../../base/category';
+import { formatDuration, formatNumber, timeUnit } from '../../base/format';
+import { niceTicks } from '../../widgets/Histogram';
+import { useWidth } from '../../widgets/useWidth';
+import { interval, signed } from './Verdict';
+
+const HEIGHT = 280;
+const TOP = 26;
+const BOTTOM = 42;
+const LEFT = 44;
+
+const PHASE: Record<string, [string, string]> = {
+  data: ['Data', 'var(--c-dataloader)'],
+  forward: ['Forward', 'var(--c-kernel)'],
+  backward: ['Backward', 'var(--c-memcpy)'],
+  optimizer: ['Optimizer', 'var(--c-runtime)'],
+  other: ['Other host', 'var(--c-other)'],
+  device: ['Device', 'var(--c-communication)'],
+};
+
+function look(by: DiffWaterfall['by'], name: string): [string, string] {
+  return by === 'category'
+    ? [CATEGORY_TITLE[name as Category] ?? name, categoryColor(name as Category)]
+    : (PHASE[name] ?? [name, 'var(--c-other)']);
+}
+
+interface Props {
+  waterfall: DiffWaterfall;
+  register: (svg: SVGSVGElement | null) => void;
+}
+
+export function Waterfall({ waterfall, register }: Props) {
+  const { ref, width } = useWidth();
+  const { base_ns: base, candidate_ns: candidate, by } = waterfall;
+  const bars = waterfall.bars.filter(
+    bar => bar.delta_ns !== 0 || (bar.base_ns ?? 0) + (bar.candidate_ns ?? 0) > 0,
+  );
+  const ends = bars.map(bar => base + bar.delta_accumulated_ns);
+  const heights = [base, candidate, ...ends];
+  const [least, most] = [Math.min(...heights), Math.max(...heights)];
+  // Where the parts are small beside the steps, the axis begins below them, and says so.
+  const broken = most - least < 0.5 * most;
+  const low = broken ? Math.max(least - (most - least) * 0.6 - 0.01 * most, 0) : 0;
+  const high = most + (most - low) * 0.04 || 1;
+  const slots = bars.length + 2;
+  const slot = Math.max(width - LEFT, 1) / slots;
+  const column = Math.min(slot * 0.62, 64);
+  const floor = HEIGHT - BOTTOM;
+  const y = (ns: number) => floor - ((ns - low) / (high - low)) * (floor - TOP);
+  const x = (i: number) => LEFT + slot * i + (slot - column) / 2;
+  const { scale, unit } = timeUnit(most);
+  const roomy = slot > 64;
+  return (
+    <div ref={ref} style={{ minHeight: HEIGHT }}>
+      {width > 0 && (
+        <svg
+          ref={register}
+          width={width}
+          height={HEIGHT}
+          className="waterfall"
+          role="img"
+          aria-label="What makes the difference"
+        >
+          <text x={LEFT - 8} y={12} textAnchor="end" className="dim">
+            {unit}
+          </text>
+          {niceTicks(low / scale, high / scale, 5).map(tick => (
+            <g key={tick}>
+              <line
+                x1={LEFT}
+                x2={width}
+                y1={y(tick * scale)}
+                y2={y(tick * scale)}
+                className={tick === 0 ? 'axis' : 'grid'}
+              />
+              <text x={LEFT - 8} y={y(tick * scale) + 4} textAnchor="end" className="dim">
+                {formatNumber(tick, 3)}
+              </text>
+            </g>
+          ))}
+          <line x1={LEFT} x2={width} y1={floor + 0.5} y2={floor + 0.5} className="axis" />
+          <Whole
+            x={x(0)}
+            width={column}
+            top={y(base)}
+            floor={floor}
+            broken={broken}
+            value={base}
+            title="Base"
+          />
+          {bars.map((bar, i) => {
+            const from = base + bar.delta_accumulated_ns - bar.delta_ns;
+            const to = base + bar.delta_accumulated_ns;
+            const [title, color] = look(by, bar.name);
+            const top = Math.min(y(from), y(to));
+            const height = Math.max(Math.abs(y(from) - y(to)), 1.5);
+            const real = bar.verdict === 'slower' || bar.verdict === 'faster';
+            return (
+              <g key={bar.name} className={real || bar.verdict === 'unknown' ? '' : 'noise'}>
+                <title>{`${title}: ${signed(bar.delta_ns)}.${interval(bar)}`}</title>
+                <line x1={x(i) + column} x2={x(i + 1)} y1={y(from)} y2={y(from)} className="leader" />
+                <rect x={x(i + 1)} y={top} width={column} height={height} fill={color} />
+                <text
+                  x={x(i + 1) + column / 2}
+                  y={bar.delta_ns > 0 ? top - 6 : top + height + 13}
+                  textAnchor="middle"
+                  className={real ? 'strong' : 'dim'}
+                >
+                  {roomy || real ? signed(bar.delta_ns) : ''}
+                </text>
+                <text
+                  x={x(i + 1) + column / 2}
+                  y={floor + 16}
+                  textAnchor="middle"
+                  className={real ? 'strong' : 'soft'}
+                >
+                  {roomy ? title : title.slice(0, Math.max(Math.floor(slot / 7), 2))}
+                </text>
+                {roomy && (
+                  <text x={x(i + 1) + column / 2} y={floor + 31} textAnchor="middle" className="dim">
+                    {real ? 'real' : bar.verdict}
+                  </text>
+                )}
+              </g>
+            );
+          })}
+          <Whole
+            x={x(slots - 1)}
+            width={column}
+            top={y(candidate)}
+            floor={floor}
+            broken={broken}
+            value={candidate}
+            title="Candidate"
+          />
+        </svg>
+      )}
+    </div>
+  );
+}
+
+interface WholeProps {
+  x: number;
+  width: number;
+  top: number;
+  floor: number;
+  broken: boolean;
+  value: number;
+  title: string;
+}
+
+/** A step as a column; a wave at its foot says that the axis does not begin at 0. */
+function Whole({ x, width, top, floor, broken, value, title }: WholeProps) {
+  const wave = Array.from(
+    { length: 5 },
+    (_, i) => `${x + (width * i) / 4},${floor - 10 + (i % 2 ? -4 : 0)}`,
+  ).join(' ');
+  return (
+    <g>
+      <rect x={x} y={top} width={width} height={Math.max(floor - top, 1)} className="whole" />
+      {broken && <polyline points={wave} className="wave" />}
+      <text x={x + width / 2} y={top - 6} textAnchor="middle" className="strong">
+        {formatDuration(value)}
+      </text>
+      <text x={x + width / 2} y={floor + 16} textAnchor="middle" className="strong">
+        {title}
+      </text>
+    </g>
+  );
+}

@@ -1,0 +1,251 @@
+import { useMemo, useRef } from 'react';
+import type { DiffLevel, DiffPayload, Selectors } from '../../api/types';
+import { formatCount, plural } from '../../base/format';
+import { shortKernelName } from '../../base/kernelName';
+import { saveFile, svgText } from '../../base/save';
+import { useView } from '../../state/queries';
+import { useSelection } from '../../state/selection';
+import { Answer } from '../../widgets/Answer';
+import { Choice } from '../../widgets/Choice';
+import { Icon } from '../../widgets/Icon';
+import { Panel } from '../../widgets/Panel';
+import { Term } from '../../widgets/Term';
+import { Parts } from './Parts';
+import { kernelRows, METRICS, operatorRows, partRows, type Metric, type Row, type TimeOf } from './select';
+import { Sides } from './Sides';
+import { DiffTable } from './Table';
+import { Waterfall } from './Waterfall';
+import { WholeTable } from './Whole';
+import '../../widgets/tables.css';
+import './diff.css';
+
+const TABLES = [
+  ['operators', 'Operators'],
+  ['parts', 'Parts'],
+  ['kernels', 'Kernels'],
+] as const;
+
+const TIMES = [
+  ['host', 'Host time'],
+  ['device', 'Device time'],
+] as const;
+
+const BY = { category: 'By category', phase: 'By phase' } as const;
+
+interface Props {
+  payload: DiffPayload;
+  crumb: string;
+  run: string;
+  base: Required<Selectors> | null;
+}
+
+export default function DiffView({ payload, crumb, run, base }: Props) {
+  const { selection, select } = useSelection();
+  const { params, worker, span } = selection;
+  const svg = useRef<SVGSVGElement | null>(null);
+  const put = (change: Record<string, string>) =>
+    select({
+      params: Object.fromEntries(
+        Object.entries({ ...params, ...change }).filter(([, value]) => value !== ''),
+      ),
+    });
+  const selectors = useMemo(() => ({ run, worker, span }), [run, worker, span]);
+  const compared = useMemo(
+    () => ({
+      ...(base && { base_run: base.run, base_worker: base.worker, base_span: base.span }),
+      ...(params.min_effect && { min_effect: params.min_effect }),
+    }),
+    [base, params.min_effect],
+  );
+  const path = params.part ?? '';
+  const opened = useView<DiffLevel>('diff/part', selectors, { ...compared, path }, path !== '');
+  const level =
+    path === '' ? payload.level : opened.data?.state === 'ready' ? opened.data.payload : undefined;
+  const time: TimeOf = params.time === 'device' ? 'device' : 'host';
+  const metric: Metric = METRICS.find(([name]) => name === params.metric)?.[0] ?? 'host_self';
+  const table = TABLES.find(([name]) => name === params.table)?.[0] ?? 'operators';
+  const waterfall = payload.waterfalls.find(each => each.by === params.by) ?? payload.waterfalls[0];
+  const only = params.only === '1';
+  const hasDevice = payload.kernels.length > 0;
+  const rows = useMemo(
+    () =>
+      table === 'kernels'
+        ? kernelRows(payload.kernels)
+        : table === 'parts'
+          ? partRows(level?.parts ?? [], time)
+          : operatorRows(level?.operators ?? [], metric),
+    [table, payload, level, metric, time],
+  );
+  const open = (part: string) => put({ part });
+  const onOpen = (row: Row) => {
+    if (row.path !== undefined && (row.parts ?? 0) > 0) {
+      open(row.path);
+    } else if (row.events?.candidate !== undefined && row.events.candidate !== null) {
+      select({ view: 'trace', params: { event: String(row.events.candidate) } });
+    } else if (table === 'operators') {
+      select({ view: 'operators', params: { select: row.renamed ?? row.name } });
+    } else if (table === 'kernels') {
+      select({ view: 'kernels', params: { select: row.renamed ?? row.name } });
+    }
+  };
+  const [answer, ...why] = payload.summary;
+  const against = base ? [base.run, base.worker, `span ${base.span}`].join(' · ') : '';
+  const before = (
+    <>
+      <Choice
+        name="Table"
+        value={table}
+        options={hasDevice ? TABLES : TABLES.slice(0, 2)}
+        onPick={next => put({ table: next === 'operators' ? '' : next, sort: '', q: '' })}
+      />
+      {table === 'operators' && (
+        <Choice
+          name="Time of the operators"
+          value={metric}
+          options={hasDevice ? METRICS : METRICS.slice(0, 2)}
+          onPick={next => put({ metric: next === 'host_self' ? '' : next })}
+        />
+      )}
+      <label className="check">
+        <input type="checkbox" checked={only} onChange={() => put({ only: only ? '' : '1' })} /> Only real
+        changes
+      </label>
+    </>
+  );
+  return (
+    <div className="diff-view">
+      <Answer crumb={`${crumb} against ${against}`} why={why.join(' ')}>
+        {answer}
+      </Answer>
+      {base && (
+        <Sides
+          base={base}
+          onBase={next =>
+            put({
+              base_run: next.run ?? '',
+              base_worker: next.worker ?? '',
+              base_span: next.span ?? '',
+              part: '',
+            })
+          }
+          onSwap={() => {
+            const [, ownWorker, ownSpan] = crumb.split(' · ');
+            select({
+              ...base,
+              params: {
+                ...params,
+                base_run: run,
+                base_worker: worker ?? ownWorker ?? '',
+                base_span: span ?? ownSpan?.replace('span ', '') ?? '',
+              },
+            });
+          }}
+        />
+      )}
+      {payload.notes.length > 0 && (
+        <ul className="diff-notes">
+          {payload.notes.map(note => (
+            <li key={note}>
+              <Icon name="info" size={14} /> {note}
+            </li>
+          ))}
+        </ul>
+      )}
+      <div className="diff-top">
+        {waterfall && (
+          <Panel
+            title={
+              <>
+                What makes the difference <Term id="waterfall" />
+              </>
+            }
+            note={`mean of ${plural(payload.base.steps.length, 'step')} against ${plural(payload.candidate.steps.length, 'step')}`}
+            actions={
+              <>
+                <Choice
+                  name="Parts of the step"
+                  value={waterfall.by}
+                  options={payload.waterfalls.map(each => [each.by, BY[each.by]] as const)}
+                  onPick={by => put({ by })}
+                />
+                <button
+                  type="button"
+                  className="button quiet"
+                  title="Save as SVG"
+                  aria-label="Save as SVG"
+                  onClick={() =>
+                    svg.current && saveFile('difference.svg', svgText(svg.current), 'image/svg+xml')
+                  }
+                >
+                  <Icon name="download" size={14} />
+                </button>
+              </>
+            }
+          >
+            <Waterfall waterfall={waterfall} register={node => (svg.current = node)} />
+          </Panel>
+        )}
+        <Panel title="As a whole">
+          <div className="whole-scroll">
+            <WholeTable payload={payload} />
+          </div>
+        </Panel>
+      </div>
+      <Panel
+        title={
+          <nav className="crumbs" aria-label="Open part">
+            {level?.crumbs
+              .filter(each => each.path !== level.path)
+              .map(crumbPart => (
+                <button
+                  key={crumbPart.path}
+                  type="button"
+                  className="textlink"
+                  onClick={() => open(crumbPart.path)}
+                >
+                  {crumbPart.path === '' ? 'The step' : crumbPart.name} ›
+                </button>
+              ))}
+            <span>{level ? (level.path === '' ? 'The step' : level.part.name) : 'Reading'}</span>
+          </nav>
+        }
+        note={level && `${formatCount(level.parts.length)} parts in order of time; a click opens one`}
+        actions={
+          <>
+            <span className="legend-line">
+              <i className="side base" /> base <i className="side candidate" /> candidate
+            </span>
+            {hasDevice && (
+              <Choice
+                name="Time of the parts"
+                value={time}
+                options={TIMES}
+                onPick={next => put({ time: next === 'host' ? '' : next })}
+              />
+            )}
+          </>
+        }
+      >
+        {level && level.parts.length > 0 ? (
+          <Parts level={level} time={time} onOpen={open} onHover={() => undefined} />
+        ) : (
+          <p className="dim part-none">
+            {opened.error?.message ?? (level ? 'It has no parts.' : 'Reading its parts.')}
+          </p>
+        )}
+      </Panel>
+      <div className="diff-table">
+        <DiffTable
+          name={table}
+          title={{ operators: 'Operator', parts: 'Part', kernels: 'Kernel' }[table]}
+          rows={rows}
+          before={before}
+          only={only}
+          empty="There is nothing to compare here."
+          shorten={table === 'kernels' ? shortKernelName : undefined}
+          onOpen={onOpen}
+        />
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,62 @@
+// What the Diff page picks from its payload.
+import type { DiffChange, DiffKernel, DiffOperator, DiffPart } from '../../api/types';
+
+export type TimeOf = 'host' | 'device';
+export type Metric = 'host_self' | 'host_total' | 'device_self' | 'device_total';
+
+export const METRICS: readonly (readonly [Metric, string])[] = [
+  ['host_self', 'Host self'],
+  ['host_total', 'Host total'],
+  ['device_self', 'Device self'],
+  ['device_total', 'Device total'],
+];
+
+/** A row of any of the tables: a name, its calls, one time on both sides. */
+export interface Row {
+  key: string;
+  name: string;
+  renamed: string | null;
+  status: DiffOperator['status'];
+  calls: DiffOperator['calls'];
+  change: DiffChange;
+  /** The part to open, or the events to show. */
+  path?: string;
+  parts?: number;
+  events?: { base: number | null; candidate: number | null };
+}
+
+export const operatorRows = (rows: readonly DiffOperator[], metric: Metric): Row[] =>
+  rows.map(row => ({
+    key: `${row.status}/${row.name}/${row.candidate_name}`,
+    name: row.name,
+    renamed: row.candidate_name,
+    status: row.status,
+    calls: row.calls,
+    change: row[metric],
+  }));
+
+export const kernelRows = (rows: readonly DiffKernel[]): Row[] =>
+  rows.map(row => ({
+    key: `${row.status}/${row.name}/${row.candidate_name}`,
+    name: row.name,
+    renamed: row.candidate_name,
+    status: row.status,
+    calls: row.calls,
+    change: row.total,
+  }));
+
+export const partRows = (rows: readonly DiffPart[], time: TimeOf): Row[] =>
+  rows.map(row => ({
+    key: row.path,
+    name: row.name,
+    renamed: row.candidate_name,
+    status: row.status,
+    calls: row.calls,
+    change: row[time],
+    path: row.path,
+    parts: row.parts,
+    events: { base: row.base_event, candidate: row.candidate_event },
+  }));
+
+export const isReal = (change: DiffChange): boolean =>
+  change.verdict === 'slower' || change.verdict === 'faster';
