@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { Suspense, useEffect, useState } from 'react';
 import { ApiError } from '../api/client';
 import type { Selectors, ViewAnswer } from '../api/types';
-import { useRuns, useView, useViews, useWorkers } from '../state/queries';
+import { usePrefetch, useRuns, useView, useViews, useWorkers } from '../state/queries';
 import {
   SelectionContext,
   useSelectionState,
@@ -46,6 +46,7 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
   const selectors: Selectors = { run, worker: selection.worker, span: selection.span };
   const answer = useView<never>(selection.view, selectors, serverParams(selection), known.length > 0);
   const views = useViews(known.length > 0 ? selectors : {});
+  const prefetch = usePrefetch(selectors);
 
   const queries = useQueryClient();
   const asked = [run, selection.worker, selection.span, answer.data?.state, answer.error?.message].join('\n');
@@ -83,6 +84,7 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
     <div className="app">
       <Nav
         views={views.data?.views ?? []}
+        onNear={slug => void prefetch(slug)}
         theme={theme}
         onTheme={onTheme}
         onHealth={() => setHealthOpen(true)}

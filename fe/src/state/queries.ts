@@ -90,6 +90,18 @@ export function useView<P>(
   });
 }
 
+/** Asks for a view that is about to be opened, so that its first answer is on its way. */
+export function usePrefetch(selectors: Selectors) {
+  const client = useClient();
+  const queries = useQueryClient();
+  return (slug: string) =>
+    queries.prefetchQuery({
+      queryKey: ['view', slug, selectors, {}],
+      queryFn: () => client.view(slug, selectors, {}),
+      staleTime: 30_000,
+    });
+}
+
 export function useRetry() {
   const client = useClient();
   const queries = useQueryClient();
