@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 _PERIOD_SECONDS = 0.05
+_BYTECODE = Path(tempfile.gettempdir()) / "torch-tb-profiler-benchmarks"
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,10 @@ class Result:
 
 def run(command: Sequence[str]) -> Result:
     """Run to its end; RuntimeError with what it wrote if it fails."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # As after an installation, modules are compiled once, whatever this environment or checkout says.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPYCACHEPREFIX"] = str(_BYTECODE)
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     done = threading.Event()
     peaks = [0.0]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import asdict
 
 from torch_tb_profiler.analyses.overview import CATEGORIES, breakdown
 from torch_tb_profiler.errors import TraceError
@@ -135,7 +136,7 @@ def test_the_predecessor_is_right_on_traces_of_its_time(
             assert payload.average is not None
             (top,) = answer["data"]["overview"]["performance"]
             assert abs(payload.average.duration_ns / 1000 - top["value"]) <= 1, path.name
-            times = vars(payload.average.categories)
+            times = asdict(payload.average.categories)
             for row in top["children"]:
                 ours = times[row["name"].lower().replace(" ", "_")]
                 assert abs(ours / 1000 - row["value"]) <= 1, (path.name, row["name"])
@@ -184,7 +185,7 @@ def disagreements(answer: dict[str, Any], payload: overview.Overview) -> set[str
     assert payload.average is not None
     (top,) = answer["data"]["overview"]["performance"]
     differ = set() if abs(payload.average.duration_ns / 1000 - top["value"]) <= 1 else {"step"}
-    times = vars(payload.average.categories)
+    times = asdict(payload.average.categories)
     for row in top["children"]:
         ours = times[row["name"].lower().replace(" ", "_")]
         if ours is None or abs(ours / 1000 - row["value"]) > 1:

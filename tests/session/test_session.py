@@ -5,6 +5,8 @@ import gzip
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -145,6 +147,27 @@ def test_workers_parse_large_files_and_the_cache_serves_the_second_session(folde
         session.scan()
         assert overview(session) == first
         assert session._store._executor is None  # nothing was parsed again
+
+
+def test_a_script_without_a_main_guard_may_open_a_large_file(folder: Path) -> None:
+    """Worker processes do not run the script again."""
+    script = folder / "script.py"
+    script.write_text(
+        "import os, sys, torch_tb_profiler\n"
+        "print('runs in', os.getppid(), file=sys.stderr)\n"
+        "with torch_tb_profiler.open(sys.argv[1]) as session:\n"
+        "    answer = session.view('overview', wait=True, timeout=60)\n"
+        "    assert answer.payload is not None, answer.state\n"
+        "    assert session._store._executor is not None\n"
+        "    print(__file__, __spec__)\n"
+    )
+    environment = {**os.environ, "TORCH_PROFILER_SMALL_FILE_BYTES": "1", "TORCH_PROFILER_EXECUTOR": "processes:1"}
+    done = subprocess.run(
+        [sys.executable, script, folder / "run"], env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [str(script), "None"]
+    assert done.stderr.count("runs in") == 1
 
 
 def test_a_cached_trace_is_the_trace(folder: Path) -> None:

@@ -27,21 +27,24 @@ def test_each_block_is_asked_for_once_and_in_order() -> None:
     assert asked == [(0, 100), (100, 200), (200, 250)]
 
 
-def test_a_broken_block_is_asked_for_again_until_it_is_hopeless() -> None:
-    failures = [OSError(), OSError()]
+@pytest.mark.parametrize(("broken", "hopeless"), [(0, False), (2, False), (3, True)])
+def test_a_broken_block_is_asked_for_again_until_it_is_hopeless(broken: int, hopeless: bool) -> None:
+    asked = []
 
     def fetch(start: int, end: int) -> bytes:
-        if failures:
-            raise failures.pop()
+        asked.append(start)
+        if start == 0 and asked.count(0) <= broken:
+            raise OSError
         return b"x" * (end - start)
 
-    with RangeReader(fetch, 150, "x") as stream:
-        assert stream.read(100) == b"x" * 100
-    failures += [OSError()] * 3
     with RangeReader(fetch, 150, "bucket/w.json") as stream:
-        with pytest.raises(StorageError, match="byte 0") as caught:
-            stream.read(100)
-    assert caught.value.where == "bucket/w.json"
+        if hopeless:
+            with pytest.raises(StorageError, match="byte 0") as caught:
+                stream.read(100)
+            assert caught.value.where == "bucket/w.json"
+        else:
+            assert stream.read(100) == b"x" * 100
+    assert asked.count(0) == min(broken + 1, 3)
 
 
 def test_a_file_that_shrinks_while_it_is_read_is_named() -> None:

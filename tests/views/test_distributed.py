@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from tests.jobs import CULPRIT, Job, Op, ddp, fsdp, pipeline, ring_of_pairs, tensor_and_data_parallel
@@ -155,7 +156,7 @@ def test_clocks_that_agree_are_left_alone() -> None:
 
 def without_time_of_day(member: Member[RankSummary], start: int) -> Member[RankSummary]:
     assert member.result is not None
-    return replace(member, result=replace(member.result, base_ns=0, trace_start_ns=start))
+    return replace(member, result=msgspec.structs.replace(member.result, base_ns=0, trace_start_ns=start))
 
 
 def test_ranks_without_a_common_clock_are_aligned_by_collectives_alone() -> None:

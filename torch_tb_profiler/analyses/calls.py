@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.tracks import Track, tracks
@@ -13,8 +12,7 @@ from torch_tb_profiler.model.links import device_links
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived
 
 
-@dataclass(frozen=True)
-class Calls:
+class Calls(msgspec.Struct, frozen=True):
     """The call tree, ready to be opened anywhere.
 
     rows    int32[k]    rows of the tree by parent, thread, then in order of time

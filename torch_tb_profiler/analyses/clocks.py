@@ -8,9 +8,9 @@ others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.job import Job
@@ -32,8 +32,7 @@ _SMALLEST_ON_HOST_NS, _SPREADS_ON_HOST = 1_000_000, 10
 Method = Literal["reference", "base_time", "collective_ends", "none"]
 
 
-@dataclass(frozen=True)
-class Clock:
+class Clock(msgspec.Struct, frozen=True):
     """A rank's clock; job time = time in its trace + shift.
 
     offset    ns that its time of day was corrected by, None where it has none
@@ -49,8 +48,7 @@ class Clock:
     shift: int | None
 
 
-@dataclass(frozen=True)
-class Clocks:
+class Clocks(msgspec.Struct, frozen=True):
     """One clock per source of the job; `origin` ns since the epoch of job time 0, None if no file tells it."""
 
     clocks: tuple[Clock, ...]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.clocks import Clocks, align
@@ -15,8 +15,7 @@ from torch_tb_profiler.analyses.waiting import Bandwidth, Split, bandwidths, spl
 from torch_tb_profiler.model.trace import ABSENT, Int64
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True):
     """The job's operations, which of them are one collective, and what follows from that."""
 
     job: Job
@@ -35,8 +34,7 @@ def compare(sources: Sequence[Source]) -> Comparison:
     return Comparison(job, matching, clocks, split, arrivals(job, matching, clocks, split))
 
 
-@dataclass(frozen=True)
-class CollectiveTable:
+class CollectiveTable(msgspec.Struct, frozen=True):
     """Collectives across ranks, columns of length c, in order of first start; ABSENT where unknown.
 
     example  int64  an operation of the job's table that stands for it: group, names, sequence, step

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.links import launches
@@ -11,8 +10,7 @@ from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Float64, Int32, Int64, Trace, derived
 
 
-@dataclass(frozen=True)
-class CountedSteps:
+class CountedSteps(msgspec.Struct, frozen=True):
     """The complete steps.
 
     which       int64[s]  positions in `steps(trace)`

@@ -6,8 +6,7 @@ over time and last value, so that no peak is lost at any zoom.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.memory_curve import levels
@@ -19,8 +18,7 @@ from torch_tb_profiler.model.memory import memory_records
 from torch_tb_profiler.model.trace import ABSENT, Float64, Int32, Int64, Trace, derived
 
 
-@dataclass(frozen=True)
-class Series:
+class Series(msgspec.Struct, frozen=True):
     """One counter.
 
     role    "utilization" | "sm_efficiency" | "memory" | "" (a counter of the file)
@@ -178,8 +176,7 @@ def _series_of(trace: Trace, rows: Int32, argument: str) -> tuple[Int64, Float64
     return _last(times[order], values[order])
 
 
-@dataclass(frozen=True)
-class Samples:
+class Samples(msgspec.Struct, frozen=True):
     """Merged samples of a window, by bucket.
 
     time   int64[k]    ns of the first sample of the bucket (of the window's begin for what holds before it)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.trace import Float64, Int64
@@ -14,8 +13,7 @@ FENCE = 3.0
 """Beyond the quartiles by this many interquartile ranges a value is far out (Tukey, Exploratory Data Analysis)."""
 
 
-@dataclass(frozen=True)
-class Spread:
+class Spread(msgspec.Struct, frozen=True):
     """Durations in ns.
 
     edges     float64[b + 1]  of equally wide bins; they span all values but the outliers, which lie in the last

@@ -6,8 +6,7 @@ milliseconds whatever the size of the trace.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.lanes import lanes
@@ -22,8 +21,7 @@ _BACKWARD_NAMES = ("fwdbwd", "forward_backward")
 _LAUNCH_NAMES = ("ac2g", "async_cpu_to_gpu", "async_gpu", "async")
 
 
-@dataclass(frozen=True)
-class Edge:
+class Edge(msgspec.Struct, frozen=True):
     """From one slice to another; `kind` is LAUNCH, BACKWARD or the category of the flow in the file."""
 
     kind: str

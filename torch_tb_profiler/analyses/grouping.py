@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.errors import NotFoundError
@@ -13,8 +12,7 @@ from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, Trace
 
 
-@dataclass(frozen=True)
-class Groups:
+class Groups(msgspec.Struct, frozen=True):
     """`which` int64[k]: the group of each call; `first` int64[g]: position of the first call of each group."""
 
     which: Int64
@@ -71,8 +69,7 @@ def _dense(key: Int32 | Int64) -> tuple[Int64, int]:
     return codes.reshape(-1), len(distinct)
 
 
-@dataclass(frozen=True)
-class Order:
+class Order(msgspec.Struct, frozen=True):
     """Order statistics of each group: least, greatest, and quantiles, float64[g] per share."""
 
     least: Int64

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.rank_summary import RankSummary
 from torch_tb_profiler.model.process_groups import UNKNOWN, ProcessGroup, unspell_ranks
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """A worker whose trace is reduced; `rank` and `host` as the file or its name says, None if neither does."""
 
     worker: str
@@ -24,8 +24,7 @@ class Source:
     summary: RankSummary
 
 
-@dataclass(frozen=True)
-class JobTable:
+class JobTable(msgspec.Struct, frozen=True):
     """The operations of all ranks, columns of length k, ordered by rank, then time (`rank_summary.OPERATION`).
 
     member  int32  position of the worker in Job.sources; `row` int32 the operation's place in its summary
@@ -58,8 +57,7 @@ class JobTable:
         return len(self.member)
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(msgspec.Struct, frozen=True):
     """All ranks that are compared.
 
     groups  as the ranks describe them: a name and its ranks make one

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.grouping import Groups, group, in_step, launch_times, named
@@ -18,8 +18,7 @@ GroupBy = Literal["name", "launch"]
 """name; name + operator + grid + block + registers + shared memory."""
 
 
-@dataclass(frozen=True)
-class Filter:
+class Filter(msgspec.Struct, frozen=True):
     """Which launches count; "" and None are no filter."""
 
     step: str = ""
@@ -28,8 +27,7 @@ class Filter:
     operator: str = ""
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(msgspec.Struct, frozen=True):
     """Groups of kernels; `rows` int32[k] are their rows in the trace."""
 
     rows: Int32

@@ -11,8 +11,7 @@ the slices where they are recorded, and a fold hides them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.tracks import Role, all_slices, roles, track_of
@@ -21,8 +20,7 @@ from torch_tb_profiler.model.nesting import nest, nesting_order, one_axis
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, Trace, derived
 
 
-@dataclass(frozen=True)
-class Lanes:
+class Lanes(msgspec.Struct, frozen=True):
     """Slices (or instants) by lane, within a lane by start. In a lane nothing overlaps.
 
     rows    int32[k]    rows in the trace

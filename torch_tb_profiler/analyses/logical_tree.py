@@ -14,10 +14,11 @@ work hangs on what launched it (beside its runtime call), and backward tasks are
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from enum import IntEnum
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.counted_steps import counted_steps
 from torch_tb_profiler.analyses.grouping import group
@@ -59,8 +60,7 @@ _LOADERS = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
 _INSTANCE = re.compile(r"_\d+$")
 
 
-@dataclass(frozen=True)
-class LogicalTree:
+class LogicalTree(msgspec.Struct, frozen=True):
     """Elements of the timeline; columns of length m.
 
     parent   int32  position of the parent, NO_CODE: the step

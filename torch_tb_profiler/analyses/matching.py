@@ -10,9 +10,9 @@ from its end. Ranks that disagree on name, size or dtype are reported and not co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -33,8 +33,7 @@ _MAY_DIFFER = frozenset((*ALL_TO_ALL, "gather", "scatter", "barrier"))
 """Collectives in which ranks may move different amounts."""
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(msgspec.Struct, frozen=True):
     """Ranks that disagree on one collective; `values`: what they say -> positions of the workers."""
 
     instance: int
@@ -42,8 +41,7 @@ class Difference:
     values: dict[str, list[int]]
 
 
-@dataclass(frozen=True)
-class Matching:
+class Matching(msgspec.Struct, frozen=True):
     """Collectives across ranks.
 
     instance  int64[k]  the collective of each operation of the job's table: 0..count-1, in order of first start
@@ -309,8 +307,7 @@ def _differences(job: Job, instance: Int64, count: int, method: Int8, told: Bool
     yield from _missing(table, instance, method)
 
 
-@dataclass(frozen=True)
-class _Unequal:
+class _Unequal(msgspec.Struct, frozen=True):
     """Collectives of which some ranks say another value than others."""
 
     table: JobTable

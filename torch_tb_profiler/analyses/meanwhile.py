@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.overview import CATEGORIES, role_intervals
@@ -34,8 +33,7 @@ def window_categories(trace: Trace, begins: Int64, finishes: Int64) -> Int64:
     return times
 
 
-@dataclass(frozen=True)
-class Top:
+class Top(msgspec.Struct, frozen=True):
     """The names with most time in each window: `codes` int32[k, width] into Trace.strings, NO_CODE where there are
     fewer; `times` int64[k, width] ns, largest first."""
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.errors import NotFoundError, UsageError
@@ -11,8 +10,7 @@ from torch_tb_profiler.model.memory import MemoryDevice, memory_records
 from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64, Trace, derived
 
 
-@dataclass(frozen=True)
-class Levels:
+class Levels(msgspec.Struct, frozen=True):
     """The records of one device by time; columns of length k.
 
     positions  in `memory_records`
@@ -67,8 +65,7 @@ def of_device(trace: Trace, name: str) -> Levels:
     raise NotFoundError(f"there is no memory of a device {name!r}", hint=f"devices: {listed}")
 
 
-@dataclass(frozen=True)
-class Moment:
+class Moment(msgspec.Struct, frozen=True):
     """A size and where it was first reached: index into the columns of the levels."""
 
     bytes: int
@@ -92,8 +89,7 @@ def unused(level: Levels) -> Int64:
     return np.where(known, level.reserved - level.allocated, ABSENT)
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(msgspec.Struct, frozen=True):
     """A part of some records: records low..high lie in [begin, end]; the one before `low` holds at `begin`."""
 
     begin: int
@@ -117,8 +113,7 @@ def window(times: Int64, begin: int | None, end: int | None) -> Window:
     return Window(first, last, int(low), int(high))
 
 
-@dataclass(frozen=True)
-class Samples:
+class Samples(msgspec.Struct, frozen=True):
     """A step function; columns of equal length, NaN where nothing is known.
 
     exact  entry i is a record (the first: what holds when the window begins) and holds until time i + 1; otherwise

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, get_args
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.memory_curve import Levels, in_range
@@ -16,8 +16,7 @@ from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int64, Trace
 SortBy = Literal["size", "operator", "allocated", "released", "duration"]
 
 
-@dataclass(frozen=True)
-class Filter:
+class Filter(msgspec.Struct, frozen=True):
     """Which blocks count; None and "" are no filter.
 
     begin, end  allocated or released in [begin, end] (ns)

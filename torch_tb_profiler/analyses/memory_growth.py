@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.memory_curve import Levels
@@ -19,8 +18,7 @@ LEAST_SHARE = 0.001
 """Growth over the steps below this share of the peak is none: a list of losses grows, too."""
 
 
-@dataclass(frozen=True)
-class Holder:
+class Holder(msgspec.Struct, frozen=True):
     """Blocks that one operator (code of `memory_names`) allocated.
 
     live      int64[s]  their bytes that live at the end of each step
@@ -32,8 +30,7 @@ class Holder:
     blocks: Int64
 
 
-@dataclass(frozen=True)
-class Growth:
+class Growth(msgspec.Struct, frozen=True):
     """Bytes of a device.
 
     live     int64[s]  at the end of each step

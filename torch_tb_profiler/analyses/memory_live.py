@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, get_args
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.grouping import Groups, group
@@ -19,8 +19,7 @@ from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace
 GroupBy = Literal["operator", "module", "stack", "size"]
 
 
-@dataclass(frozen=True)
-class Live:
+class Live(msgspec.Struct, frozen=True):
     """Blocks that live after a record of a device, grouped.
 
     index      of the record in the levels, -1 for before all of them

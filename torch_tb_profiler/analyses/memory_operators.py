@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.grouping import Groups, group
@@ -14,8 +13,7 @@ from torch_tb_profiler.model.operators import operators, with_nested
 from torch_tb_profiler.model.trace import Int32, Int64, Trace
 
 
-@dataclass(frozen=True)
-class OperatorMemory:
+class OperatorMemory(msgspec.Struct, frozen=True):
     """Operators with memory events, one group per name; columns of length g.
 
     first            int32  row of the first call in the range

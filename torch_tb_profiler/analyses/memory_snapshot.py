@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.errors import NotFoundError
@@ -21,8 +20,7 @@ from torch_tb_profiler.model.memory_snapshot import (
 from torch_tb_profiler.model.trace import ABSENT, Int64
 
 
-@dataclass(frozen=True)
-class Allocator:
+class Allocator(msgspec.Struct, frozen=True):
     """One device. Bytes; `requested` of the blocks in use, None in files that do not say."""
 
     device: int
@@ -78,8 +76,7 @@ def allocator(snapshot: Snapshot, device: int | None) -> Allocator:
     raise NotFoundError(f"the snapshot has no device {device}", hint=f"devices: {listed}")
 
 
-@dataclass(frozen=True)
-class StackBlocks:
+class StackBlocks(msgspec.Struct, frozen=True):
     """Blocks in use by stack, most bytes first: codes of stacks, how many blocks, their bytes."""
 
     stack: Int64
@@ -99,8 +96,7 @@ def live_by_stack(snapshot: Snapshot, device: int) -> StackBlocks:
     return StackBlocks(stack[order].astype(np.int64), counts[order], size[order])
 
 
-@dataclass(frozen=True)
-class Course:
+class Course(msgspec.Struct, frozen=True):
     """Bytes of a device after each entry of its history; `entries` are positions in the history."""
 
     entries: Int64

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.memory_curve import buckets, window
@@ -11,8 +10,7 @@ from torch_tb_profiler.model.memory_timeline import CATEGORIES, Timeline
 from torch_tb_profiler.model.trace import Int64
 
 
-@dataclass(frozen=True)
-class Stacked:
+class Stacked(msgspec.Struct, frozen=True):
     """Bytes per category.
 
     used      int64[c]     indices of the categories that occur

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.modules import (
@@ -23,8 +23,7 @@ from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
 FlameKind = Literal["module", "operator", "backward"]
 
 
-@dataclass(frozen=True)
-class Flame:
+class Flame(msgspec.Struct, frozen=True):
     """Frames, each after the one around it. What a frame's children leave uncovered is its own time.
 
     parent  int32[k]  position of the frame around it, NO_CODE for the outermost

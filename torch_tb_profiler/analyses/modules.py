@@ -11,8 +11,7 @@ so that self is what Python and the framework take around the operators. Device 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.calltree import CallTree, tree_of
@@ -22,16 +21,14 @@ from torch_tb_profiler.model.modules import Modules
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace
 
 
-@dataclass(frozen=True)
-class DeviceWork:
+class DeviceWork(msgspec.Struct, frozen=True):
     """Device events and the sum of their durations, ns."""
 
     events: int
     time: int
 
 
-@dataclass(frozen=True)
-class ModuleTimes:
+class ModuleTimes(msgspec.Struct, frozen=True):
     """Per place of the model (m places), int64[m]; times in ns. Totals include the places inside.
 
     calls            module calls; 0 where only operators tell of the place (`Module Hierarchy`)

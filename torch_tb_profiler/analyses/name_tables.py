@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.counted_steps import counted_steps, per_step
@@ -19,8 +19,7 @@ Pair = tuple[Float64, Float64]
 """Values of the base and of the candidate, float64[rows, steps of that side]."""
 
 
-@dataclass(frozen=True)
-class Items:
+class Items(msgspec.Struct, frozen=True):
     """Events of one side in counted steps: name code, step, and some columns of values."""
 
     texts: Sequence[str]
@@ -30,8 +29,7 @@ class Items:
     columns: tuple[Int64, ...]
 
 
-@dataclass(frozen=True)
-class NameTable:
+class NameTable(msgspec.Struct, frozen=True):
     """names: of each row in the base and in the candidate, None where it is not there."""
 
     names: list[tuple[str | None, str | None]]

@@ -6,8 +6,8 @@ The stack of a call is its recorded `Call stack`; where there is none, the Pytho
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.grouping import group
@@ -19,8 +19,7 @@ from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived
 _SEPARATOR = re.compile(r"[;\r\n]+")
 
 
-@dataclass(frozen=True)
-class PythonPaths:
+class PythonPaths(msgspec.Struct, frozen=True):
     """Every distinct chain of nested Python frames.
 
     parent  int32[p]  the chain without its innermost frame, NO_CODE for a single frame
@@ -57,8 +56,7 @@ def python_paths(trace: Trace) -> PythonPaths:
     )
 
 
-@dataclass(frozen=True)
-class Stacks:
+class Stacks(msgspec.Struct, frozen=True):
     """Distinct stacks of some calls.
 
     frames  of each stack, innermost first
@@ -109,8 +107,7 @@ def _chain(trace: Trace, paths: PythonPaths, path: int) -> tuple[str, ...]:
     return tuple(frames)
 
 
-@dataclass(frozen=True)
-class MergedFrame:
+class MergedFrame(msgspec.Struct, frozen=True):
     """A frame with all stacks that share the frames around it; `parent` is an index, NO_CODE for outermost."""
 
     text: str

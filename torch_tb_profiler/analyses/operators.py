@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, get_args
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.grouping import Groups, group, in_phase, in_step, launch_times, named, on_thread
@@ -22,8 +22,7 @@ GroupBy = Literal["name", "shape", "signature", "module", "annotation"]
 """name; name + input shapes; name + shapes, dtypes and strides; name + nn.Module; name + annotation around it."""
 
 
-@dataclass(frozen=True)
-class Filter:
+class Filter(msgspec.Struct, frozen=True):
     """Which calls count; "" is no filter. `thread` is "pid/tid", `kernel` the name of device work launched."""
 
     step: str = ""
@@ -32,8 +31,7 @@ class Filter:
     kernel: str = ""
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(msgspec.Struct, frozen=True):
     """Groups of operator calls: `calls` are positions in `found.rows`, int64[k]."""
 
     found: Operators
@@ -117,8 +115,7 @@ def annotation_around(trace: Trace) -> Int32:
     return innermost(trace, tree_of(trace, rows))
 
 
-@dataclass(frozen=True)
-class Unlinked:
+class Unlinked(msgspec.Struct, frozen=True):
     """Device work that no operator launched."""
 
     calls: int

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.intervals import Intervals, covered, merge, union
@@ -32,8 +32,7 @@ NO_HOST = "the profiler did not record the host (ProfilerActivity.CPU)"
 NO_DEVICE = "kernels were launched, but the profiler did not record the device"
 
 
-@dataclass(frozen=True)
-class Breakdown:
+class Breakdown(msgspec.Struct, frozen=True):
     """Time per category and step.
 
     times    category -> int64[steps] ns; over all categories they sum to the steps' durations exactly

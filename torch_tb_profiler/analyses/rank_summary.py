@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -50,8 +50,7 @@ categories, host, host_ns, kernels, kernel_ns  what the rank did in that window;
 Operations = npt.NDArray[np.void]
 
 
-@dataclass(frozen=True)
-class StepParts:
+class StepParts(msgspec.Struct, frozen=True):
     """One step; duration = computation + overlap + communication + other, ns (see the overview of the view)."""
 
     name: str
@@ -64,8 +63,7 @@ class StepParts:
     complete: bool
 
 
-@dataclass(frozen=True)
-class NameTotal:
+class NameTotal(msgspec.Struct, frozen=True):
     """Operations that share group and name: time in which any of them runs, and the part nothing hides, ns."""
 
     group: int
@@ -75,8 +73,7 @@ class NameTotal:
     exposed: int
 
 
-@dataclass(frozen=True)
-class RankSummary:
+class RankSummary(msgspec.Struct, frozen=True):
     """One rank.
 
     rank        that the file names, None if it does not

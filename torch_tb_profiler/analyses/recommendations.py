@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from torch_tb_profiler.analyses.memory_curve import levels, peak
 from torch_tb_profiler.analyses.overview import Breakdown, breakdown
@@ -23,8 +24,7 @@ NCCL_CAPABILITY = (3, 5)
 TENSOR_CORE_CAPABILITY = 7
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """A rule that fired. `value` is the number in question (a ratio), `gain_ns` the most a step can gain."""
 
     id: str

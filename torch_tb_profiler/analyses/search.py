@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.lanes import drawn
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True)
-class Hits:
+class Hits(msgspec.Struct, frozen=True):
     """Slices and instants whose name matches, in order of time.
 
     rows      int32[k]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.lanes import Lanes, lanes_of
@@ -15,8 +14,7 @@ from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived
 
 
-@dataclass(frozen=True)
-class Totals:
+class Totals(msgspec.Struct, frozen=True):
     """Slices that touch the window, by name; every time is clipped to the window, ns.
 
     name     int32[k]  codes
@@ -107,8 +105,7 @@ class _Sums:
         )
 
 
-@dataclass(frozen=True)
-class DeviceTime:
+class DeviceTime(msgspec.Struct, frozen=True):
     """One device in a window, ns. busy + idle = the window; busy = union of all work.
 
     `compute` are kernels that are no communication; `overlap` is when both run.

@@ -14,10 +14,10 @@ The same resamples serve all rows and come from a fixed seed: the same input giv
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.trace import Bool, Float64
@@ -34,8 +34,7 @@ STEP_SHARE = 0.001
 _CHUNK = 2048
 
 
-@dataclass(frozen=True)
-class Rules:
+class Rules(msgspec.Struct, frozen=True):
     """What counts as a change.
 
     step        ns, duration of the base's step
@@ -48,8 +47,7 @@ class Rules:
     resolution: float
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(msgspec.Struct, frozen=True):
     """One entry per row.
 
     base, candidate, delta  means per step, and candidate - base

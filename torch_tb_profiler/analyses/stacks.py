@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.flows import launch_of
@@ -15,8 +15,7 @@ from torch_tb_profiler.model.trace import NO_CODE, Trace
 _LOCATION = re.compile(r"^(?P<file>.+)\((?P<line>\d+)\): (?P<function>.+)$", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True):
     """One frame; file, line and function where its text tells them, the event where it is one."""
 
     text: str

@@ -13,8 +13,8 @@ clocks tells nothing.
 from __future__ import annotations
 
 from bisect import bisect
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.clocks import Clocks
@@ -29,8 +29,7 @@ MOST_LATENESS = 0.9
 """What a rank did is told of the collectives that make up this share of its lateness."""
 
 
-@dataclass(frozen=True)
-class Arrivals:
+class Arrivals(msgspec.Struct, frozen=True):
     """When ranks reached a collective. Columns by operation of the job's table: `late` int64[k] ns after the
     median of the other ranks (0 for those before it), `middle` bool[k] the rank in the middle; by collective:
 
@@ -107,8 +106,7 @@ def _delay(job: Job, split: Split, member: int, rows: Int64, late: Int64) -> int
     return total(merge(start - own, start))
 
 
-@dataclass(frozen=True)
-class Straggler:
+class Straggler(msgspec.Struct, frozen=True):
     """How often and how much one rank is late; see `views.distributed_payload.Straggler`."""
 
     member: int
@@ -152,8 +150,7 @@ def lateness_by_step(job: Job, found: Arrivals) -> Int64:
     return np.where(seen, sums, ABSENT).reshape(shape)
 
 
-@dataclass(frozen=True)
-class Meanwhile:
+class Meanwhile(msgspec.Struct, frozen=True):
     """What a rank did before the collectives where it came last, beside the rank that came in the middle; ns.
 
     collectives  how many of these count; steps: in how many steps they lie

@@ -11,9 +11,9 @@ long they are busy, and shows the longest. No slice is ever left out: the counts
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -23,8 +23,7 @@ from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived
 T = TypeVar("T", bound=np.generic)
 
 
-@dataclass(frozen=True)
-class Boxes:
+class Boxes(msgspec.Struct, frozen=True):
     """Boxes by lane, within a lane by start; they do not overlap.
 
     start, end  int64[k]    ns

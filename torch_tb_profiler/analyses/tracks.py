@@ -7,10 +7,10 @@ run beside each other by design (an annotation over kernels) from being mistaken
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.communication import communication_kernels
@@ -41,8 +41,7 @@ INSTANT_PHASES = b"iIR"
 FLOW_PHASES = b"stf"
 
 
-@dataclass(frozen=True)
-class Track:
+class Track(msgspec.Struct, frozen=True):
     """One track of slices or instants.
 
     kind     "thread" | "stream" | "instants"
@@ -67,8 +66,7 @@ class Track:
     instants: int
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(msgspec.Struct, frozen=True):
     """Tracks that belong together: a process of the host, a device, or spans of the profiler itself."""
 
     kind: Literal["process", "device", "profiler"]
@@ -77,8 +75,7 @@ class Group:
     device: int | None
 
 
-@dataclass(frozen=True)
-class Tracks:
+class Tracks(msgspec.Struct, frozen=True):
     """Tracks in display order, and where each event belongs.
 
     lookup  int32[threads, roles]: the track of a (thread code, role), NO_CODE if there is none

@@ -13,6 +13,7 @@ from __future__ import annotations
 import weakref
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.counted_steps import counted_steps, per_step
@@ -26,8 +27,7 @@ SAME_CALLS = 0.1
 _KEPT_NAMES = np.array([role in GATHERED for role in Role])
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(msgspec.Struct, frozen=True):
     """One of the two: its tree, its steps, and the node of each element."""
 
     tree: LogicalTree
@@ -45,8 +45,7 @@ class Side:
         return per_step(place[self.node], self.tree.step, values, (len(nodes), self.steps))
 
 
-@dataclass(frozen=True)
-class AlignedTree:
+class AlignedTree(msgspec.Struct, frozen=True):
     """Nodes of both trees; columns of length k, parents before their children, node 0 is the step.
 
     parent    int32  NO_CODE for node 0

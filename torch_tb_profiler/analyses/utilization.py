@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.intervals import covered, merge
@@ -16,8 +16,7 @@ from torch_tb_profiler.model.tensor_cores import NO, UNKNOWN, YES, uses_tensor_c
 from torch_tb_profiler.model.trace import ABSENT, Float64, Int32, Int64, Trace, derived
 
 
-@dataclass(frozen=True)
-class Utilization:
+class Utilization(msgspec.Struct, frozen=True):
     """One device over the window from the first to the last complete step.
 
     utilization         share of the window with at least one kernel running

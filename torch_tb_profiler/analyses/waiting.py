@@ -8,8 +8,7 @@ No clock is needed for that. The transfer of a rank is the end of its time; all 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.job import Job
@@ -18,8 +17,7 @@ from torch_tb_profiler.intervals import merge_owned
 from torch_tb_profiler.model.trace import ABSENT, Bool, Float64, Int64
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(msgspec.Struct, frozen=True):
     """Columns by operation of the job's table; ABSENT where the collective was not compared.
 
     compared  bool[k]; complete: with all ranks of its group, so that the transfer holds no waiting
@@ -55,8 +53,7 @@ def split_waiting(job: Job, matching: Matching) -> Split:
     return Split(compared, compared & matching.complete[matching.instance], transfer, waiting)
 
 
-@dataclass(frozen=True)
-class Bandwidth:
+class Bandwidth(msgspec.Struct, frozen=True):
     """Bytes per second: `algorithm` of the message, `bus` of what crosses the slowest link (NaN unknown).
 
     lower_bound  bool: they rest on times that include waiting

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -57,19 +58,29 @@ def _end_with_parent() -> None:
 
 
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+_starting = threading.Lock()
 
 
 @contextmanager
-def _without_blas_threads() -> Iterator[None]:
-    """For a process that starts inside: numpy would give it a spinning thread per core for algebra no job does."""
-    if _BLAS_THREADS in os.environ:
-        yield
-        return
-    os.environ[_BLAS_THREADS] = "1"
-    try:
-        yield
-    finally:
-        os.environ.pop(_BLAS_THREADS, None)
+def _lean_start() -> Iterator[None]:
+    """For a process that starts inside: it loads what its job names, and nothing else.
+
+    numpy would give it a spinning thread per core for algebra no job does. And it would first run the main
+    module again, under another name: half a second in TensorBoard, and in a script without the usual
+    `if __name__ == "__main__"` all that the script does.
+    """
+    with _starting:
+        main = vars(sys.modules["__main__"])
+        hidden: dict[str, Any] = {name: main[name] for name in ("__spec__", "__file__") if name in main}
+        threads = os.environ.get(_BLAS_THREADS)
+        os.environ[_BLAS_THREADS] = threads or "1"
+        main.update(dict.fromkeys(hidden))
+        try:
+            yield
+        finally:
+            main.update(hidden)
+            if threads is None:
+                os.environ.pop(_BLAS_THREADS, None)
 
 
 class _Slot:
@@ -159,7 +170,7 @@ class ProcessExecutor(JobExecutor):
             if not future.set_running_or_notify_cancel():
                 continue
             slot.job = future
-            with _without_blas_threads():
+            with _lean_start():
                 try:
                     inner = slot.start().submit(fn, *args)
                 except BrokenProcessPool:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.session import ErrorInfo, FileState, ProgressInfo
 
 
-@dataclass(frozen=True)
-class ErrorBody:
+class ErrorBody(msgspec.Struct, frozen=True):
     """The one shape of every error."""
 
     error: ErrorInfo
 
 
-@dataclass(frozen=True)
-class FileCounts:
+class FileCounts(msgspec.Struct, frozen=True):
     """How many files are in which state."""
 
     waiting: int
@@ -26,8 +25,7 @@ class FileCounts:
     failed: int
 
 
-@dataclass(frozen=True)
-class RunInfo:
+class RunInfo(msgspec.Struct, frozen=True):
     """A run in the list; `bytes` as stored."""
 
     name: str
@@ -37,8 +35,7 @@ class RunInfo:
     files: FileCounts
 
 
-@dataclass(frozen=True)
-class Runs:
+class Runs(msgspec.Struct, frozen=True):
     """`scanning` is true until the first listing is done; `error` says why the last one failed."""
 
     scanning: bool
@@ -48,8 +45,7 @@ class Runs:
     runs: list[RunInfo]
 
 
-@dataclass(frozen=True)
-class SpanInfo:
+class SpanInfo(msgspec.Struct, frozen=True):
     """One profiling cycle: its name, when it was, its file's stored bytes and state."""
 
     name: str
@@ -59,8 +55,7 @@ class SpanInfo:
     state: FileState
 
 
-@dataclass(frozen=True)
-class WorkerInfo:
+class WorkerInfo(msgspec.Struct, frozen=True):
     """One process of a run."""
 
     name: str
@@ -68,8 +63,7 @@ class WorkerInfo:
     spans: list[SpanInfo]
 
 
-@dataclass(frozen=True)
-class MemoryFileInfo:
+class MemoryFileInfo(msgspec.Struct, frozen=True):
     """A memory file; `file` is its number in `view/memory/snapshot` or `view/memory/timeline`, as `kind` says."""
 
     file: int
@@ -78,8 +72,7 @@ class MemoryFileInfo:
     bytes: int
 
 
-@dataclass(frozen=True)
-class Workers:
+class Workers(msgspec.Struct, frozen=True):
     """The workers of a run, and the memory files beside its traces."""
 
     run: str
@@ -87,15 +80,13 @@ class Workers:
     memory_files: list[MemoryFileInfo]
 
 
-@dataclass(frozen=True)
-class Spans:
+class Spans(msgspec.Struct, frozen=True):
     run: str
     worker: str
     spans: list[SpanInfo]
 
 
-@dataclass(frozen=True)
-class State:
+class State(msgspec.Struct, frozen=True):
     run: str
     worker: str
     span: str
@@ -103,8 +94,7 @@ class State:
     state: FileState
 
 
-@dataclass(frozen=True)
-class FileHealth:
+class FileHealth(msgspec.Struct, frozen=True):
     """A file of a run, its state and the notes on it."""
 
     worker: str
@@ -115,14 +105,12 @@ class FileHealth:
     notes: list[Note]
 
 
-@dataclass(frozen=True)
-class Health:
+class Health(msgspec.Struct, frozen=True):
     run: str
     files: list[FileHealth]
 
 
-@dataclass(frozen=True)
-class ViewInfo:
+class ViewInfo(msgspec.Struct, frozen=True):
     """A tab; `available` is null while the file is not loaded, `reason` says why it is not."""
 
     slug: str
@@ -133,13 +121,11 @@ class ViewInfo:
     reason: str | None
 
 
-@dataclass(frozen=True)
-class Views:
+class Views(msgspec.Struct, frozen=True):
     views: list[ViewInfo]
 
 
-@dataclass(frozen=True)
-class Pending:
+class Pending(msgspec.Struct, frozen=True):
     """The answer of a view while its file is read."""
 
     state: Literal["waiting", "loading"]

@@ -34,7 +34,7 @@ def document() -> dict[str, Any]:
     """OpenAPI 3.1 of every route, relative to the plugin's prefix."""
     views = with_parts()
     bodies = [route.body for route in ROUTES if route.body not in (dict, bytes)]
-    types = [*bodies, answers.ErrorBody, answers.Pending, *(view.payload for view in views)]
+    types: list[type] = [*bodies, answers.ErrorBody, answers.Pending, *(view.payload for view in views)]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
     refs = dict(zip(types, schemas, strict=True))
     names = {view.slug: refs[view.payload] for view in views}

@@ -14,8 +14,8 @@ what adds a gradient to its parameter (`AccumulateGrad`) follows the task that c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.calltree import enclosing_operator
@@ -29,8 +29,7 @@ ACCUMULATE = "torch::autograd::AccumulateGrad"
 _CATEGORIES = ("fwdbwd", "forward_backward")
 
 
-@dataclass(frozen=True)
-class BackwardLinks:
+class BackwardLinks(msgspec.Struct, frozen=True):
     """Pairs of operators: rows of the forward and of the backward one, int32[k] each."""
 
     forward: Int32
@@ -44,8 +43,7 @@ def backward_links(trace: Trace) -> BackwardLinks:
     return found if len(found.forward) else _by_sequence_number(trace)
 
 
-@dataclass(frozen=True)
-class BackwardTasks:
+class BackwardTasks(msgspec.Struct, frozen=True):
     """What the backward pass is made of, by thread and start.
 
     rows     int32[k]  the engine's operators; where there are none, the linked backward operators

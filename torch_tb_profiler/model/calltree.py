@@ -12,8 +12,7 @@ Overlap that does not nest goes to a side lane, where it nests only with its lik
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.kinds import HOST, Kind, ends, kinds, of_kind
@@ -21,8 +20,7 @@ from torch_tb_profiler.model.nesting import nest, nesting_order, one_axis
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, derived
 
 
-@dataclass(frozen=True)
-class CallTree:
+class CallTree(msgspec.Struct, frozen=True):
     """Host slices of all threads.
 
     rows    int32[k]  their rows in the trace, ordered by thread, lane, start, longer first

@@ -16,8 +16,7 @@ A kernel that no such call launched (a replayed graph, a launch before the recor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.calltree import CallTree, tree_of
@@ -28,8 +27,7 @@ from torch_tb_profiler.model.links import device_links
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived
 
 
-@dataclass(frozen=True)
-class CollectiveCalls:
+class CollectiveCalls(msgspec.Struct, frozen=True):
     """Events by operation; columns of length k, NO_CODE where there is no such event.
 
     call      int32  outermost host call
@@ -85,8 +83,7 @@ def collective_calls(trace: Trace) -> CollectiveCalls:
     return found
 
 
-@dataclass(frozen=True)
-class _Chains:
+class _Chains(msgspec.Struct, frozen=True):
     """Calls that nest in one another are one chain: `root` int32[c] its outermost, `of` int32[n + 1] the chain of
     a row, NO_CODE for none; `named` and `recorded` int32[c] as in CollectiveCalls."""
 

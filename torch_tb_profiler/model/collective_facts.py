@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.collective_calls import CollectiveCalls
@@ -36,8 +36,7 @@ _TOO_MUCH = 2**50
 """Bytes that no operation moves: such a number is damage."""
 
 
-@dataclass(frozen=True)
-class Kinds:
+class Kinds(msgspec.Struct, frozen=True):
     """collective: name of each operation; backend: its library, None if unknown."""
 
     collective: list[str]
@@ -66,8 +65,7 @@ def kinds_of(trace: Trace, calls: CollectiveCalls) -> Kinds:
     return found
 
 
-@dataclass(frozen=True)
-class Sizes:
+class Sizes(msgspec.Struct, frozen=True):
     """dtype: as the trace spells it, None if unknown; bytes_in, bytes_out, leaving int64[k] as in Collectives."""
 
     dtype: list[str | None]

@@ -7,9 +7,9 @@ trace without any communication kernel, that of the host's call.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -31,8 +31,7 @@ class Timing(IntEnum):
     NONE = 2
 
 
-@dataclass(frozen=True)
-class Collectives:
+class Collectives(msgspec.Struct, frozen=True):
     """Communication operations in the order in which they began. Columns of length k.
 
     event       int32  row of the first kernel, else of the host's call
@@ -116,8 +115,7 @@ def collectives(trace: Trace) -> Collectives:
     )
 
 
-@dataclass(frozen=True)
-class _Times:
+class _Times(msgspec.Struct, frozen=True):
     """Columns of Collectives, before they are put in order; `host` int32[k] is the row of the host's own work."""
 
     timing: npt.NDArray[np.int8]

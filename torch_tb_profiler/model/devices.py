@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.kinds import DEVICE, Kind, names_of, of_kind
 from torch_tb_profiler.model.trace import ABSENT, Int64, Trace, derived
 
 
-@dataclass(frozen=True)
-class DeviceInfo:
+class DeviceInfo(msgspec.Struct, frozen=True):
     """One device that did work; None where the file does not say."""
 
     id: int

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
+
 Severity = Literal["info", "warning", "error"]
 
 
-@dataclass(frozen=True)
-class Note:
+class Note(msgspec.Struct, frozen=True):
     """One kind of finding.
 
     `count` is how many times it was met; `first_offset` the byte offset of the first one in the

@@ -11,8 +11,7 @@ then equal to the correlation, then id of the operator again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.calltree import enclosing_operator
@@ -20,8 +19,7 @@ from torch_tb_profiler.model.kinds import DEVICE, Kind, of_kind
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, derived
 
 
-@dataclass(frozen=True)
-class DeviceLinks:
+class DeviceLinks(msgspec.Struct, frozen=True):
     """Device events and what launched them.
 
     rows      int32[k]  kernels, copies and fills, in file order

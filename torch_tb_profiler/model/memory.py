@@ -10,8 +10,7 @@ that instant, whatever Python frames or runtime calls lie between.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.calltree import call_tree, tree_of
@@ -47,8 +46,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class MemoryDevice:
+class MemoryDevice(msgspec.Struct, frozen=True):
     """A device with memory events; `name` is unique in the trace ("CPU", "GPU0", "XPU1", ...).
 
     hardware, capacity  of the card, None where the file does not say
@@ -61,8 +59,7 @@ class MemoryDevice:
     capacity: int | None
 
 
-@dataclass(frozen=True)
-class MemoryRecords:
+class MemoryRecords(msgspec.Struct, frozen=True):
     """Memory events by time, in file order where times are equal; columns of length k.
 
     rows       int32  their rows in the trace

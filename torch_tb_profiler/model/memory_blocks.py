@@ -10,9 +10,9 @@ Within an address of a device, in order of time:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.memory import MemoryRecords, memory_records
@@ -23,8 +23,7 @@ State = Literal["released", "unreleased", "replaced", "older", "unknown"]
 STATES: tuple[State, ...] = ("released", "unreleased", "replaced", "older", "unknown")
 
 
-@dataclass(frozen=True)
-class Blocks:
+class Blocks(msgspec.Struct, frozen=True):
     """Columns of length b, in order of the first record of each. Positions are those in `memory_records`.
 
     allocation  int32  position of the allocation, NO_CODE of an older block

@@ -6,7 +6,7 @@ history  segment_alloc  alloc  alloc  free_requested  free_completed ...
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from torch_tb_profiler.model.trace import Int8, Int32, Int64
 
@@ -17,8 +17,7 @@ ALLOC, FREE_REQUESTED, SEGMENT_ALLOC, SEGMENT_FREE, OUT_OF_MEMORY, OTHER = range
 """Actions of the history."""
 
 
-@dataclass(frozen=True)
-class Segments:
+class Segments(msgspec.Struct, frozen=True):
     """Columns of length s; bytes, `kind` as the file spells it ("small", "large")."""
 
     device: Int32
@@ -28,8 +27,7 @@ class Segments:
     kind: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class SnapshotBlocks:
+class SnapshotBlocks(msgspec.Struct, frozen=True):
     """Columns of length b: index of the segment, bytes, bytes asked for (ABSENT in old files), state, stack."""
 
     segment: Int32
@@ -39,8 +37,7 @@ class SnapshotBlocks:
     stack: Int32
 
 
-@dataclass(frozen=True)
-class History:
+class History(msgspec.Struct, frozen=True):
     """Columns of length h, per device in order of time.
 
     size         bytes; device_free: what the device had left, of OUT_OF_MEMORY, else ABSENT
@@ -55,8 +52,7 @@ class History:
     stack: Int32
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """stacks: of each code the frames, innermost first, as `path(line): function`; the empty one is code 0.
 
     skipped  entries of the file that are no dicts or lack their size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from torch_tb_profiler.model.trace import Int8, Int64
 
@@ -19,8 +19,7 @@ CATEGORIES = (
 """As PyTorch numbers them."""
 
 
-@dataclass(frozen=True)
-class Timeline:
+class Timeline(msgspec.Struct, frozen=True):
     """Columns of length n by time (ns; -1: there before the profiler began): signed bytes, category."""
 
     time: Int64

@@ -14,8 +14,8 @@ models have no such frames; their operators carry the path as text (`Module Hier
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.autograd import backward_tasks
@@ -36,8 +36,7 @@ _INSTANCE = re.compile(r"_\d+$")
 _STEP = re.compile(r"([^.()]+)\(([^()]*)\)::[^.]*")
 
 
-@dataclass(frozen=True)
-class Modules:
+class Modules(msgspec.Struct, frozen=True):
     """The m places of a model and what belongs to each; NO_CODE is none of them.
 
     names     of each place, without "nn.Module: "; of a `Module Hierarchy` "attribute (Class)"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.trace import ABSENT, Trace, derived
 
 
-@dataclass(frozen=True)
-class Names:
+class Names(msgspec.Struct, frozen=True):
     """Names and sort indices, of processes by pid as the file spells it, of threads by thread code."""
 
     process: dict[int | str | None, str]

@@ -10,8 +10,7 @@ what that one does and launches (as the autograd profiler's tables do).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.calltree import call_tree, enclosing_operator
@@ -24,8 +23,7 @@ _MARKERS = ("ProfilerStep#", "enumerate(DataLoader)#", "enumerate(DataPipe)#", "
 _WRAPPERS = frozenset(("DataParallel.forward", "DistributedDataParallel.forward"))
 
 
-@dataclass(frozen=True)
-class Operators:
+class Operators(msgspec.Struct, frozen=True):
     """Calls of operators, nested duplicates folded. Columns of length k unless said otherwise; times in ns.
 
     rows                     int32  rows of the calls, in file order

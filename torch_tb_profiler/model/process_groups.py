@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.trace import Trace, derived
@@ -18,8 +19,7 @@ MOST_RANKS = 2**20
 """No job has more: a larger number is damage."""
 
 
-@dataclass(frozen=True)
-class ProcessGroup:
+class ProcessGroup(msgspec.Struct, frozen=True):
     """A group as a trace describes it.
 
     name, description  None if not recorded

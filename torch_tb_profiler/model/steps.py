@@ -7,8 +7,7 @@ result  |- step 5 ---------------|- step 6 ------------|
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.kinds import HOST, Kind, ends, kinds, of_kind
@@ -21,8 +20,7 @@ INCOMPLETE_SHARE = 0.8
 """A last step with less than this share of its predecessor's device events was cut off by the profiler."""
 
 
-@dataclass(frozen=True)
-class Steps:
+class Steps(msgspec.Struct, frozen=True):
     """Steps in order of time.
 
     names     of "ProfilerStep#5" the "5"; one step named "all" where none was recorded
@@ -99,8 +97,7 @@ def _int64(*values: int) -> Int64:
     return np.array(values, np.int64)
 
 
-@dataclass(frozen=True)
-class _Work:
+class _Work(msgspec.Struct, frozen=True):
     """Device events launched in each step: first start and last end (ABSENT if none), how many."""
 
     first: Int64

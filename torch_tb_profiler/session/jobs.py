@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from shlex import quote
 
@@ -121,9 +122,11 @@ def _load(
             hint="it is read again, as it is now, with the next listing",
         )
     report(("analysing", size, size, len(trace)))
-    facts, results = examine(trace)
-    report(("saving", size, size, len(trace)))
-    cached = cache.save_trace(key, trace)
+    with ThreadPoolExecutor(1, thread_name_prefix="profiler-save") as saver:
+        saved = saver.submit(cache.save_trace, key, trace)  # writing leaves the other core to the analyses
+        facts, results = examine(trace)
+        report(("saving", size, size, len(trace)))
+        cached = saved.result()
     cached = cached and all(cache.save_json(key, name, result) for name, result in results.items())
     cached = cached and cache.save_json(key, FACTS, encode(facts))
     return Loaded(facts, {} if cached else results, cached, trace)

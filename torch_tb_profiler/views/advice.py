@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from torch_tb_profiler.analyses import recommendations as rules
 from torch_tb_profiler.analyses.recommendations import Finding
 from torch_tb_profiler.units import format_ratio
 
 
-@dataclass(frozen=True)
-class Recommendation:
+class Recommendation(msgspec.Struct, frozen=True):
     """`link` is a view with parameters (`operators?search=conv`) that proves the advice, or None.
 
     `gain_ns` is the most a step can get shorter by following it, None where it cannot be told.
@@ -25,8 +24,7 @@ class Recommendation:
     gain_ns: float | None
 
 
-@dataclass(frozen=True)
-class _Words:
+class _Words(msgspec.Struct, frozen=True):
     title: str
     text: str
     rule: str

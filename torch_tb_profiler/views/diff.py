@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import zip_longest
 from typing import Literal
 
 import numpy as np
+from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.batch import batch_sizes
 from torch_tb_profiler.analyses.counted_steps import counted_steps

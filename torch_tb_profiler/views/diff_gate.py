@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from torch_tb_profiler.errors import TraceError, UsageError
 from torch_tb_profiler.units import format_bytes, format_duration, format_ratio, parse_bytes, parse_duration
@@ -14,8 +15,7 @@ from torch_tb_profiler.views.diff_payload import Change, DiffOperator, DiffPaylo
 TIMES = ("host_self", "host_total", "device_self", "device_total")
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(msgspec.Struct, frozen=True):
     """One question of the gate. passed: None where it cannot be told (too few steps)."""
 
     name: str
@@ -23,8 +23,7 @@ class Check:
     message: str
 
 
-@dataclass(frozen=True)
-class Budget:
+class Budget(msgspec.Struct, frozen=True):
     """Limits of the candidate: ns, bytes; of an operator by one of TIMES, "" for the one that counts."""
 
     step_time: int | None = None

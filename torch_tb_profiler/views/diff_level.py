@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.counted_steps import counted_steps
 from torch_tb_profiler.analyses.logical_tree import Role
@@ -49,8 +49,7 @@ def host_reason(trace: Trace) -> str | None:
     return breakdown(trace).unknown.get("cpu_exec")
 
 
-@dataclass(frozen=True)
-class _Rows:
+class _Rows(msgspec.Struct, frozen=True):
     """Of the part itself, each of its parts, and what lies between: calls, host and device time."""
 
     calls: Pair

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
+
 Status = Literal["matched", "renamed", "added", "removed"]
 """matched: the same name on both sides; renamed: another name at the same place; added: only in the candidate;
 removed: only in the base."""
@@ -18,8 +20,7 @@ Verdict = Literal["slower", "faster", "noise", "equal", "unknown"]
 equal: no difference at all; unknown: a side has fewer than two steps, so nothing can be told."""
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """A time per step on both sides.
 
     base_ns, candidate_ns  means over the counted steps; None where not known, see `reasons` of the payload
@@ -40,8 +41,7 @@ class Change:
     verdict: Verdict
 
 
-@dataclass(frozen=True)
-class Calls:
+class Calls(msgspec.Struct, frozen=True):
     """Calls per step on both sides."""
 
     base: float
@@ -49,8 +49,7 @@ class Calls:
     delta_calls: float
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(msgspec.Struct, frozen=True):
     """Bytes on both sides; None where not recorded, see `reasons` of the payload."""
 
     base_bytes: int | None
@@ -59,8 +58,7 @@ class Size:
     delta_ratio: float | None
 
 
-@dataclass(frozen=True)
-class Share:
+class Share(msgspec.Struct, frozen=True):
     """A ratio 0..1 on both sides; None where not known. `delta_share` is the difference of the two."""
 
     base: float | None
@@ -68,8 +66,7 @@ class Share:
     delta_share: float | None
 
 
-@dataclass(frozen=True)
-class DiffPart:
+class DiffPart(msgspec.Struct, frozen=True):
     """A part of the logical timeline: what stands at one place of both call trees, all calls of a step together.
 
     path             numbers of the children from the root, joined by "-": "" is the root, "3-0" the first part
@@ -102,8 +99,7 @@ class DiffPart:
     candidate_event: int | None
 
 
-@dataclass(frozen=True)
-class DiffOperator:
+class DiffOperator(msgspec.Struct, frozen=True):
     """An operator by name, wherever it is called (or inside the part that is open)."""
 
     name: str
@@ -116,16 +112,14 @@ class DiffOperator:
     device_total: Change
 
 
-@dataclass(frozen=True)
-class DiffCrumb:
+class DiffCrumb(msgspec.Struct, frozen=True):
     """A part on the way from the root to the open one."""
 
     path: str
     name: str
 
 
-@dataclass(frozen=True)
-class DiffLevel:
+class DiffLevel(msgspec.Struct, frozen=True):
     """An open part: its own parts in order of time and the operators inside it.
 
     parts     in order of time in the base (added ones where they stand in the candidate)
@@ -140,8 +134,7 @@ class DiffLevel:
     reasons: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class DiffBar:
+class DiffBar(msgspec.Struct, frozen=True):
     """A part of a waterfall. Whole ns, rounded so that all parts sum to the step exactly on either side.
 
     base_ns, candidate_ns  None where the category is not known (its time then is part of `other`)
@@ -160,8 +153,7 @@ class DiffBar:
     verdict: Verdict
 
 
-@dataclass(frozen=True)
-class DiffWaterfall:
+class DiffWaterfall(msgspec.Struct, frozen=True):
     """From the step of the base to that of the candidate; the bars' `delta_ns` sum to `delta_ns` exactly.
 
     by  category: the overview's eight; phase: data, optimizer, backward, forward, other (the host between these),
@@ -175,8 +167,7 @@ class DiffWaterfall:
     bars: list[DiffBar]
 
 
-@dataclass(frozen=True)
-class DiffKernel:
+class DiffKernel(msgspec.Struct, frozen=True):
     """Device kernels by name."""
 
     name: str
@@ -186,8 +177,7 @@ class DiffKernel:
     total: Change
 
 
-@dataclass(frozen=True)
-class DiffDevice:
+class DiffDevice(msgspec.Struct, frozen=True):
     """An accelerator; those of both sides meet by order of their ids. Names are None where not recorded."""
 
     base_id: int | None
@@ -201,8 +191,7 @@ class DiffDevice:
     tensor_core_ratio: Share
 
 
-@dataclass(frozen=True)
-class DiffMemory:
+class DiffMemory(msgspec.Struct, frozen=True):
     """Peaks of a device's memory over the whole trace."""
 
     device: str
@@ -210,8 +199,7 @@ class DiffMemory:
     peak_reserved: Size
 
 
-@dataclass(frozen=True)
-class DiffCollective:
+class DiffCollective(msgspec.Struct, frozen=True):
     """Communication kernels, or host operations that launched none, by name."""
 
     name: str
@@ -220,8 +208,7 @@ class DiffCollective:
     total: Change
 
 
-@dataclass(frozen=True)
-class DiffCommunication:
+class DiffCommunication(msgspec.Struct, frozen=True):
     """total: time in which anything is communicated; exposed: the part of it that no kernel or copy covers."""
 
     total: Change
@@ -229,8 +216,7 @@ class DiffCommunication:
     collectives: list[DiffCollective]
 
 
-@dataclass(frozen=True)
-class DiffSide:
+class DiffSide(msgspec.Struct, frozen=True):
     """One of the two traces.
 
     steps           names of the counted steps; all numbers are per one of these
@@ -255,8 +241,7 @@ class DiffSide:
     base_ns: int
 
 
-@dataclass(frozen=True)
-class DiffPayload:
+class DiffPayload(msgspec.Struct, frozen=True):
     """The payload.
 
     summary     the answer in words, one sentence each: how the step changed, what explains it

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.rank_summary import RankSummary
@@ -32,8 +33,7 @@ class ConnectionsParams:
     limit: int = 300
 
 
-@dataclass(frozen=True)
-class AlignedRank:
+class AlignedRank(msgspec.Struct, frozen=True):
     """A chosen worker and how far it is (`state` as in the tab).
 
     shift_ns  leads from its trace's time to the job's; null: it is not read, or its clock cannot be aligned
@@ -46,8 +46,7 @@ class AlignedRank:
     shift_ns: int | None
 
 
-@dataclass(frozen=True)
-class Connection:
+class Connection(msgspec.Struct, frozen=True):
     """One collective; columns with an entry per chosen rank that takes part.
 
     members    index into `ranks`
@@ -64,8 +63,7 @@ class Connection:
     ends_ns: list[int]
 
 
-@dataclass(frozen=True)
-class Connections:
+class Connections(msgspec.Struct, frozen=True):
     """`total` collectives join the chosen ranks in the window; `rows` are the longest of them."""
 
     ranks: list[AlignedRank]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.grouping import group
@@ -93,8 +92,7 @@ def average_waiting(who: Party, rows: list[Waiting]) -> list[AverageWaiting]:
 # ---- by worker and name ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Sums:
+class Sums(msgspec.Struct, frozen=True):
     """Operations by some key. Columns by key: `example` a row of the job's table that stands for it.
 
     latency, exposed  int64 ns; ABSENT without any time; transfer, waiting: ABSENT if none was compared

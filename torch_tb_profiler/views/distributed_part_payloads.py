@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import msgspec
+
 
 @dataclass(frozen=True)
 class CollectivesParams:
@@ -31,8 +33,7 @@ class CollectivesParams:
     mismatched: bool = False
 
 
-@dataclass(frozen=True)
-class CollectiveInstance:
+class CollectiveInstance(msgspec.Struct, frozen=True):
     """One collective across ranks.
 
     id         names it in `distributed/collective`
@@ -70,8 +71,7 @@ class CollectiveInstance:
     mismatch: str | None
 
 
-@dataclass(frozen=True)
-class Collectives:
+class Collectives(msgspec.Struct, frozen=True):
     """`total` rows remain after the filters, of which `rows` are a page."""
 
     rows: list[CollectiveInstance]
@@ -87,16 +87,14 @@ class CollectiveParams:
     collective: int
 
 
-@dataclass(frozen=True)
-class NamedTime:
+class NamedTime(msgspec.Struct, frozen=True):
     """Time by name."""
 
     name: str
     ns: int
 
 
-@dataclass(frozen=True)
-class Before:
+class Before(msgspec.Struct, frozen=True):
     """What the rank did between the group's previous collective and this one.
 
     window_ns   that time, categories (the overview's eight, in order) split it
@@ -109,8 +107,7 @@ class Before:
     kernels: list[NamedTime]
 
 
-@dataclass(frozen=True)
-class Participant:
+class Participant(msgspec.Struct, frozen=True):
     """A rank's part in one collective.
 
     event     row of its trace: the kernel, or the host's call where no kernel is recorded
@@ -140,8 +137,7 @@ class Participant:
     before: Before | None
 
 
-@dataclass(frozen=True)
-class Collective:
+class Collective(msgspec.Struct, frozen=True):
     """One collective across the ranks, in order of rank; `median_worker` arrived in the middle."""
 
     instance: CollectiveInstance

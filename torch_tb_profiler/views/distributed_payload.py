@@ -8,11 +8,11 @@ Bandwidth is bytes per second (10^9 is one GB/s).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 
-@dataclass(frozen=True)
-class Clock:
+class Clock(msgspec.Struct, frozen=True):
     """How a rank's clock was brought onto the job's.
 
     method       reference: it sets the clock; base_time: by the time of day in the file (`baseTimeNanoseconds`);
@@ -32,8 +32,7 @@ class Clock:
     shift_ns: int | None
 
 
-@dataclass(frozen=True)
-class Rank:
+class Rank(msgspec.Struct, frozen=True):
     """One worker of the run.
 
     state     waiting, loading, ready or failed; `reason` says why it failed, or why a ready one is left out
@@ -56,8 +55,7 @@ class Rank:
     clock: Clock | None
 
 
-@dataclass(frozen=True)
-class DeviceEntry:
+class DeviceEntry(msgspec.Struct, frozen=True):
     """One accelerator that a process used."""
 
     id: int
@@ -67,8 +65,7 @@ class DeviceEntry:
     compute_capability: str | None
 
 
-@dataclass(frozen=True)
-class Process:
+class Process(msgspec.Struct, frozen=True):
     """One process of a node; `name` is its process id where that is known."""
 
     name: str
@@ -77,16 +74,14 @@ class Process:
     devices: list[DeviceEntry]
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(msgspec.Struct, frozen=True):
     """One host and its processes."""
 
     name: str
     processes: list[Process]
 
 
-@dataclass(frozen=True)
-class StepTimes:
+class StepTimes(msgspec.Struct, frozen=True):
     """One step of one worker: duration = computation + overlap + communication + other, to the ns.
 
     start_ns     in the worker's own trace
@@ -108,8 +103,7 @@ class StepTimes:
     other_ns: int
 
 
-@dataclass(frozen=True)
-class AverageTimes:
+class AverageTimes(msgspec.Struct, frozen=True):
     """Mean over the complete steps of one worker (not rounded)."""
 
     worker: str
@@ -122,8 +116,7 @@ class AverageTimes:
     other_ns: float
 
 
-@dataclass(frozen=True)
-class Waiting:
+class Waiting(msgspec.Struct, frozen=True):
     """A worker's communication in one step: moving data, and waiting for other ranks to arrive.
 
     step  null for operations outside the steps
@@ -137,8 +130,7 @@ class Waiting:
     synchronizing_ns: int | None
 
 
-@dataclass(frozen=True)
-class AverageWaiting:
+class AverageWaiting(msgspec.Struct, frozen=True):
     """Mean over the complete steps of one worker (not rounded)."""
 
     worker: str
@@ -147,8 +139,7 @@ class AverageWaiting:
     synchronizing_ns: float | None
 
 
-@dataclass(frozen=True)
-class CollectiveRow:
+class CollectiveRow(msgspec.Struct, frozen=True):
     """Communication operations of one worker that share group and name, whole recording.
 
     name           as the profiler names it: back end, colon, collective (`nccl:all_reduce`)
@@ -184,8 +175,7 @@ class CollectiveRow:
     timing: str
 
 
-@dataclass(frozen=True)
-class Operation:
+class Operation(msgspec.Struct, frozen=True):
     """The same over all ranks of a group: sums over ranks, `skew_ns` over the operations.
 
     operations  matched across ranks: what every rank does once counts once
@@ -211,8 +201,7 @@ class Operation:
     lower_bound: bool
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(msgspec.Struct, frozen=True):
     """One process group: a name *and* its ranks, as the same name serves several.
 
     id           names the group in rows and parameters
@@ -240,16 +229,14 @@ class Group:
     mismatches: int
 
 
-@dataclass(frozen=True)
-class Differing:
+class Differing(msgspec.Struct, frozen=True):
     """A value and who has it."""
 
     value: str
     workers: list[str]
 
 
-@dataclass(frozen=True)
-class Mismatch:
+class Mismatch(msgspec.Struct, frozen=True):
     """Operations that should be one and the same but differ between ranks; they are in no comparison.
 
     what  name, size, dtype, or missing (ranks in the middle of whose recording it is absent)
@@ -264,8 +251,7 @@ class Mismatch:
     text: str
 
 
-@dataclass(frozen=True)
-class Straggler:
+class Straggler(msgspec.Struct, frozen=True):
     """How often and how much a rank kept the others waiting; most delay first.
 
     collectives  compared ones it took part in whose arrivals differ by more than the error of the clocks
@@ -286,8 +272,7 @@ class Straggler:
     waited_ns: int
 
 
-@dataclass(frozen=True)
-class HeatMap:
+class HeatMap(msgspec.Struct, frozen=True):
     """rank x step: sum over the step's compared collectives of how long after the median rank this one came.
 
     late_ns  a row per worker, a cell per step; null where nothing was compared
@@ -298,8 +283,7 @@ class HeatMap:
     late_ns: list[list[int | None]]
 
 
-@dataclass(frozen=True)
-class Share:
+class Share(msgspec.Struct, frozen=True):
     """Time by name: of the late rank beside the median rank's in the same places.
 
     median_ns  null where it is not among the largest of the median rank: then it is less than those
@@ -310,8 +294,7 @@ class Share:
     median_ns: int | None
 
 
-@dataclass(frozen=True)
-class Meanwhile:
+class Meanwhile(msgspec.Struct, frozen=True):
     """What a rank did between the previous collective and the one where it came last, summed over those.
 
     collectives  how many of them count: those that make up 90 % of its lateness, and of windows of different
@@ -333,8 +316,7 @@ class Meanwhile:
     kernels: list[Share]
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """The answer in words. `kind`: straggler, balanced, unknown; `worker` whom it names, or null."""
 
     kind: str
@@ -343,8 +325,7 @@ class Verdict:
     rank: int | None
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """What is missing or doubtful.
 
     kind  loading, broken_rank, left_out, missing_rank, duplicate_rank, world_size, clock, start_skew, mismatch,
@@ -357,8 +338,7 @@ class Problem:
     rank: int | None
 
 
-@dataclass(frozen=True)
-class Distributed:
+class Distributed(msgspec.Struct, frozen=True):
     """The payload of the tab.
 
     origin_ns      the zero of the job's clock as ns since the epoch, null if no file tells the time of day

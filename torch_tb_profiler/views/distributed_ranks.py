@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.clocks import Clock as RankClock
@@ -34,8 +34,7 @@ _WORTH_TELLING_NS = 1_000_000
 """Corrections and errors of clocks above this are told; the others are in `ranks`."""
 
 
-@dataclass(frozen=True)
-class Party:
+class Party(msgspec.Struct, frozen=True):
     """The members of a run, and how those that can be are compared.
 
     position  worker -> its place in the sources of `found.job`

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.durations import spread
@@ -12,8 +11,7 @@ from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace
 LONGEST = 10
 
 
-@dataclass(frozen=True)
-class Instance:
+class Instance(msgspec.Struct, frozen=True):
     """One call; `event` is its row in the trace, which leads to the timeline."""
 
     event: int
@@ -21,8 +19,7 @@ class Instance:
     duration_ns: int
 
 
-@dataclass(frozen=True)
-class Instances:
+class Instances(msgspec.Struct, frozen=True):
     """Durations in ns: a histogram, its median and 95th percentile, what lies far out, the longest, the first.
 
     edges     of the bins, one more than `counts`; outliers lie in the last bin

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.grouping import group, order_statistics
@@ -44,8 +45,7 @@ class KernelsParams:
     operator: str = ""
 
 
-@dataclass(frozen=True)
-class KernelRow:
+class KernelRow(msgspec.Struct, frozen=True):
     """Launches that share a row; times in ns.
 
     event               row of the trace of the first launch; names the row in the parts
@@ -76,8 +76,7 @@ class KernelRow:
     limiter: str | None
 
 
-@dataclass(frozen=True)
-class MemoryOperationRow:
+class MemoryOperationRow(msgspec.Struct, frozen=True):
     """Copies or fills of one name. bandwidth: bytes per second over their summed time, null without bytes."""
 
     event: int
@@ -91,8 +90,7 @@ class MemoryOperationRow:
     bandwidth: float | None
 
 
-@dataclass(frozen=True)
-class KernelStream:
+class KernelStream(msgspec.Struct, frozen=True):
     """A stream with work, for the filters."""
 
     device: int
@@ -101,8 +99,7 @@ class KernelStream:
     total_ns: int
 
 
-@dataclass(frozen=True)
-class TensorCoreTime:
+class TensorCoreTime(msgspec.Struct, frozen=True):
     """Kernel time on Tensor (matrix) cores, off them, and of kernels whose names do not tell."""
 
     used_ns: int
@@ -110,8 +107,7 @@ class TensorCoreTime:
     unknown_ns: int
 
 
-@dataclass(frozen=True)
-class KernelsPayload:
+class KernelsPayload(msgspec.Struct, frozen=True):
     """The kernel table and that of copies and fills; `reasons`: field -> why it is null in every row."""
 
     rows: list[KernelRow]

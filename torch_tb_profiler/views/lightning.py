@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from torch_tb_profiler.analyses.modules import module_times
 from torch_tb_profiler.model.lightning import has_marks, lightning_hooks, lightning_modules
@@ -13,8 +14,7 @@ from torch_tb_profiler.views.module_parts import parts
 from torch_tb_profiler.views.modules import ModuleRest, ModuleRow, module_rows, reasons, rest
 
 
-@dataclass(frozen=True)
-class HookRow:
+class HookRow(msgspec.Struct, frozen=True):
     """A hook, called from the hook around it. Times in ns.
 
     place           number of the hook
@@ -45,8 +45,7 @@ class HookRow:
     children: list[HookRow]
 
 
-@dataclass(frozen=True)
-class LightningPayload:
+class LightningPayload(msgspec.Struct, frozen=True):
     """Hooks and modules, the outermost in order of their first call.
 
     rows      the model: dotted names, `class_name` in full; modules inside the module their name says

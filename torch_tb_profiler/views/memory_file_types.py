@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from torch_tb_profiler.analyses.stacks import Frame
 
 
-@dataclass(frozen=True)
-class SnapshotDevice:
+class SnapshotDevice(msgspec.Struct, frozen=True):
     """The caching allocator of one device when the snapshot was taken.
 
     reserved_bytes       in segments; allocated_bytes: in use by tensors; awaiting_bytes: freed, another stream
@@ -33,8 +33,7 @@ class SnapshotDevice:
     out_of_memory: int
 
 
-@dataclass(frozen=True)
-class SnapshotStack:
+class SnapshotStack(msgspec.Struct, frozen=True):
     """Blocks in use that were allocated from one stack, innermost frame first; no frame: not recorded."""
 
     frames: list[Frame]
@@ -42,8 +41,7 @@ class SnapshotStack:
     bytes: int
 
 
-@dataclass(frozen=True)
-class SnapshotSegment:
+class SnapshotSegment(msgspec.Struct, frozen=True):
     """Memory from one `cudaMalloc`. `blocks` in use and free, `address` in hexadecimal."""
 
     address: str
@@ -54,8 +52,7 @@ class SnapshotSegment:
     blocks: int
 
 
-@dataclass(frozen=True)
-class OutOfMemory:
+class OutOfMemory(msgspec.Struct, frozen=True):
     """An allocation that failed: what it asked for, what the device had left, where from. `entry` of the
     history."""
 
@@ -65,8 +62,7 @@ class OutOfMemory:
     frames: list[Frame]
 
 
-@dataclass(frozen=True)
-class MemorySnapshot:
+class MemorySnapshot(msgspec.Struct, frozen=True):
     """A CUDA memory snapshot (`torch.cuda.memory._dump_snapshot`), one device of it.
 
     stacks, segments  largest first, at most `limit` of them; `total_stacks`, `total_segments` there are
@@ -95,8 +91,7 @@ class MemorySnapshot:
     reasons: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class MemoryTimeline:
+class MemoryTimeline(msgspec.Struct, frozen=True):
     """An exported memory timeline (`profiler.export_memory_timeline("x.raw.json.gz")`) as stacked categories.
 
     categories   parameter, optimizer state, input, temporary, activation, gradient, autograd detail, unknown:

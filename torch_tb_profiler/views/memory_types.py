@@ -7,14 +7,14 @@ exact up to 2^53.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from torch_tb_profiler.analyses.stacks import Frame
 from torch_tb_profiler.model.memory_blocks import State
 
 
-@dataclass(frozen=True)
-class MemoryMoment:
+class MemoryMoment(msgspec.Struct, frozen=True):
     """A size and when it was first reached; `event` is the row of the memory event in the trace."""
 
     bytes: int
@@ -22,8 +22,7 @@ class MemoryMoment:
     event: int
 
 
-@dataclass(frozen=True)
-class MemoryDevice:
+class MemoryDevice(msgspec.Struct, frozen=True):
     """A device with memory events.
 
     name            "CPU", "GPU0", "XPU1", ...; names the device in the parts
@@ -64,8 +63,7 @@ class MemoryDevice:
     end_ns: int
 
 
-@dataclass(frozen=True)
-class MemoryStep:
+class MemoryStep(msgspec.Struct, frozen=True):
     """A step as the host ran it."""
 
     name: str
@@ -73,8 +71,7 @@ class MemoryStep:
     end_ns: int
 
 
-@dataclass(frozen=True)
-class MemoryHolder:
+class MemoryHolder(msgspec.Struct, frozen=True):
     """Memory of one operator (or `<parent> (<operator>)`; null: outside operators) that grows from step to step.
 
     growth_bytes   live at the end of the last step minus at the end of the first (of the second, where memory
@@ -95,8 +92,7 @@ class MemoryHolder:
     frames: list[Frame]
 
 
-@dataclass(frozen=True)
-class MemoryGrowth:
+class MemoryGrowth(msgspec.Struct, frozen=True):
     """Live memory of a device at the end of each step, and whether it looks like a leak.
 
     growing         it is larger at the end of every step than at the end of the one before (three steps at
@@ -113,8 +109,7 @@ class MemoryGrowth:
     holders: list[MemoryHolder]
 
 
-@dataclass(frozen=True)
-class MemoryFailure:
+class MemoryFailure(msgspec.Struct, frozen=True):
     """An allocation that found no memory: what it asked for, the totals then, the operator (null: outside)."""
 
     event: int
@@ -127,8 +122,7 @@ class MemoryFailure:
     operator_event: int | None
 
 
-@dataclass(frozen=True)
-class MemoryPayload:
+class MemoryPayload(msgspec.Struct, frozen=True):
     """The memory of each device over the trace.
 
     default_device  an accelerator if one has events, else the CPU; null without events (then `attachments` of
@@ -152,8 +146,7 @@ class MemoryPayload:
     reasons: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class MemoryCurve:
+class MemoryCurve(msgspec.Struct, frozen=True):
     """Allocated and reserved memory of one device in a window, as a step function.
 
     `exact`: entry i is an event and its values hold until time i + 1 (the first entry: what holds at begin_ns).
@@ -181,8 +174,7 @@ class MemoryCurve:
     fragmentation: MemoryMoment | None
 
 
-@dataclass(frozen=True)
-class LiveGroup:
+class LiveGroup(msgspec.Struct, frozen=True):
     """Blocks that live at the instant and share a row.
 
     name    the operator, `<parent> (<operator>)`, the path of the module, the innermost frame, or the size as
@@ -203,8 +195,7 @@ class LiveGroup:
     operator_event: int | None
 
 
-@dataclass(frozen=True)
-class MemoryLive:
+class MemoryLive(msgspec.Struct, frozen=True):
     """What lives at an instant, after the events of that instant; without one asked for, at the peak (of the
     window).
 
@@ -229,8 +220,7 @@ class MemoryLive:
     reasons: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class MemoryEvent:
+class MemoryEvent(msgspec.Struct, frozen=True):
     """One block of memory from its allocation to its release.
 
     event           row of its allocation (of the release where state is older); release_event likewise
@@ -254,8 +244,7 @@ class MemoryEvent:
     state: State
 
 
-@dataclass(frozen=True)
-class MemoryEvents:
+class MemoryEvents(msgspec.Struct, frozen=True):
     """A page of the blocks of a device; `total` without paging, `total_bytes` the sum of their sizes."""
 
     device: str
@@ -265,8 +254,7 @@ class MemoryEvents:
     reasons: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class MemoryOperator:
+class MemoryOperator(msgspec.Struct, frozen=True):
     """Memory events in the calls of one operator (nested ones included, unless self).
 
     calls                that overlap the window
@@ -285,8 +273,7 @@ class MemoryOperator:
     self_allocation_size_bytes: int
 
 
-@dataclass(frozen=True)
-class OutsideOperators:
+class OutsideOperators(msgspec.Struct, frozen=True):
     """Memory events while no operator runs on their thread."""
 
     size_increase_bytes: int
@@ -294,8 +281,7 @@ class OutsideOperators:
     allocation_size_bytes: int
 
 
-@dataclass(frozen=True)
-class MemoryOperators:
+class MemoryOperators(msgspec.Struct, frozen=True):
     """Operators with memory events in the window, by self size increase, largest first.
 
     The selves of all rows and `outside` add up to all memory events of the device in the window.

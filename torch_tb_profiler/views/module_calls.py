@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 from torch_tb_profiler.analyses.calls import calls, threads
 from torch_tb_profiler.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.calltree import call_tree
@@ -25,8 +27,7 @@ class CallsParams:
     limit: int | None = None
 
 
-@dataclass(frozen=True)
-class CallNode:
+class CallNode(msgspec.Struct, frozen=True):
     """One call. `self_ns` is what no call inside it covers; `device_ns` what it and those inside launched."""
 
     event: int
@@ -40,15 +41,13 @@ class CallNode:
     children: int
 
 
-@dataclass(frozen=True)
-class CallThread:
+class CallThread(msgspec.Struct, frozen=True):
     thread: str
     name: str
     role: str
 
 
-@dataclass(frozen=True)
-class ModuleCalls:
+class ModuleCalls(msgspec.Struct, frozen=True):
     """One level of the call tree, in order of time."""
 
     thread: str

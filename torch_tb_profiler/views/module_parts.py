@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.calls import calls
@@ -30,8 +31,7 @@ class FlameParams:
             raise ValueError(f"time cannot be {self.time!r}, only host or device")
 
 
-@dataclass(frozen=True)
-class ModuleFrame:
+class ModuleFrame(msgspec.Struct, frozen=True):
     """A frame of the flame graph.
 
     kind      module; operator: the operators of that name that the module calls directly; backward: of the
@@ -50,8 +50,7 @@ class ModuleFrame:
     event: int | None
 
 
-@dataclass(frozen=True)
-class ModuleFlame:
+class ModuleFlame(msgspec.Struct, frozen=True):
     """Frames, each after the one around it; `total_ns` is the sum of the outermost."""
 
     time: str
@@ -68,8 +67,7 @@ class InstancesParams:
     limit: int | None = None
 
 
-@dataclass(frozen=True)
-class ModuleCall:
+class ModuleCall(msgspec.Struct, frozen=True):
     """One call of a module; `recomputed` if backward made it, to compute activations again."""
 
     event: int
@@ -80,8 +78,7 @@ class ModuleCall:
     recomputed: bool
 
 
-@dataclass(frozen=True)
-class ModuleInstances:
+class ModuleInstances(msgspec.Struct, frozen=True):
     """Calls of one place; `path` leads from the outermost module to it."""
 
     path: list[str]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.modules import DeviceWork, ModuleTimes, module_times
@@ -19,8 +19,7 @@ MAX_DEPTH = 200
 """Places nested deeper are left out of the tree; their times are in the totals above them."""
 
 
-@dataclass(frozen=True)
-class ModuleRow:
+class ModuleRow(msgspec.Struct, frozen=True):
     """A place in the model: an instance of a module, called from the place around it. Times in ns.
 
     place             number of the place, as `modules/instances` takes it
@@ -64,16 +63,14 @@ class ModuleRow:
     children: list[ModuleRow]
 
 
-@dataclass(frozen=True)
-class ModuleRest:
+class ModuleRest(msgspec.Struct, frozen=True):
     """Device work of no module."""
 
     calls: int
     device_ns: int
 
 
-@dataclass(frozen=True)
-class ModulesPayload:
+class ModulesPayload(msgspec.Struct, frozen=True):
     """The outermost modules in order of their first call.
 
     device_ns    all device time = sum of all `device_self_ns` + outside + unlinked

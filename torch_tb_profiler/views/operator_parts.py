@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.operator_stacks import distinct_stacks, has_stacks, merge_stacks
@@ -59,8 +60,7 @@ def _row(trace: Trace, params: RowParams) -> tuple[Table, Int64]:
     return table, table.groups.members(int(table.groups.which[at[0]]))
 
 
-@dataclass(frozen=True)
-class OperatorStack:
+class OperatorStack(msgspec.Struct, frozen=True):
     """A distinct stack, innermost frame first, and the calls made from it; times in ns."""
 
     frames: list[Frame]
@@ -72,8 +72,7 @@ class OperatorStack:
     event: int
 
 
-@dataclass(frozen=True)
-class StackFrame:
+class StackFrame(msgspec.Struct, frozen=True):
     """A frame of all stacks merged; `parent` is the index of the frame around it, null for outermost ones."""
 
     text: str
@@ -86,8 +85,7 @@ class StackFrame:
     device_ns: int
 
 
-@dataclass(frozen=True)
-class OperatorStacks:
+class OperatorStacks(msgspec.Struct, frozen=True):
     """Stacks of one row, most time first, and all of them as one tree (host and device total time).
 
     bare    calls without a stack; they are in neither

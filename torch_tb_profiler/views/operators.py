@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.operator_stacks import has_stacks
@@ -28,8 +28,7 @@ from torch_tb_profiler.views import operator_parts
 from torch_tb_profiler.views.operator_parts import OperatorsParams
 
 
-@dataclass(frozen=True)
-class OperatorRow:
+class OperatorRow(msgspec.Struct, frozen=True):
     """Calls that share a row; times in ns.
 
     event            row of the trace of the first call; names the row in the parts
@@ -58,16 +57,14 @@ class OperatorRow:
     tc_total_ratio: float | None
 
 
-@dataclass(frozen=True)
-class UnlinkedWork:
+class UnlinkedWork(msgspec.Struct, frozen=True):
     """Device work that no operator launched."""
 
     calls: int
     device_ns: int
 
 
-@dataclass(frozen=True)
-class OperatorTotals:
+class OperatorTotals(msgspec.Struct, frozen=True):
     """Sums over the rows. Totals of nested operators overlap, so only self times are summed."""
 
     calls: int
@@ -75,8 +72,7 @@ class OperatorTotals:
     device_self_ns: int | None
 
 
-@dataclass(frozen=True)
-class OperatorsPayload:
+class OperatorsPayload(msgspec.Struct, frozen=True):
     """The operator table.
 
     unlinked   null in a trace without device work

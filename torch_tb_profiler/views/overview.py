@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses import utilization
@@ -24,8 +24,7 @@ from torch_tb_profiler.view import NoParams, Scope, View
 from torch_tb_profiler.views.advice import Recommendation, advise
 
 
-@dataclass(frozen=True)
-class Categories:
+class Categories(msgspec.Struct, frozen=True):
     """Time per category, ns; the eight sum to the step. None: not known, see `reasons`."""
 
     kernel: float | None
@@ -38,8 +37,7 @@ class Categories:
     other: float | None
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """One step. `complete` is False where its device work is missing; such steps are in no average."""
 
     name: str
@@ -49,8 +47,7 @@ class Step:
     categories: Categories
 
 
-@dataclass(frozen=True)
-class Average:
+class Average(msgspec.Struct, frozen=True):
     """Mean over the complete steps, ns (not rounded)."""
 
     duration_ns: float
@@ -58,8 +55,7 @@ class Average:
     steps: int
 
 
-@dataclass(frozen=True)
-class Device:
+class Device(msgspec.Struct, frozen=True):
     """One accelerator with work in this trace. Ratios are 0..1; None is explained in `reasons`."""
 
     id: int
@@ -76,8 +72,7 @@ class Device:
     reasons: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Configuration:
+class Configuration(msgspec.Struct, frozen=True):
     """What was recorded, and how."""
 
     workers: int
@@ -88,8 +83,7 @@ class Configuration:
     recorded: Mapping[str, bool]
 
 
-@dataclass(frozen=True)
-class Overview:
+class Overview(msgspec.Struct, frozen=True):
     """The payload. `reasons` says of a category (or of `steps`, `average`) why it is null."""
 
     trace_start_ns: int

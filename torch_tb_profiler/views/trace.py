@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses import tracks as analysis
@@ -28,8 +29,7 @@ class TraceParams:
     python: bool = False
 
 
-@dataclass(frozen=True)
-class TraceGroup:
+class TraceGroup(msgspec.Struct, frozen=True):
     """Tracks that belong together: a process, a device, the profiler's own spans, counters of the file."""
 
     kind: Literal["process", "device", "profiler", "counters"]
@@ -38,8 +38,7 @@ class TraceGroup:
     device: int | None
 
 
-@dataclass(frozen=True)
-class TraceTrack:
+class TraceTrack(msgspec.Struct, frozen=True):
     """One track; the list is in display order, `id` names a track in the parts.
 
     kind     steps (the ruler, drawn from `steps`) | thread | stream | instants | counter
@@ -74,16 +73,14 @@ class TraceTrack:
     high: float | None
 
 
-@dataclass(frozen=True)
-class TraceStep:
+class TraceStep(msgspec.Struct, frozen=True):
     name: str
     start_ns: int
     duration_ns: int
     complete: bool
 
 
-@dataclass(frozen=True)
-class TraceCounts:
+class TraceCounts(msgspec.Struct, frozen=True):
     """Events of the file by what they are.
 
     untimed           slices and instants without a time
@@ -104,8 +101,7 @@ class TraceCounts:
     other: int
 
 
-@dataclass(frozen=True)
-class TracePayload:
+class TracePayload(msgspec.Struct, frozen=True):
     """What there is to draw; the slices themselves come by window from `trace/tile`.
 
     begin_ns, end_ns  the window that shows all of it (ns since the trace's start); `counts.outside` slices

@@ -25,8 +25,7 @@ from torch_tb_profiler.views.trace_tiles import part
 MAX_EDGES = 200
 
 
-@dataclass(frozen=True)
-class TraceRef:
+class TraceRef(msgspec.Struct, frozen=True):
     """A slice or instant and its place; `depth` is null where it is not drawn (a folded Python frame)."""
 
     event: int
@@ -46,8 +45,7 @@ class EventParams:
     python: bool = False
 
 
-@dataclass(frozen=True)
-class TraceEvent:
+class TraceEvent(msgspec.Struct, frozen=True):
     """An event in full.
 
     start_ns     since the trace's start; null if it has none
@@ -193,8 +191,7 @@ def _reasons(kind: Kind, launch: int, operator: int, frames: list[Frame]) -> dic
     return reasons
 
 
-@dataclass(frozen=True)
-class TraceEdge:
+class TraceEdge(msgspec.Struct, frozen=True):
     """A link from one slice to another; `kind` is "launch", "forward -> backward", or the flow's category."""
 
     kind: str
@@ -203,8 +200,7 @@ class TraceEdge:
     delay_ns: int | None
 
 
-@dataclass(frozen=True)
-class TraceFlows:
+class TraceFlows(msgspec.Struct, frozen=True):
     """Links of an event in order of the targets' time.
 
     previous, next  the slices one step back and ahead; `total` links there are, the first 200 are listed
@@ -241,8 +237,7 @@ def _edge(trace: Trace, edge: Edge, python: bool) -> TraceEdge:
     return TraceEdge(edge.kind, source, target, delay)
 
 
-@dataclass(frozen=True)
-class TraceModule:
+class TraceModule(msgspec.Struct, frozen=True):
     """The nn.Module an event belongs to, outermost first; [] if to none, which `reason` explains.
 
     Asked for by itself: the first time it takes a walk over the whole trace.

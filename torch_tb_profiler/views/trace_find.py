@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.colours import classes
@@ -36,14 +37,12 @@ class SearchParams:
     python: bool = False
 
 
-@dataclass(frozen=True)
-class TrackHits:
+class TrackHits(msgspec.Struct, frozen=True):
     track: int
     hits: int
 
 
-@dataclass(frozen=True)
-class TraceSearch:
+class TraceSearch(msgspec.Struct, frozen=True):
     """How many slices and instants match; `index` is the position of `next` among all hits."""
 
     hits: int
@@ -93,8 +92,7 @@ class SelectionParams:
     limit: int = 0
 
 
-@dataclass(frozen=True)
-class SelectionRow:
+class SelectionRow(msgspec.Struct, frozen=True):
     """Slices of one name, their times clipped to the window. `event` is the longest of them."""
 
     name: str
@@ -108,8 +106,7 @@ class SelectionRow:
     event: int
 
 
-@dataclass(frozen=True)
-class SelectionDevice:
+class SelectionDevice(msgspec.Struct, frozen=True):
     """One device: busy + idle = the window; `compute` are kernels without communication."""
 
     device: int
@@ -121,16 +118,14 @@ class SelectionDevice:
     copy_ns: int
 
 
-@dataclass(frozen=True)
-class SelectionTrack:
+class SelectionTrack(msgspec.Struct, frozen=True):
     """How much of the window the slices of a track cover."""
 
     track: int
     busy_ns: int
 
 
-@dataclass(frozen=True)
-class TraceSelection:
+class TraceSelection(msgspec.Struct, frozen=True):
     """What happens in a window. `names` and `slices` count all of them, whatever `rows` lists."""
 
     begin_ns: int

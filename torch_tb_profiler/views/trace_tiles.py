@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -47,8 +48,7 @@ class TileParams:
     colour: str = "class"
 
 
-@dataclass(frozen=True)
-class TraceTile:
+class TraceTile(msgspec.Struct, frozen=True):
     """Boxes by lane. Columns are little-endian arrays of equal length, one entry per box.
 
     resolution_ns  a power of two; shorter slices that begin in the same bucket of so many ns share a box; coarser
@@ -165,8 +165,7 @@ class NamesParams:
     codes: str
 
 
-@dataclass(frozen=True)
-class TraceNames:
+class TraceNames(msgspec.Struct, frozen=True):
     """Texts of names by code, whole."""
 
     names: Mapping[int, str]
@@ -188,8 +187,7 @@ class ColoursParams:
     by: str = "class"
 
 
-@dataclass(frozen=True)
-class TraceColours:
+class TraceColours(msgspec.Struct, frozen=True):
     """The legend: texts by colour code; code 0 of process groups and modules is "none"."""
 
     by: str
@@ -219,8 +217,7 @@ class CounterParams:
     tracks: str = ""
 
 
-@dataclass(frozen=True)
-class TraceCounters:
+class TraceCounters(msgspec.Struct, frozen=True):
     """Samples by counter; columns are little-endian arrays, one entry per bucket in which the value changes.
 
     series_first   counter `series_track[i]` holds the entries series_first[i]..series_first[i + 1]
