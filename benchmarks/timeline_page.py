@@ -35,6 +35,7 @@ ARGUMENTS = [
 ]
 READ_SECONDS = 600
 HAND_MS = 200
+FRAME_MS = 1000 / 60
 LINK = ".nav-item[title=Trace]"
 
 # Resolves to the milliseconds from the click to the frame after the one that drew the tiles of the window.
@@ -59,10 +60,11 @@ ANSWERS = """() => performance.getEntriesByType('resource')
 
 @dataclass(frozen=True)
 class Round:
-    """One opening: ms to the first paint, ms (CPU, wall) per frame, ms and bytes per answer, MB."""
+    """One opening: ms to the first paint, ms (CPU, wall) per frame and stretch, ms and bytes per answer, MB."""
 
     first_paint: float
     frames: np.ndarray
+    stretches: np.ndarray
     answers: np.ndarray
     heap_mb: float
     process_mb: float
@@ -96,7 +98,8 @@ def main() -> None:
 def row(name: str, rounds: list[Round]) -> str:
     frames = np.concatenate([each.frames for each in rounds])
     answers = np.concatenate([each.answers for each in rounds])
-    median, most = np.median(frames, axis=0), frames.max(axis=0)
+    median = np.median(frames, axis=0)
+    most = np.concatenate([each.stretches for each in rounds]).max(axis=0)
     high = np.quantile(frames, 0.95, axis=0)
     cells = [
         name,
@@ -135,8 +138,8 @@ def measure(browser: Browser, folder: Path, cache: Path, size: dict[str, int], w
         memory = Memory(browser, page)
         thread = record(browser, page, lambda: drive(page, frame, memory))
         answers = np.array(frame.evaluate(ANSWERS))
-        frames = work_per_frame(thread, worst)
-        return Round(first_paint, frames, answers, memory.heap_mb, memory.process_mb)
+        frames, stretches = work_per_frame(thread, worst)
+        return Round(first_paint, frames, stretches, answers, memory.heap_mb, memory.process_mb)
 
 
 def drive(page: Page, frame: Frame, memory: Memory) -> None:
@@ -189,26 +192,35 @@ class Memory:
         self.process_mb = max(self.process_mb, *(pss_mb(pid) for pid in self._pids))
 
 
-def work_per_frame(thread: list[dict[str, Any]], worst: bool) -> np.ndarray:
-    """ms from one drawn frame to the next that the main thread of the page worked: CPU time and wall time, [n, 2].
+def work_per_frame(thread: list[dict[str, Any]], worst: bool) -> tuple[np.ndarray, np.ndarray]:
+    """ms that the main thread of the page worked, CPU and wall time, [n, 2]: per drawn frame, and per stretch.
 
-    Every task counts that began between them: what the frame's input caused, script, layout, paint, answers that
-    arrived, garbage. Wall time also has what other processes took of the machine's cores meanwhile.
+    To a frame counts every task from the one that drew the frame before: what its input caused, script, layout,
+    paint, answers that arrived, garbage. Wall time also has what other processes took of the machine's cores
+    meanwhile. A stretch ends with a frame too, or when the thread has been idle for so long that a frame could
+    have been drawn: what is done before a pause does not hold up the frame after it.
     """
     ran = tasks(thread)
     starts = np.array([task["ts"] for task in ran])
-    before = np.cumsum([(0, 0), *((task.get("tdur", 0), task["dur"]) for task in ran)], axis=0) / 1e3
+    spent = np.array([(task.get("tdur", 0), task["dur"]) for task in ran]) / 1e3
     draws = sorted(each["ts"] for each in thread if each["name"] == DRAWS)
     # The task that draws is the last one that began before.
     drawing = np.unique(np.searchsorted(starts, draws, "right")) - 1
-    work = np.diff(before[drawing], axis=0)
+    inside = slice(drawing[0], drawing[-1])
+    frames = np.add.reduceat(spent[inside], drawing[:-1] - drawing[0])
+    idle = starts[1:] - (starts + spent[:, 1] * 1e3)[:-1]
+    rested = 1 + np.flatnonzero(idle >= FRAME_MS * 1e3)
+    begins = np.union1d(drawing[:-1], rested[(rested > drawing[0]) & (rested < drawing[-1])])
+    stretches = np.add.reduceat(spent[inside], begins - drawing[0])
     if worst:
-        for i in np.argsort(work[:, 0])[::-1][:5]:
-            begin, end = starts[drawing[i]], starts[drawing[i + 1]]
-            parts = [each for each in thread if begin <= each["ts"] < end and each.get("tdur", 0) > 2000]
-            spent = (f"{each['name']} {each['tdur'] / 1e3:.1f}" for each in parts)
-            print(f"{work[i, 0]:.1f} ms in {(end - begin) / 1e3:.0f} ms:", *spent)
-    return work
+        bounds = starts[np.append(begins, drawing[-1])]
+        for i in np.argsort(stretches[:, 0])[::-1][:5]:
+            parts = [
+                each for each in thread if bounds[i] <= each["ts"] < bounds[i + 1] and each.get("tdur", 0) > 2000
+            ]
+            named = (f"{each['name']} {each['tdur'] / 1e3:.1f}" for each in parts)
+            print(f"{stretches[i, 0]:.1f} ms in {(bounds[i + 1] - bounds[i]) / 1e3:.0f} ms:", *named)
+    return frames, stretches
 
 
 if __name__ == "__main__":

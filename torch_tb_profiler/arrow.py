@@ -67,19 +67,19 @@ def read_trace_file(content: pa.Buffer) -> Trace:
     column = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
 
     def numbers(name: str) -> npt.NDArray[Any]:
-        values: npt.NDArray[Any] = column[name].flatten().to_numpy(zero_copy_only=True)
+        values: npt.NDArray[Any] = column[name].values.to_numpy(zero_copy_only=True)
         return values
 
     args = {}
     for key, kind in facts["args"].items():
         texts = f"arg:{key}:texts"
-        dictionary = Texts(column[texts].flatten()) if texts in column else ()
+        dictionary = Texts(column[texts].values) if texts in column else ()
         args[key] = ArgColumn(kind, numbers(f"arg:{key}:rows"), numbers(f"arg:{key}:values"), dictionary)
     return Trace(
         events=Events(*(numbers(f"event:{name}") for name in Events.__slots__)),
-        strings=column[_STRINGS].flatten().to_pylist(),
+        strings=column[_STRINGS].values.to_pylist(),
         threads=[Thread(pid, tid) for pid, tid in facts["threads"]],
-        text_ids=column[_TEXT_IDS].flatten().to_pylist(),
+        text_ids=column[_TEXT_IDS].values.to_pylist(),
         args=args,
         metadata=facts["metadata"],
         trace_start_ns=facts["trace_start_ns"],

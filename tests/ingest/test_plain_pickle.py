@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from torch_tb_profiler.errors import TraceError
@@ -32,6 +32,7 @@ PLAIN = st.recursive(
 
 
 @given(PLAIN, st.integers(0, 5))
+@example(-(2**127), 0)
 @settings(deadline=None)
 def test_plain_values_come_back_from_every_protocol(value: Any, protocol: int) -> None:
     assert read(pickle.dumps(value, protocol)) == value

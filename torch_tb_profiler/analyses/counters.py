@@ -51,7 +51,7 @@ def count_counters(trace: Trace) -> int:
 def _of_devices(trace: Trace) -> list[Series]:
     kernels = of_kind(trace, Kind.KERNEL)
     owner = device_of(trace)[kernels]
-    blocks = trace.arg_float("blocks per SM")[kernels]
+    blocks = trace.arg_float("blocks per SM", kernels)
     start, end = trace.events.start[kernels], ends(trace)[kernels]
     made = []
     for info in devices(trace):
@@ -167,7 +167,7 @@ def _unit(name: str) -> str:
 
 
 def _series_of(trace: Trace, rows: Int32, argument: str) -> tuple[Int64, Float64] | None:
-    values = trace.arg_float(argument)[rows]
+    values = trace.arg_float(argument, rows)
     known = np.isfinite(values)
     if not known.any():
         return None

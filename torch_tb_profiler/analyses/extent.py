@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from torch_tb_profiler.analyses.tracks import all_slices
 from torch_tb_profiler.model.kinds import ends
 from torch_tb_profiler.model.trace import ABSENT, Trace, derived
@@ -27,6 +29,6 @@ def extent(trace: Trace) -> Extent:
     sane = timed & (start >= -WEEK_NS) & (start < WEEK_NS) & (end < 2 * WEEK_NS)
     slices = all_slices(trace)
     outside = int((slices & timed & ~sane).sum())
-    reach = end[sane & (start >= 0)]
-    begin = min(0, int(start[slices & sane].min(initial=0)))
-    return Extent(begin, max(int(reach.max(initial=0)), begin + 1), outside)
+    begin = min(0, int(np.min(start, where=slices & sane, initial=0)))
+    last = int(np.max(end, where=sane & (start >= 0), initial=0))
+    return Extent(begin, max(last, begin + 1), outside)

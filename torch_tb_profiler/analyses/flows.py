@@ -47,7 +47,7 @@ def correlations(trace: Trace) -> tuple[Int32, Int64]:
     """(int32[k] rows, int64[k] numbers): the events that carry a `correlation`, in file order."""
     column = trace.args.get("correlation")
     rows = np.empty(0, np.int32) if column is None else column.rows
-    return rows, trace.arg_int("correlation")[rows]
+    return rows, trace.arg_int("correlation", rows)
 
 
 def launch_of(trace: Trace, row: int) -> int:

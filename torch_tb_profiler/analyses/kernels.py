@@ -43,10 +43,10 @@ def kernel_table(trace: Trace, group_by: str, kept: Filter) -> Table:
     if group_by == "launch":
         keys += [
             operator_name(trace, rows),
-            trace.arg_codes("grid")[0][rows],
-            trace.arg_codes("block")[0][rows],
-            trace.arg_int("registers per thread")[rows],
-            trace.arg_int("shared memory")[rows],
+            trace.arg_codes("grid", rows)[0],
+            trace.arg_codes("block", rows)[0],
+            trace.arg_int("registers per thread", rows),
+            trace.arg_int("shared memory", rows),
         ]
     return Table(rows, group(*keys))
 
@@ -99,9 +99,9 @@ def limiters(trace: Trace, rows: Int32) -> Int32:
     """
     found = np.full(len(rows), NO_CODE, np.int32)
     block = _block_threads(trace, rows)
-    registers = trace.arg_int("registers per thread")[rows]
-    shared = trace.arg_int("shared memory")[rows]
-    grid = trace.arg_float("blocks per SM")[rows]
+    registers = trace.arg_int("registers per thread", rows)
+    shared = trace.arg_int("shared memory", rows)
+    grid = trace.arg_float("blocks per SM", rows)
     device = device_of(trace)[rows]
     for properties in _device_properties(trace):
         most = [properties.get(key) for key in ("maxThreadsPerMultiprocessor", "regsPerMultiprocessor")]
@@ -145,6 +145,6 @@ def memory_operations(trace: Trace, kept: Filter) -> Table:
 
 def moved(trace: Trace, rows: Int32) -> tuple[Int64, Bool]:
     """(bytes, which are known) of copies and fills."""
-    size = trace.arg_int("bytes")[rows]
+    size = trace.arg_int("bytes", rows)
     known: Bool = size != ABSENT
     return np.where(known, size, 0), known

@@ -96,5 +96,5 @@ def _grouped(trace: Trace, allocation: Int32, sizes: Int64, group_by: str) -> tu
 def allocation_stacks(trace: Trace, positions: Int32) -> Stacks:
     """The Python stacks of records: those of their operators where they carry one, else the frames around them."""
     rows, calls = memory_records(trace).rows[positions], memory_calls(trace)[positions]
-    carried = (calls >= 0) & (trace.arg_codes("Call stack")[0][calls] >= 0)
+    carried = trace.arg_codes("Call stack", calls)[0] >= 0
     return distinct_stacks(trace, np.where(carried, calls, rows).astype(np.int32))

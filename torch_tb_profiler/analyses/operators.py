@@ -81,7 +81,7 @@ def _keys(trace: Trace, rows: Int32, group_by: str) -> list[Int32]:
     if group_by == "shape":
         return [shapes(trace)[rows]]
     if group_by == "signature":
-        more = [trace.arg_codes(key)[0][rows] for key in ("Input type", "Input Strides")]
+        more = [trace.arg_codes(key, rows)[0] for key in ("Input type", "Input Strides")]
         return [shapes(trace)[rows], *more]
     if group_by == "module":
         return [modules(trace).code[rows]]

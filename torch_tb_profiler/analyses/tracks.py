@@ -317,6 +317,6 @@ def _thread_roles(trace: Trace) -> tuple[int, set[int]]:
     steps = is_step_name(trace)[trace.events.name[operators]]
     chosen = threads[steps] if steps.any() else threads
     main = int(np.bincount(chosen).argmax())
-    origin = trace.arg_int("Fwd thread id")[operators]
+    origin = trace.arg_int("Fwd thread id", operators)
     backward = set(np.unique(threads[(origin != ABSENT) & (origin != 0)]).tolist()) - {main}
     return main, backward

@@ -60,10 +60,10 @@ def _of_device(trace: Trace, device: DeviceInfo) -> Utilization:
         busy = int(covered(merge(start, finish), np.array([begin]), np.array([end]))[0]) / (end - begin)
     else:
         unknown["utilization"] = "there is no step to measure against"
-    blocks = _sm_efficiency(start, finish, trace.arg_float("blocks per SM")[kernels], begin, end)
+    blocks = _sm_efficiency(start, finish, trace.arg_float("blocks per SM", kernels), begin, end)
     if blocks is None:
         unknown["sm_efficiency"] = "the trace has no `blocks per SM` for kernels inside the steps"
-    occupancy = _occupancy(start, finish, trace.arg_float("est. achieved occupancy %")[kernels], begin, end)
+    occupancy = _occupancy(start, finish, trace.arg_float("est. achieved occupancy %", kernels), begin, end)
     if occupancy is None:
         unknown["achieved_occupancy"] = "the trace has no `est. achieved occupancy %` inside the steps"
     tensor_cores, reason = _tensor_core_ratio(trace, kernels)

@@ -18,8 +18,8 @@ MAX_CONTAINERS = 10_000_000
 """Lists, tuples and dicts in one file; half a million blocks with their stacks make some two million."""
 
 _MAX_PROTOCOL = 5
-_MAX_DIGITS = 40
 _MAX_LONG_BYTES = 16
+_MAX_DIGITS = len(f"{-(2 ** (8 * _MAX_LONG_BYTES - 1))}L")
 
 _REFUSED = {
     "c": "names a class or function (GLOBAL)",

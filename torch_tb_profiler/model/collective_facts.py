@@ -78,7 +78,7 @@ def sizes_of(trace: Trace, calls: CollectiveCalls, collective: Sequence[str]) ->
     """Sizes of every operation: from the metadata, else from the shapes of the inputs."""
     dtypes = _texts(trace, "dtype", calls.recorded)
     put, got, own = (
-        _numbers(trace, key, calls.recorded).tolist() for key in ("In msg nelems", "Out msg nelems", "Rank")
+        trace.arg_int(key, calls.recorded).tolist() for key in ("In msg nelems", "Out msg nelems", "Rank")
     )
     splits = _texts(trace, "In split size", calls.recorded)
     inputs = _Inputs(trace)
@@ -149,7 +149,7 @@ def groups_of(
     """(int32[k] codes, the process groups)."""
     keys = ("Process Group Name", "Process Group Description", "Process Group Ranks")
     columns = [_texts(trace, key, calls.recorded) for key in keys]
-    sizes = _numbers(trace, "Group size", calls.recorded).tolist()
+    sizes = trace.arg_int("Group size", calls.recorded).tolist()
     configured = {group.name: group for group, _ in configured_groups(trace)}
     codes: dict[ProcessGroup, int] = {}
     seen: dict[tuple[object, ...], int] = {}
@@ -186,7 +186,7 @@ def peers_of(
     """(int64[k] source rank, int64[k] target rank) of messages, ABSENT where unknown; `groups` of the calls."""
     own = rank(trace)
     here = int(ABSENT) if own is None else own
-    source, target = (_numbers(trace, key, calls.recorded) for key in ("Src Rank", "Dst Rank"))
+    source, target = (trace.arg_int(key, calls.recorded) for key in ("Src Rank", "Dst Rank"))
     inputs, texts = trace.arg_codes("Concrete Inputs")
     for i, what in enumerate(collective):
         peers = {"send": target, "recv": source}.get(what)
@@ -209,10 +209,6 @@ def _peer(inputs: object, group: ProcessGroup) -> int:
     if ranks is None:
         return int(text)
     return ranks[int(text)] if int(text) < len(ranks) else int(ABSENT)
-
-
-def _numbers(trace: Trace, key: str, rows: Int32) -> Int64:
-    return np.where(rows >= 0, trace.arg_int(key)[rows], ABSENT) if len(trace) else np.full(len(rows), ABSENT)
 
 
 def _texts(trace: Trace, key: str, rows: Int32) -> list[str | None]:

@@ -91,7 +91,7 @@ def collectives(trace: Trace) -> Collectives:
     order = np.lexsort((times.issue, np.where(times.start == ABSENT, times.issue, times.start)))
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    sequence = np.where(calls.recorded >= 0, trace.arg_int("Seq")[calls.recorded], ABSENT)
+    sequence = trace.arg_int("Seq", calls.recorded)
     return Collectives(
         event=np.where(first >= 0, first, times.host)[order].astype(np.int32),
         call=calls.call[order],

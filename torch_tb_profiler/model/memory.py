@@ -105,18 +105,18 @@ def memory_failures(trace: Trace) -> MemoryRecords:
 def _records(trace: Trace, name: str) -> MemoryRecords:
     rows = np.flatnonzero(is_memory(trace, name) & (trace.events.start != ABSENT)).astype(np.int32)
     rows = rows[np.argsort(trace.events.start[rows], kind="stable")]
-    kind, id = trace.arg_int("Device Type")[rows], trace.arg_int("Device Id")[rows]
+    kind, id = trace.arg_int("Device Type", rows), trace.arg_int("Device Id", rows)
     id[(kind == _CPU) | (id == ABSENT)] = -1
     devices, device = _distinct_pairs(kind, id)
     size, allocated, reserved = (
-        trace.arg_int(key)[rows] for key in ("Bytes", "Total Allocated", "Total Reserved")
+        trace.arg_int(key, rows) for key in ("Bytes", "Total Allocated", "Total Reserved")
     )
     return MemoryRecords(
         devices=_devices(trace, devices),
         rows=rows,
         time=trace.events.start[rows],
         device=device,
-        address=trace.arg_int("Addr")[rows],
+        address=trace.arg_int("Addr", rows),
         size=np.where(_sound(size), size, 0),
         allocated=np.where(_sound(allocated), allocated, ABSENT),
         reserved=np.where(_sound(reserved), reserved, ABSENT),

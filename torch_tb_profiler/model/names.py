@@ -21,19 +21,21 @@ class Names(msgspec.Struct, frozen=True):
 def names(trace: Trace) -> Names:
     """All names; where the file gives several, the last."""
     found = Names({}, {}, {}, {})
-    texts, dictionary = trace.arg_codes("name")
-    index = trace.arg_int("sort_index")
-    for row in np.flatnonzero(trace.events.phase == ord("M")).tolist():
+    rows = np.flatnonzero(trace.events.phase == ord("M")).astype(np.int32)
+    codes, dictionary = trace.arg_codes("name", rows)
+    for row, text_code, index in zip(
+        rows.tolist(), codes.tolist(), trace.arg_int("sort_index", rows).tolist(), strict=True
+    ):
         what = trace.strings[trace.events.name[row]] if trace.events.name[row] >= 0 else ""
         code = int(trace.events.thread[row])
         pid = trace.threads[code].pid
-        text = dictionary[texts[row]].strip('"') if texts[row] >= 0 else ""
+        text = dictionary[text_code].strip('"') if text_code >= 0 else ""
         if what == "process_name":
             found.process[pid] = text
         elif what == "thread_name":
             found.thread[code] = text.removesuffix(" ()")
-        elif what == "process_sort_index" and index[row] != ABSENT:
-            found.process_order[pid] = int(index[row])
-        elif what == "thread_sort_index" and index[row] != ABSENT:
-            found.thread_order[code] = int(index[row])
+        elif what == "process_sort_index" and index != ABSENT:
+            found.process_order[pid] = index
+        elif what == "thread_sort_index" and index != ABSENT:
+            found.thread_order[code] = index
     return found

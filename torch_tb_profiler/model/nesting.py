@@ -14,8 +14,8 @@ import numpy as np
 
 from torch_tb_profiler.model.trace import Bool, Int32, Int64
 
-_ROUNDS = 6
-"""How often what seems to stick out is taken out before all is nested one by one; real traces need 2 to 5."""
+_ROUNDS = 5
+"""How often what seems to stick out is taken out before all is nested one by one; real traces need 1 to 4."""
 
 
 def one_axis(start: Int64, end: Int64, owner: Int32) -> tuple[Int64, Int64]:
@@ -51,18 +51,21 @@ def nest(begin: Int64, finish: Int64) -> tuple[Int64, Int64, Bool]:
     `fits` is False for what sticks out of the interval it begins in; its parent and depth mean nothing.
     """
     fits = np.ones(len(begin), np.bool_)
+    parent, depth = _by_sorting(begin, finish)
+    out = _seem_to_stick_out(begin, finish, parent)
+    if len(out) == 0:
+        return parent, depth, fits
+    kept = np.arange(len(begin))
     for _ in range(_ROUNDS):
+        fits[kept[out]] = False
         kept = np.flatnonzero(fits)
         inner = begin[kept], finish[kept]
         parent, depth = _by_sorting(*inner)
         out = _seem_to_stick_out(*inner, parent)
         if len(out) == 0:
             break
-        fits[kept[out]] = False
     else:
         return _one_by_one(begin, finish)
-    if len(kept) == len(begin):
-        return parent, depth, fits
     parents, depths = np.full(len(begin), -1, np.int64), np.zeros(len(begin), np.int64)
     parents[kept], depths[kept] = np.where(parent >= 0, kept[parent], -1), depth
     if not _all_stick_out(begin, finish, parents, kept, np.flatnonzero(~fits)):
@@ -77,11 +80,12 @@ def _by_sorting(begin: Int64, finish: Int64) -> tuple[Int64, Int64]:
     depth - 1 before. No loop over intervals: both come from sorting.
     """
     lasting = finish > begin
-    began: Int64 = np.cumsum(lasting) - lasting
-    # Both runs are sorted or nearly so: a stable sort merges them ten times faster than searching or quicksort.
-    merged = np.argsort(np.concatenate([np.sort(finish[lasting], kind="stable"), begin]), kind="stable")
-    ended = np.flatnonzero(merged >= np.count_nonzero(lasting)) - np.arange(len(begin))
-    depth = began - ended
+    depth: Int64 = np.cumsum(lasting)
+    depth -= lasting
+    # The ends are nearly sorted: a stable sort then is ten times faster than quicksort.
+    ended = finish[lasting]
+    ended.sort(kind="stable")
+    depth -= np.searchsorted(ended, begin, "right")
     deepest = int(depth.max(initial=0))
     parent = np.full(len(begin), -1, np.int64)
     by_depth = np.argsort(depth.astype(np.int16 if deepest < 2**15 else np.int64), kind="stable")

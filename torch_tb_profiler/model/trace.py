@@ -128,53 +128,63 @@ class Trace:
     def __len__(self) -> int:
         return len(self.events)
 
-    def arg_int(self, key: str) -> Int64:
-        """Dense int64[n]: the integer argument `key`, ABSENT where an event has none."""
-        dense = np.full(len(self), ABSENT, np.int64)
-        column = self.args.get(key)
-        if column is None:
-            return dense
+    def arg_int(self, key: str, rows: Int32 | None = None) -> Int64:
+        """int64[n]: the integer argument `key`, ABSENT where an event has none; int64[k]: of `rows` (or -1)."""
+        cells, found = self._places(key, rows), np.full(len(self) if rows is None else len(rows), ABSENT, np.int64)
+        if cells is None:
+            return found
+        where, values, column = cells
         if column.kind == "int":
-            dense[column.rows] = column.values
+            found[where] = values
         elif column.kind == "float":
-            finite = np.isfinite(column.values)
-            dense[column.rows[finite]] = column.values[finite].astype(np.int64)
-        else:
-            parsed = np.array([_int_or_absent(text) for text in column.dictionary], np.int64)
-            if len(parsed):
-                dense[column.rows] = parsed[column.values]
-        return dense
+            finite = np.isfinite(values)
+            found[where[finite]] = values[finite].astype(np.int64)
+        elif column.dictionary:
+            found[where] = np.array([_int_or_absent(text) for text in column.dictionary], np.int64)[values]
+        return found
 
-    def arg_float(self, key: str) -> Float64:
-        """Dense float64[n]: the numeric argument `key`, NaN where an event has none."""
-        dense = np.full(len(self), np.nan)
-        column = self.args.get(key)
-        if column is None:
-            return dense
+    def arg_float(self, key: str, rows: Int32 | None = None) -> Float64:
+        """float64[n]: the numeric argument `key`, NaN where an event has none; float64[k]: of `rows`."""
+        cells, found = self._places(key, rows), np.full(len(self) if rows is None else len(rows), np.nan)
+        if cells is None:
+            return found
+        where, values, column = cells
         if column.kind in ("int", "float"):
-            dense[column.rows] = column.values
-        else:
-            parsed = np.array([_float_or_nan(text) for text in column.dictionary])
-            if len(parsed):
-                dense[column.rows] = parsed[column.values]
-        return dense
+            found[where] = values
+        elif column.dictionary:
+            found[where] = np.array([_float_or_nan(text) for text in column.dictionary])[values]
+        return found
 
-    def arg_codes(self, key: str) -> tuple[Int32, Sequence[str]]:
-        """Dense int32[n] codes and their texts for a text or JSON argument; NO_CODE where none.
+    def arg_codes(self, key: str, rows: Int32 | None = None) -> tuple[Int32, Sequence[str]]:
+        """int32[n] codes and their texts for a text or JSON argument, NO_CODE where none; int32[k]: of `rows`.
 
         JSON texts are raw (`[32, 64]`); texts are the strings themselves, without quotes. A numeric
         column is spelled as decimal text.
         """
-        dense = np.full(len(self), NO_CODE, np.int32)
+        cells, found = (
+            self._places(key, rows),
+            np.full(len(self) if rows is None else len(rows), NO_CODE, np.int32),
+        )
+        if cells is None:
+            return found, ()
+        where, values, column = cells
+        if column.kind in ("text", "json"):
+            found[where] = values
+            return found, column.dictionary
+        distinct, codes = np.unique(values, return_inverse=True)
+        found[where] = codes
+        return found, [str(value) for value in distinct.tolist()]
+
+    def _places(self, key: str, rows: Int32 | None) -> tuple[Any, npt.NDArray[Any], ArgColumn] | None:
+        """(positions among `rows` that have the argument, their values, its column)."""
         column = self.args.get(key)
         if column is None:
-            return dense, ()
-        if column.kind in ("text", "json"):
-            dense[column.rows] = column.values
-            return dense, column.dictionary
-        distinct, codes = np.unique(column.values, return_inverse=True)
-        dense[column.rows] = codes
-        return dense, [str(value) for value in distinct.tolist()]
+            return None
+        if rows is None:
+            return column.rows, column.values, column
+        at = np.searchsorted(column.rows, rows)
+        where = np.flatnonzero(np.take(column.rows, at, mode="clip") == rows) if len(column.rows) else at[:0]
+        return where, column.values[at[where]], column
 
 
 def distinct(codes: Int32) -> list[int]:

@@ -155,8 +155,8 @@ def _rows(trace: Trace, table: Table, group_by: str) -> list[KernelRow]:
     length = (ends(trace) - trace.events.start)[table.rows]
     total, calls = groups.sums(length), groups.counts
     order = order_statistics(groups, length, 0.5, 0.95)
-    blocks = weighted_means(groups, trace.arg_float("blocks per SM")[table.rows], length)
-    occupancy = weighted_means(groups, trace.arg_float("est. achieved occupancy %")[table.rows], length) / 100
+    blocks = weighted_means(groups, trace.arg_float("blocks per SM", table.rows), length)
+    occupancy = weighted_means(groups, trace.arg_float("est. achieved occupancy %", table.rows), length) / 100
     uses = {YES: True, UNKNOWN: None}
     by_launch = group_by == "launch"
     limits = limiters(trace, first).tolist() if by_launch else _common(groups, limiters(trace, table.rows))
@@ -197,7 +197,7 @@ def _launch(trace: Trace, first: Any) -> list[list[Any]]:
         return [dictionary[code] if code >= 0 else None for code in codes[first].tolist()]
 
     def numbers(key: str) -> list[int | None]:
-        return [None if value == ABSENT else value for value in trace.arg_int(key)[first].tolist()]
+        return [None if value == ABSENT else value for value in trace.arg_int(key, first).tolist()]
 
     names = [trace.strings[code] if code >= 0 else None for code in operator_name(trace, first).tolist()]
     return [names, texts("grid"), texts("block"), numbers("registers per thread"), numbers("shared memory")]

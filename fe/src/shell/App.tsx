@@ -47,6 +47,11 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
   const answer = useView<never>(selection.view, selectors, serverParams(selection), known.length > 0);
   const views = useViews(known.length > 0 ? selectors : {});
   const prefetch = usePrefetch(selectors);
+  const near = (slug: string) => {
+    fetchCode(slug);
+    prefetch(slug);
+  };
+  useEffect(() => fetchCode(selection.view), [selection.view]); // while the server answers
 
   const queries = useQueryClient();
   const asked = [run, selection.worker, selection.span, answer.data?.state, answer.error?.message].join('\n');
@@ -84,7 +89,7 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
     <div className="app">
       <Nav
         views={views.data?.views ?? []}
-        onNear={slug => void prefetch(slug)}
+        onNear={near}
         theme={theme}
         onTheme={onTheme}
         onHealth={() => setHealthOpen(true)}
@@ -116,14 +121,18 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
   );
 }
 
+/** Whatever goes wrong here goes wrong again, and is said, when the view is drawn. */
+function fetchCode(slug: string) {
+  VIEWS[slug]?.load().catch(() => undefined);
+}
+
 /** Parameters that only the page needs stay out of the request; a view that is not drawn here gets all. */
 function serverParams({ view, params }: Selection): Record<string, string> {
   const entry = VIEWS[view];
   if (!entry) {
     return params;
   }
-  const takes = entry.takes ?? [];
-  return Object.fromEntries(Object.entries(params).filter(([name]) => takes.includes(name)));
+  return Object.fromEntries(Object.entries(params).filter(([name]) => entry.takes.includes(name)));
 }
 
 interface PageProps {

@@ -7,9 +7,6 @@ import type { ViewInfo } from '../api/types';
 
 const THEME: Record<ThemeChoice, string> = { host: 'as host', light: 'light', dark: 'dark' };
 
-/** Views that first derive much from the trace. */
-const SLOW: ReadonlySet<string> = new Set(['trace']);
-
 const SECTIONS: Record<string, string> = {
   overview: '',
   memory: 'Resources',
@@ -21,7 +18,7 @@ const sectionOf = (view: ViewInfo): string => SECTIONS[view.slug] ?? 'Where the 
 
 interface Props {
   views: ViewInfo[];
-  /** The pointer or the focus is on a view whose first answer takes a while. */
+  /** The pointer or the focus is on a view that can be shown. */
   onNear: (slug: string) => void;
   theme: ThemeChoice;
   onTheme: () => void;
@@ -49,8 +46,8 @@ export function Nav({ views, onNear, theme, onTheme, onHealth, onHelp }: Props) 
             aria-current={selection.view === view.slug ? 'page' : undefined}
             title={view.reason ?? view.title}
             onClick={() => select({ view: view.slug })}
-            onPointerEnter={() => SLOW.has(view.slug) && view.available && onNear(view.slug)}
-            onFocus={() => SLOW.has(view.slug) && view.available && onNear(view.slug)}
+            onPointerEnter={() => view.available && onNear(view.slug)}
+            onFocus={() => view.available && onNear(view.slug)}
           >
             <Icon name={VIEWS[view.slug]?.icon ?? 'table'} />
             <span>{view.title}</span>

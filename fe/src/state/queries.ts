@@ -90,16 +90,22 @@ export function useView<P>(
   });
 }
 
-/** Asks for a view that is about to be opened, so that its first answer is on its way. */
+/** Views whose first answer derives much from the trace. */
+const SLOW: ReadonlySet<string> = new Set(['trace']);
+
+/** A view is about to be opened: asks for its first answer where that takes a while. */
 export function usePrefetch(selectors: Selectors) {
   const client = useClient();
   const queries = useQueryClient();
-  return (slug: string) =>
-    queries.prefetchQuery({
-      queryKey: ['view', slug, selectors, {}],
-      queryFn: () => client.view(slug, selectors, {}),
-      staleTime: 30_000,
-    });
+  return (slug: string) => {
+    if (SLOW.has(slug)) {
+      void queries.prefetchQuery({
+        queryKey: ['view', slug, selectors, {}],
+        queryFn: () => client.view(slug, selectors, {}),
+        staleTime: 30_000,
+      });
+    }
+  };
 }
 
 export function useRetry() {

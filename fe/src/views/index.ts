@@ -15,40 +15,37 @@ export interface ViewProps {
 export interface ViewEntry {
   icon: IconName;
   Component: ComponentType<ViewProps>;
+  /** Fetches the code of the view, once. */
+  load: () => Promise<unknown>;
   /** The parameters in the address that the server takes; all others concern the page alone. */
-  takes?: readonly string[];
+  takes: readonly string[];
+}
+
+type Module = { default: ComponentType<ViewProps> };
+
+/** A view by its icon and the module whose default export draws it. */
+function entry(
+  icon: IconName,
+  fetch: () => Promise<{ default: unknown }>,
+  takes: readonly string[] = [],
+): ViewEntry {
+  let module: Module | undefined;
+  const load = async () => (module ??= (await fetch()) as Module);
+  // React shows a fallback for any promise, kept or not, and then holds the page back for 300 ms; what is here
+  // already is handed over at once.
+  const now = (known: Module) => ({ then: (take: (module: Module) => void) => take(known) });
+  const Component = lazy(() => (module ? (now(module) as unknown as Promise<Module>) : load()));
+  return { icon, Component, load, takes };
 }
 
 export const VIEWS: Record<string, ViewEntry> = {
-  overview: { icon: 'overview', Component: lazy(() => import('./overview')) as ComponentType<ViewProps> },
-  operators: {
-    icon: 'table',
-    Component: lazy(() => import('./operators')) as ComponentType<ViewProps>,
-    takes: ['group_by', 'step', 'thread', 'phase', 'kernel'],
-  },
-  kernels: {
-    icon: 'kernel',
-    Component: lazy(() => import('./kernels')) as ComponentType<ViewProps>,
-    takes: ['group_by', 'step', 'device', 'stream', 'operator'],
-  },
-  trace: {
-    icon: 'timeline',
-    Component: lazy(() => import('./trace')) as ComponentType<ViewProps>,
-    takes: ['python'],
-  },
-  modules: { icon: 'modules', Component: lazy(() => import('./modules')) as ComponentType<ViewProps> },
-  memory: { icon: 'memory', Component: lazy(() => import('./memory')) as ComponentType<ViewProps> },
-  distributed: {
-    icon: 'distributed',
-    Component: lazy(() => import('./distributed')) as ComponentType<ViewProps>,
-  },
-  diff: {
-    icon: 'diff',
-    Component: lazy(() => import('./diff')) as ComponentType<ViewProps>,
-    takes: ['base_run', 'base_worker', 'base_span', 'min_effect'],
-  },
-  lightning: {
-    icon: 'logo',
-    Component: lazy(() => import('./modules/lightning')) as ComponentType<ViewProps>,
-  },
+  overview: entry('overview', () => import('./overview')),
+  operators: entry('table', () => import('./operators'), ['group_by', 'step', 'thread', 'phase', 'kernel']),
+  kernels: entry('kernel', () => import('./kernels'), ['group_by', 'step', 'device', 'stream', 'operator']),
+  trace: entry('timeline', () => import('./trace'), ['python']),
+  modules: entry('modules', () => import('./modules')),
+  memory: entry('memory', () => import('./memory')),
+  distributed: entry('distributed', () => import('./distributed')),
+  diff: entry('diff', () => import('./diff'), ['base_run', 'base_worker', 'base_span', 'min_effect']),
+  lightning: entry('logo', () => import('./modules/lightning')),
 };

@@ -70,6 +70,8 @@ function OneTrace({ payload, crumb }: Props) {
   const [controller, setController] = useState<Controller | null>(null);
   const [filter, setFilter] = useState('');
   const [loading, setLoading] = useState(false);
+  // The slices come first; what stands beside them would only make the server slower.
+  const [drawn, setDrawn] = useState(false);
   const [trouble, setTrouble] = useState<string | null>(null);
   const shown = state.window ?? whole({ begin: payload.begin_ns, end: payload.end_ns });
 
@@ -144,12 +146,17 @@ function OneTrace({ payload, crumb }: Props) {
     area !== null,
   );
   const added = area && areaAnswer.data?.state === 'ready' ? areaAnswer.data.payload : undefined;
-  const windowAnswer = useView<TraceSelection>('trace/selection', selectors, {
-    ...spanQuery(shown, false),
-    sort: 'self',
-    limit: '1',
-    tracks: spokenTracks(payload).join(','),
-  });
+  const windowAnswer = useView<TraceSelection>(
+    'trace/selection',
+    selectors,
+    {
+      ...spanQuery(shown, false),
+      sort: 'self',
+      limit: '1',
+      tracks: spokenTracks(payload).join(','),
+    },
+    drawn,
+  );
   const inSight = windowAnswer.data?.state === 'ready' ? windowAnswer.data.payload : undefined;
   const coloursAnswer = useView<TraceColours>(
     'trace/colours',
@@ -159,11 +166,16 @@ function OneTrace({ payload, crumb }: Props) {
   );
   const colours = coloursAnswer.data?.state === 'ready' ? coloursAnswer.data.payload : undefined;
   const mapTracks = useMemo(() => mainTracks(payload), [payload]);
-  const mapAnswer = useView<TraceTile>('trace/tile', selectors, {
-    ...range(payload.begin_ns, Math.max(payload.end_ns, payload.begin_ns + 1)),
-    width: String(MAP_WIDTH),
-    tracks: mapTracks.join(','),
-  });
+  const mapAnswer = useView<TraceTile>(
+    'trace/tile',
+    selectors,
+    {
+      ...range(payload.begin_ns, Math.max(payload.end_ns, payload.begin_ns + 1)),
+      width: String(MAP_WIDTH),
+      tracks: mapTracks.join(','),
+    },
+    drawn,
+  );
 
   const place = useMemo<Place | null>(
     () =>
@@ -390,7 +402,10 @@ function OneTrace({ payload, crumb }: Props) {
           theme={theme}
           onReady={setController}
           onWindow={next => change({ window: next }, true)}
-          onLoading={setLoading}
+          onLoading={next => {
+            setLoading(next);
+            setDrawn(before => before || !next);
+          }}
           onTrouble={error =>
             setTrouble(error instanceof Error ? error.message : 'The server does not answer.')
           }
