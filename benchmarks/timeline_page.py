@@ -11,6 +11,7 @@ script, layout, paint. Printed is one row per folder, as a Markdown table.
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 import tempfile
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from playwright.sync_api import Browser, Frame, Page, sync_playwright
+from playwright.sync_api import Browser, Frame, Page, Request, sync_playwright
 
 from benchmarks.measure import pss_mb
 from tests.browser_work import DRAWS, record, tasks
@@ -40,22 +41,14 @@ LINK = ".nav-item[title=Trace]"
 
 # Resolves to the milliseconds from the click to the frame after the one that drew the tiles of the window.
 FIRST_PAINT = """link => new Promise(resolve => {
-    performance.setResourceTimingBufferSize(100000);
     const begin = performance.now();
-    const tile = entry => entry.name.includes('trace/tile') && !entry.name.includes('tracks=');
-    const look = () => {
-        const drawn = performance.getEntriesByType('resource').some(tile) && document.querySelector('.tl-frame')
-            && !document.querySelector('.tl-frame.loading');
-        requestAnimationFrame(drawn ? () => resolve(performance.now() - begin) : look);
-    };
+    const look = () => requestAnimationFrame(
+        document.querySelector('.tl-frame.drawn') ? () => resolve(performance.now() - begin) : look
+    );
     link.click();
     look();
 })"""
-# What was no longer waited for has neither a begin nor a body.
-ANSWERS = """() => performance.getEntriesByType('resource')
-    .filter(entry => /trace.(tile|counters)/.test(entry.name))
-    .filter(entry => entry.requestStart > 0 && entry.encodedBodySize > 0)
-    .map(entry => [entry.responseEnd - entry.requestStart, entry.encodedBodySize])"""
+ANSWER = re.compile("trace/(tile|counters)")
 
 
 @dataclass(frozen=True)
@@ -136,10 +129,19 @@ def measure(browser: Browser, folder: Path, cache: Path, size: dict[str, int], w
         page.wait_for_timeout(HAND_MS)
         first_paint = frame.locator(LINK).evaluate(FIRST_PAINT)
         memory = Memory(browser, page)
+        memory.collect()
+        answered: list[Request] = []
+        page.on("requestfinished", lambda request: answered.append(request))
         thread = record(browser, page, lambda: drive(page, frame, memory))
-        answers = np.array(frame.evaluate(ANSWERS))
+        answers = np.array([cost(request) for request in answered if ANSWER.search(request.url)])
         frames, stretches = work_per_frame(thread, worst)
         return Round(first_paint, frames, stretches, answers, memory.heap_mb, memory.process_mb)
+
+
+def cost(request: Request) -> tuple[float, float]:
+    """ms from asking to the last byte; bytes on the wire."""
+    timing = request.timing
+    return timing["responseEnd"] - timing["requestStart"], request.sizes()["responseBodySize"]
 
 
 def drive(page: Page, frame: Frame, memory: Memory) -> None:
@@ -184,6 +186,10 @@ class Memory:
         processes = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
         self._pids = [int(each["id"]) for each in processes if each["type"] == "renderer"]
         self.heap_mb = self.process_mb = 0.0
+
+    def collect(self) -> None:
+        """Part with the garbage of TensorBoard's start, else it is collected while the timeline is measured."""
+        self._session.send("HeapProfiler.collectGarbage")
 
     def look(self) -> None:
         metrics = self._session.send("Performance.getMetrics")["metrics"]

@@ -20,5 +20,9 @@ export default defineConfig({
       },
     },
   },
+  worker: {
+    format: 'es',
+    rollupOptions: { output: { entryFileNames: 'assets/[name]-[hash].js' } },
+  },
   test: { environment: 'happy-dom', include: ['src/**/*.test.{ts,tsx}'] },
 });

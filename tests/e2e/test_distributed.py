@@ -89,7 +89,7 @@ def test_ranks_lie_on_one_timeline_with_their_collectives_joined(open_page: Open
     expect(frame.locator("h1")).to_have_text("Ranks 3, 4 and 5 on the clock of the job.")
     expect(page).to_have_url(in_address("ranks"))
     stage = frame.locator(".tl-stage")
-    expect(frame.locator(".tl-frame.loading")).to_have_count(0)
+    expect(frame.locator(".tl-frame.drawn")).to_be_visible()
     box = stage.bounding_box()
     assert box is not None
     communication = frame.locator(".tl-label.slices", has_text="stream 20").first

@@ -18,8 +18,7 @@ RUN = {"view": "trace", "run": "a_training"}
 
 def ready(frame: FrameLocator) -> dict[str, float]:
     """Waits for the drawing; returns where it is on the screen."""
-    expect(frame.locator(".tl-stage canvas").first).to_be_visible()
-    expect(frame.locator(".tl-frame.loading")).to_have_count(0)
+    expect(frame.locator(".tl-frame.drawn .tl-stage canvas").first).to_be_visible()
     box = frame.locator(".tl-stage").bounding_box()
     assert box is not None
     return dict(box)

@@ -2,11 +2,12 @@
 import { Popover, useComputedColorScheme } from '@mantine/core';
 import { useQueries } from '@tanstack/react-query';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
-import type { Connections, TraceCounters, TraceEvent, TracePayload, TraceTile } from '../../api/types';
+import type { Connections, TraceEvent, TracePayload } from '../../api/types';
 import { plural } from '../../base/format';
 import { useClient, useView, useWorkers } from '../../state/queries';
 import { readRanks, writeRanks } from '../../state/ranks';
 import { useSelection } from '../../state/selection';
+import { askNames } from '../../timeline/answer';
 import type { Controller, Highlights, Joined, Source } from '../../timeline/controller';
 import { arrange } from '../../timeline/layout';
 import {
@@ -19,7 +20,7 @@ import {
 } from '../../timeline/merge';
 import type { Place } from '../../timeline/overlay';
 import { since, wallClock } from '../../timeline/ticks';
-import { decodeSamples, decodeTile } from '../../timeline/tile';
+import { reader } from '../../timeline/reader';
 import { whole } from '../../timeline/viewport';
 import { Answer } from '../../widgets/Answer';
 import { Icon } from '../../widgets/Icon';
@@ -131,7 +132,7 @@ function Timelines({ run, crumb, members, connections, state, chosen, left }: Pr
   const { params } = selection;
   const theme = useComputedColorScheme('light');
   const [controller, setController] = useState<Controller | null>(null);
-  const [loading, setLoading] = useState(false);
+  const [loading, setLoading] = useState<boolean | null>(null);
   const [trouble, setTrouble] = useState<string | null>(null);
   const count = members.length;
   const origin = connections?.origin_ns ?? 0;
@@ -141,19 +142,7 @@ function Timelines({ run, crumb, members, connections, state, chosen, left }: Pr
     [params, select],
   );
   const source = useMemo<Source>(() => {
-    const ask = async <T,>(
-      index: number,
-      part: string,
-      query: Record<string, string>,
-      signal?: AbortSignal,
-    ) => {
-      const { worker, span } = members[index]!;
-      const answer = await client.view<T>(`trace/${part}`, { run, worker, span }, query, signal);
-      if (answer.state !== 'ready') {
-        throw new Error('a trace is being read again');
-      }
-      return answer.payload;
-    };
+    const one = (index: number) => ({ run, worker: members[index]!.worker, span: members[index]!.span });
     const within = (begin: number, end: number, width: number, shift: number) => ({
       begin: String(Math.floor(begin - shift)),
       end: String(Math.max(Math.ceil(end - shift), Math.floor(begin - shift) + 1)),
@@ -163,8 +152,8 @@ function Timelines({ run, crumb, members, connections, state, chosen, left }: Pr
       tile: async (begin, end, width, signal) =>
         mergeTiles(
           await Promise.all(
-            members.map(async ({ shift }, i) =>
-              decodeTile(await ask<TraceTile>(i, 'tile', within(begin, end, width, shift), signal)),
+            members.map(({ shift }, i) =>
+              reader.tile(client, one(i), within(begin, end, width, shift), signal),
             ),
           ),
           members,
@@ -174,10 +163,8 @@ function Timelines({ run, crumb, members, connections, state, chosen, left }: Pr
       counters: async (begin, end, width, signal) =>
         mergeSamples(
           await Promise.all(
-            members.map(async ({ shift }, i) =>
-              decodeSamples(
-                await ask<TraceCounters>(i, 'counters', within(begin, end, width, shift), signal),
-              ),
+            members.map(({ shift }, i) =>
+              reader.counters(client, one(i), within(begin, end, width, shift), signal),
             ),
           ),
           members,
@@ -190,10 +177,8 @@ function Timelines({ run, crumb, members, connections, state, chosen, left }: Pr
           members.map(async (_, index) => {
             const mine = codes.filter(code => memberOf(code, count).index === index);
             if (mine.length > 0) {
-              const wanted = mine.map(code => memberOf(code, count).id).join(',');
-              const { names } = await ask<{ names: Record<string, string> }>(index, 'names', {
-                codes: wanted,
-              });
+              const wanted = mine.map(code => memberOf(code, count).id);
+              const names = await askNames(client, one(index), wanted);
               for (const [code, text] of Object.entries(names)) {
                 found[String(mergedId(Number(code), index, count))] = text;
               }
@@ -370,7 +355,7 @@ function Timelines({ run, crumb, members, connections, state, chosen, left }: Pr
         </span>
       </div>
       {trouble && <p className="tl-trouble">{trouble}</p>}
-      <div className={`tl-frame ${loading ? 'loading' : ''}`}>
+      <div className={`tl-frame ${loading === false ? 'drawn' : loading ? 'loading' : ''}`}>
         <Canvas
           payload={payload}
           source={source}

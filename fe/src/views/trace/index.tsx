@@ -2,7 +2,6 @@ import { useComputedColorScheme } from '@mantine/core';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type {
   TraceColours,
-  TraceCounters,
   TraceEvent,
   TraceFlows,
   TraceModule,
@@ -14,12 +13,13 @@ import { formatDuration } from '../../base/format';
 import { useClient, useView } from '../../state/queries';
 import { readRanks } from '../../state/ranks';
 import { useSelection } from '../../state/selection';
+import { askNames } from '../../timeline/answer';
 import type { Controller, Highlights, Source } from '../../timeline/controller';
 import { arrange } from '../../timeline/layout';
 import type { Arrow, Place } from '../../timeline/overlay';
 import type { Span } from '../../timeline/store';
 import { since, wallClock } from '../../timeline/ticks';
-import { decodeSamples, decodeTile } from '../../timeline/tile';
+import { reader } from '../../timeline/reader';
 import { whole } from '../../timeline/viewport';
 import { Answer, Mark } from '../../widgets/Answer';
 import { Icon } from '../../widgets/Icon';
@@ -69,9 +69,9 @@ function OneTrace({ payload, crumb }: Props) {
   const python = payload.python;
   const [controller, setController] = useState<Controller | null>(null);
   const [filter, setFilter] = useState('');
-  const [loading, setLoading] = useState(false);
+  const [loading, setLoading] = useState<boolean | null>(null);
   // The slices come first; what stands beside them would only make the server slower.
-  const [drawn, setDrawn] = useState(false);
+  const drawn = loading === false;
   const [trouble, setTrouble] = useState<string | null>(null);
   const shown = state.window ?? whole({ begin: payload.begin_ns, end: payload.end_ns });
 
@@ -81,30 +81,19 @@ function OneTrace({ payload, crumb }: Props) {
   );
 
   const source = useMemo<Source>(() => {
-    const ask = async <T,>(part: string, query: Record<string, string>, signal?: AbortSignal): Promise<T> => {
-      const answer = await client.view<T>(`trace/${part}`, selectors, query, signal);
-      if (answer.state !== 'ready') {
-        throw new Error('the trace is being read again');
-      }
-      return answer.payload;
-    };
     const frames: Record<string, string> = python ? { python: 'true' } : {};
     const colour = state.colour === 'name' ? 'class' : state.colour;
     return {
-      tile: async (begin, end, width, signal) =>
-        decodeTile(
-          await ask<TraceTile>(
-            'tile',
-            { ...range(begin, end), width: String(width), colour, ...frames },
-            signal,
-          ),
+      tile: (begin, end, width, signal) =>
+        reader.tile(
+          client,
+          selectors,
+          { ...range(begin, end), width: String(width), colour, ...frames },
+          signal,
         ),
-      counters: async (begin, end, width, signal) =>
-        decodeSamples(
-          await ask<TraceCounters>('counters', { ...range(begin, end), width: String(width) }, signal),
-        ),
-      names: async codes =>
-        (await ask<{ names: Record<string, string> }>('names', { codes: codes.join(',') })).names,
+      counters: (begin, end, width, signal) =>
+        reader.counters(client, selectors, { ...range(begin, end), width: String(width) }, signal),
+      names: codes => askNames(client, selectors, codes),
     };
   }, [client, selectors, python, state.colour]);
 
@@ -389,7 +378,7 @@ function OneTrace({ payload, crumb }: Props) {
           </button>
         </p>
       )}
-      <div className={`tl-frame ${loading ? 'loading' : ''}`}>
+      <div className={`tl-frame ${drawn ? 'drawn' : loading ? 'loading' : ''}`}>
         <Canvas
           payload={payload}
           source={source}
@@ -402,10 +391,7 @@ function OneTrace({ payload, crumb }: Props) {
           theme={theme}
           onReady={setController}
           onWindow={next => change({ window: next }, true)}
-          onLoading={next => {
-            setLoading(next);
-            setDrawn(before => before || !next);
-          }}
+          onLoading={setLoading}
           onTrouble={error =>
             setTrouble(error instanceof Error ? error.message : 'The server does not answer.')
           }
