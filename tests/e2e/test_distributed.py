@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.e2e.conftest import Open
 from tests.jobs import CULPRIT
@@ -108,3 +108,20 @@ def test_a_collective_opens_its_ranks_on_one_timeline(open_page: Open) -> None:
     expect(frame.locator("h1")).to_contain_text("on the clock of the job")
     expect(page).to_have_url(in_address("at"))
     expect(frame.locator(".answer")).to_contain_text("in sight, joined from rank to rank")
+
+
+def test_of_a_thousand_ranks_only_the_rows_in_sight_are_drawn(open_page: Open) -> None:
+    page, frame = open_page(**JOB)
+    expect(frame.locator(TABLE).nth(1)).to_contain_text("nccl:all_reduce")
+
+    def enlarge(route: Route) -> None:
+        answer = route.fetch()
+        body = answer.json()
+        body["payload"]["collectives"] *= 200
+        route.fulfill(response=answer, json=body)
+
+    page.route(re.compile("/view/distributed\\?"), enlarge)
+    page.reload()
+    expect(frame.locator(".job-tables .table-foot")).to_contain_text("1,200 rows")
+    expect(frame.locator(TABLE).nth(1)).to_be_visible()
+    assert frame.locator(TABLE).count() < 60

@@ -197,6 +197,12 @@ def test_the_wait_for_a_profiler_that_starts_late_is_named_and_blames_nobody() -
 # ---- who is there ---------------------------------------------------------------------------------------
 
 
+def test_no_rank_is_lost_while_traces_are_still_to_come() -> None:
+    *members, last = Job(8, ddp(8)).members()
+    found = build(Members([*members, replace(last, rank=None, state="loading", result=None)]), NoParams())
+    assert "missing_rank" not in kinds(found)
+
+
 def test_a_lost_rank_is_named_and_the_others_are_compared() -> None:
     found = view(Job(8, ddp(8), straggler=2), only=[0, 1, 2, 3, 5, 6, 7])
     assert kinds(found) == ["missing_rank"]

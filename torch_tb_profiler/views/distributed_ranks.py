@@ -216,7 +216,8 @@ def _absent(who: Party) -> Iterator[Problem]:
         yield Problem("world_size", f"{text}; are they of one job?", None, None)
     expected = expected_ranks(who)
     absent = expected - {rank for rank in map(rank_of, who.members) if rank is not None}
-    if absent and any(source.rank is not None for source in who.sources):
+    coming = any(member.state in ("waiting", "loading") for member in who.members)
+    if absent and not coming and any(source.rank is not None for source in who.sources):
         plural = "ranks" if len(absent) > 1 else "rank"
         text = f"no trace is here of {plural} {spell_ranks(sorted(absent))} ({len(absent)} of {len(expected)})"
         yield Problem("missing_rank", text, None, next(iter(absent)) if len(absent) == 1 else None)

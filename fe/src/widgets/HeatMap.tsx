@@ -1,4 +1,5 @@
 // A map of values by row and column: numbers in the cells where there is room, colour alone where there is not.
+import { useComputedColorScheme } from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
 import './heatmap.css';
 import { useWidth } from './useWidth';
@@ -21,14 +22,16 @@ interface Props {
 
 const ROW = 28;
 const GAP = 2;
-const LABEL = 60;
+const LABEL = 66;
 const HEAD = 18;
+const LINE = 14;
 const TALLEST = 300;
 /** Narrowest cell that holds a number. */
 const ROOM = 58;
 
 export function HeatMap({ title, rows, columns, values, most, color, format, marked, onPick }: Props) {
   const { ref, width } = useWidth();
+  const theme = useComputedColorScheme('light');
   const inner = width - LABEL;
   const roomy = rows.length * ROW <= TALLEST && columns.length > 0 && inner / columns.length >= ROOM;
   return (
@@ -60,7 +63,7 @@ export function HeatMap({ title, rows, columns, values, most, color, format, mar
             ))}
           </div>
         ) : (
-          <Dense {...{ rows, columns, values, most, color, format, marked, onPick, width }} />
+          <Dense key={theme} {...{ rows, columns, values, most, color, format, marked, onPick, width }} />
         ))}
     </div>
   );
@@ -110,6 +113,23 @@ const strength = (value: number, most: number): number =>
 const tint = (color: string, share: number): string =>
   `color-mix(in oklab, var(${color}) ${Math.round(8 + 92 * share)}%, var(--sf-2))`;
 
+/** Rows with room for their name beside the map: the marked ones, and every n-th that keeps clear of those. */
+export function namedRows(count: number, every: number, marked: ReadonlySet<number> = new Set()): number[] {
+  const named: number[] = [];
+  for (const row of [...marked].sort((a, b) => a - b)) {
+    if (row < count && (named.length === 0 || row - named[named.length - 1]! >= every)) {
+      named.push(row);
+    }
+  }
+  const first = [...named];
+  for (let row = 0; row < count; row += every) {
+    if (first.every(other => Math.abs(other - row) >= every)) {
+      named.push(row);
+    }
+  }
+  return named.sort((a, b) => a - b);
+}
+
 interface DenseProps extends Omit<Props, 'title'> {
   width: number;
 }
@@ -119,7 +139,8 @@ function Dense({ rows, columns, values, most, color, format, marked, onPick, wid
   const [pointed, setPointed] = useState<{ row: number; column: number } | null>(null);
   const inner = Math.max(width - LABEL, 1);
   const height = Math.max(Math.min(rows.length * ROW, TALLEST), Math.min(rows.length, 2 * TALLEST));
-  const cell = { width: inner / Math.max(columns.length, 1), height: height / Math.max(rows.length, 1) };
+  const cellWidth = inner / Math.max(columns.length, 1);
+  const cellHeight = height / Math.max(rows.length, 1);
   useEffect(() => {
     const node = canvas.current!;
     const ratio = window.devicePixelRatio || 1;
@@ -131,48 +152,52 @@ function Dense({ rows, columns, values, most, color, format, marked, onPick, wid
     const [full, none] = [style.getPropertyValue(color), style.getPropertyValue('--sf-2')];
     context.fillStyle = none;
     context.fillRect(0, 0, inner, height);
-    context.fillStyle = full;
-    const gap = Math.min(cell.width, cell.height) > 6 ? GAP : 0;
-    values.forEach((line, i) => {
-      line.forEach((value, j) => {
-        if (value !== null) {
-          context.globalAlpha = 0.08 + 0.92 * strength(value, most);
-          context.fillRect(
-            j * cell.width,
-            i * cell.height,
-            Math.max(cell.width - gap, 1),
-            Math.max(cell.height - gap, 1),
-          );
-        }
-      });
-    });
-  });
+    const gap = Math.min(cellWidth, cellHeight) > 6 ? GAP : 0;
+    const cells = values.flatMap((line, i) =>
+      line.flatMap((value, j) => (value === null ? [] : [{ i, j, share: strength(value, most) }])),
+    );
+    if (Math.min(cellWidth, cellHeight) < 1) {
+      cells.sort((a, b) => a.share - b.share); // several share a pixel, which shows the largest
+    }
+    for (const { i, j, share } of cells) {
+      const box = [
+        Math.floor(j * cellWidth),
+        Math.floor(i * cellHeight),
+        Math.max(Math.ceil(cellWidth) - gap, 1),
+        Math.max(Math.ceil(cellHeight) - gap, 1),
+      ] as const;
+      context.globalAlpha = 1;
+      context.fillStyle = none;
+      context.fillRect(...box);
+      context.globalAlpha = 0.08 + 0.92 * share;
+      context.fillStyle = full;
+      context.fillRect(...box);
+    }
+  }, [values, most, color, inner, height, cellWidth, cellHeight]);
   const place = (event: React.MouseEvent) => {
     const box = canvas.current!.getBoundingClientRect();
     return {
-      row: Math.min(Math.max(Math.floor((event.clientY - box.top) / cell.height), 0), rows.length - 1),
-      column: Math.min(Math.max(Math.floor((event.clientX - box.left) / cell.width), 0), columns.length - 1),
+      row: Math.min(Math.max(Math.floor((event.clientY - box.top) / cellHeight), 0), rows.length - 1),
+      column: Math.min(Math.max(Math.floor((event.clientX - box.left) / cellWidth), 0), columns.length - 1),
     };
   };
   const value = pointed ? (values[pointed.row]?.[pointed.column] ?? null) : null;
-  const every = Math.max(1, Math.ceil(14 / cell.height));
+  const every = Math.max(1, Math.ceil(LINE / cellHeight));
+  const named = namedRows(rows.length, every, marked);
   return (
     <>
       <div className="heat-dense" style={{ height }}>
         <div className="heat-labels" style={{ width: LABEL }}>
-          {rows.map(
-            (row, i) =>
-              (i % every === 0 || marked?.has(i)) && (
-                <span
-                  key={row}
-                  className={marked?.has(i) ? 'strong' : ''}
-                  style={{ top: (i + 0.5) * cell.height - 7 }}
-                  title={row}
-                >
-                  {row}
-                </span>
-              ),
-          )}
+          {named.map(i => (
+            <span
+              key={i}
+              className={marked?.has(i) ? 'strong' : ''}
+              style={{ top: (i + 0.5) * cellHeight - LINE / 2 }}
+              title={rows[i]}
+            >
+              {rows[i]}
+            </span>
+          ))}
         </div>
         {/* oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-static-element-interactions -- the tables have the keys */}
         <canvas

@@ -62,10 +62,9 @@ export default function DistributedView({ payload, crumb }: { payload: Distribut
   }, [payload]);
   const late = payload.heat_map;
   const ranks = useMemo(() => new Map(payload.ranks.map(row => [row.worker, row.rank])), [payload]);
-  const marked = useMemo(
-    () => new Set(payload.averages.flatMap((row, i) => (row.worker === payload.verdict.worker ? [i] : []))),
-    [payload],
-  );
+  const rowsOfVerdict = (workers: readonly string[]) =>
+    new Set(workers.flatMap((worker, i) => (worker === payload.verdict.worker ? [i] : [])));
+  const marked = rowsOfVerdict(payload.averages.map(row => row.worker));
   const places = useMemo(
     () =>
       new Map(
@@ -168,6 +167,7 @@ export default function DistributedView({ payload, crumb }: { payload: Distribut
               most={Math.max(greatest({ rows: [], steps: [], values: lateValues }), NOTABLE * maps.most)}
               color="--c-late"
               format={formatDuration}
+              marked={rowsOfVerdict(late.workers)}
               onPick={(row, column) =>
                 put({ table: 'every', late: late.workers[row]!, step: late.steps[column]!, sort: '-skew' })
               }
