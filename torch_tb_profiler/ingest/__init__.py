@@ -22,7 +22,7 @@ from torch_tb_profiler.ingest.source import Source
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import Trace
 
-__all__ = ["Progress", "Report", "Window", "find_start", "ignore", "read_part", "read_trace"]
+__all__ = ["Progress", "Report", "Window", "find_start", "ignore", "read_part", "read_trace", "without_gc"]
 
 
 def read_trace(stream: BinaryIO, *, size: int = 0, report: Report = ignore, limit: int = 0) -> Trace:
@@ -37,7 +37,7 @@ def read_trace(stream: BinaryIO, *, size: int = 0, report: Report = ignore, limi
     holds more than `limit`; errors of the stream itself pass through.
     """
     health, columns = HealthLog(), Columns()
-    with _without_gc():
+    with without_gc():
         metadata = _read(stream, columns, health, size, report, limit)
         report(Progress("arranging", size, size, columns.length))
         return assemble(columns, metadata, health)
@@ -49,7 +49,7 @@ def find_start(stream: BinaryIO, *, size: int = 0, report: Report = ignore) -> i
     Raises TraceError if no event of the file has a time.
     """
     columns = StartColumns()
-    with _without_gc():
+    with without_gc():
         _read(stream, columns, HealthLog(), size, report, 0)
     if columns.start is None:
         raise TraceError("no event of the trace has a time")
@@ -64,7 +64,7 @@ def read_part(
     Raises TooLargeError if that is more than `max_events`.
     """
     health, columns = HealthLog(), PartColumns(window, max_events)
-    with _without_gc():
+    with without_gc():
         metadata = _read(stream, columns, health, size, report, 0)
         return assemble(columns, metadata, health)
 
@@ -104,7 +104,7 @@ def _note_strays(count: int, health: HealthLog) -> None:
 
 
 @contextmanager
-def _without_gc() -> Iterator[None]:
+def without_gc() -> Iterator[None]:
     """Millions of short-lived structs without cycles: the collector would only walk over them."""
     enabled = gc.isenabled()
     gc.disable()

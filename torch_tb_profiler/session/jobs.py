@@ -13,7 +13,7 @@ import msgspec
 from torch_tb_profiler.cache import Cache, cache_key
 from torch_tb_profiler.errors import StorageError, TooLargeError
 from torch_tb_profiler.executors import ProgressTuple, report_progress
-from torch_tb_profiler.ingest import Progress, read_trace
+from torch_tb_profiler.ingest import Progress, read_trace, without_gc
 from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.model.ranks import rank, split_ranks
 from torch_tb_profiler.model.trace import Trace
@@ -72,7 +72,8 @@ def load_in_worker(
 ) -> Loaded:
     """`load_file` in a worker process: what is in the cache stays there, the facts travel back."""
     cache = Cache(cache_dir, cache_bytes)
-    loaded = load_file(location, path, size, key, limit, cache, report_progress)
+    with without_gc():
+        loaded = load_file(location, path, size, key, limit, cache, report_progress)
     return replace(loaded, trace=None) if loaded.cached else loaded
 
 
