@@ -76,8 +76,8 @@ class Peak:
 
 def measure(log: Path, workers: int) -> dict[str, float]:
     """One job on a fresh cluster with an empty cache; run in a process of its own."""
+    from torch_tb_profiler.base.settings import Settings
     from torch_tb_profiler.session import Root, Session
-    from torch_tb_profiler.settings import Settings
 
     with tempfile.TemporaryDirectory() as folder, cluster(Path(folder), workers) as (address, scheduler, others):
         _wait_for_workers(address, workers)

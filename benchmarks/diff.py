@@ -19,13 +19,13 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.logical_tree import logical_tree
-from torch_tb_profiler.analyses.tree_alignment import align
-from torch_tb_profiler.model.links import device_links
-from torch_tb_profiler.model.operators import operators
+from torch_tb_profiler.analyses.diff.logical_tree import logical_tree
+from torch_tb_profiler.analyses.diff.tree_alignment import align
+from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Events, Thread, Trace
-from torch_tb_profiler.views import diff
-from torch_tb_profiler.views.diff_payload import DiffParams, DiffPartParams
+from torch_tb_profiler.views.diff import build as diff
+from torch_tb_profiler.views.diff.payload import DiffParams, DiffPartParams
 
 LEVELS, BELOW = 7, 3
 PER_ROOT = (BELOW**LEVELS - 1) // (BELOW - 1)

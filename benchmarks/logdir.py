@@ -51,8 +51,8 @@ def get(url: str) -> Any:
 
 def listing(log: Path) -> float:
     """Seconds of a first listing."""
+    from torch_tb_profiler.base.settings import Settings
     from torch_tb_profiler.session import Root, Session
-    from torch_tb_profiler.settings import Settings
 
     with Session([Root(str(log))], Settings.from_environment()) as session:
         return timed(session.scan)[0]

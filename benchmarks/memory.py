@@ -20,8 +20,8 @@ import numpy as np
 
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, ArgColumn, Events, Thread, Trace
 from torch_tb_profiler.view import NoParams
-from torch_tb_profiler.views import memory
-from torch_tb_profiler.views.memory_parts import (
+from torch_tb_profiler.views.memory import build as memory
+from torch_tb_profiler.views.memory.parts import (
     CurveParams,
     EventsParams,
     LiveParams,

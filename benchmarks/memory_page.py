@@ -17,8 +17,8 @@ import numpy as np
 from playwright.sync_api import FrameLocator, Page, sync_playwright
 
 from benchmarks.timeline_page import ARGUMENTS, READ_SECONDS
-from tests.browser_work import record, tasks
-from tests.tensorboard import tensorboard
+from tests.support.browser_work import record, tasks
+from tests.support.tensorboard import tensorboard
 
 STEPS = 100
 

@@ -18,9 +18,10 @@ import msgspec
 
 from benchmarks.timeline import grow, sample
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.views import kernels, operators
-from torch_tb_profiler.views.kernels import KernelsParams
-from torch_tb_profiler.views.operator_parts import OperatorsParams, RowParams, build_instances, build_stacks
+from torch_tb_profiler.views.kernels import build as kernels
+from torch_tb_profiler.views.kernels.build import KernelsParams
+from torch_tb_profiler.views.operators import build as operators
+from torch_tb_profiler.views.operators.parts import OperatorsParams, RowParams, build_instances, build_stacks
 
 
 def questions(trace: Trace) -> dict[str, Callable[[], Any]]:

@@ -25,11 +25,13 @@ import msgspec
 import numpy as np
 from isal import igzip
 
-from torch_tb_profiler.analyses.excerpt import write
+from torch_tb_profiler.analyses.timeline.excerpt import write
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Events, Memo, Trace
-from torch_tb_profiler.views import trace as view
-from torch_tb_profiler.views import trace_event, trace_find, trace_tiles
+from torch_tb_profiler.views.trace import build as view
+from torch_tb_profiler.views.trace import event as trace_event
+from torch_tb_profiler.views.trace import find as trace_find
+from torch_tb_profiler.views.trace import tiles as trace_tiles
 
 SAMPLE = Path(__file__).resolve().parent.parent / "samples" / "transformer"
 WIDTH = 1600

@@ -24,8 +24,8 @@ import numpy as np
 from playwright.sync_api import Browser, Frame, Page, Request, sync_playwright
 
 from benchmarks.measure import pss_mb
-from tests.browser_work import DRAWS, record, tasks
-from tests.tensorboard import tensorboard
+from tests.support.browser_work import DRAWS, record, tasks
+from tests.support.tensorboard import tensorboard
 
 ARGUMENTS = [
     "--no-sandbox",

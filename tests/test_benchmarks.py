@@ -6,8 +6,8 @@ from io import StringIO
 from pathlib import Path
 
 from benchmarks.grow import read_recording, write_grown
-from tests.traces import read_bytes
-from torch_tb_profiler.model.calltree import call_tree
+from tests.support.traces import read_bytes
+from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.kinds import is_slice
 from torch_tb_profiler.model.steps import steps
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from tensorboard.plugins import base_plugin
 
-from tests.tensorboard import tensorboard
-from tests.traces import document
+from tests.support.tensorboard import tensorboard
+from tests.support.traces import document
 from torch_tb_profiler.plugin import PluginLoader, ProfilerPlugin
 
 PREFIX = "data/plugin/pytorch_profiler"

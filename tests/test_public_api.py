@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import torch_tb_profiler
-from tests.traces import document
+from tests.support.traces import document
 
 
 def test_the_public_names() -> None:

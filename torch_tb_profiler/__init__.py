@@ -23,7 +23,7 @@ def __getattr__(name: str) -> Any:
 
         return Session
     if name == "Settings":
-        from torch_tb_profiler.settings import Settings
+        from torch_tb_profiler.base.settings import Settings
 
         return Settings
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -35,9 +35,9 @@ def open(path: str, settings: Any = None) -> Session:
     settings  a `Settings`; by default the environment's
     Raises ProfilerError if the place cannot be listed. Use it as a context manager, or call `close`.
     """
-    from torch_tb_profiler.errors import ProfilerError
+    from torch_tb_profiler.base.errors import ProfilerError
+    from torch_tb_profiler.base.settings import Settings
     from torch_tb_profiler.session import Root, Session
-    from torch_tb_profiler.settings import Settings
 
     session = Session([Root(path)], settings or Settings.from_environment())
     session.scan()

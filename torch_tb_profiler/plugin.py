@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorboard.plugins import base_plugin
 
-from torch_tb_profiler.settings import Settings
+from torch_tb_profiler.base.settings import Settings
 
 if TYPE_CHECKING:
     from torch_tb_profiler.session import Root, Session

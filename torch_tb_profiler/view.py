@@ -12,7 +12,7 @@ from dataclasses import MISSING, dataclass, fields
 from enum import Enum
 from typing import Any, BinaryIO, Generic, Literal, TypeVar, get_type_hints
 
-from torch_tb_profiler.errors import UsageError
+from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.trace import Memo, Trace
 
 P = TypeVar("P")

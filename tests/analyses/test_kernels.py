@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.traces import draw
-from torch_tb_profiler.errors import NotFoundError
+from tests.support.traces import draw
+from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import parse_params
-from torch_tb_profiler.views import kernels
-from torch_tb_profiler.views.kernels import KernelRowParams, KernelsParams, build_instances
+from torch_tb_profiler.views.kernels import build as kernels
+from torch_tb_profiler.views.kernels.build import KernelRowParams, KernelsParams, build_instances
 
 PICTURE = """
 host  cpu_op        aten::mm   0   50

@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.traces import draw, event
-from torch_tb_profiler.errors import NotFoundError, UsageError
+from tests.support.traces import draw, event
+from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import parse_params
-from torch_tb_profiler.views import operators
-from torch_tb_profiler.views.operator_parts import OperatorsParams, RowParams, build_instances, build_stacks
+from torch_tb_profiler.views.operators import build as operators
+from torch_tb_profiler.views.operators.parts import OperatorsParams, RowParams, build_instances, build_stacks
 
 PICTURE = """
 host  user_annotation  ProfilerStep#1        0   60

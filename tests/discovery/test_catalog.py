@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.traces import document
+from tests.support.traces import document
+from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.discovery import Run
 from torch_tb_profiler.discovery.catalog import natural_order
 from torch_tb_profiler.discovery.names import parse_file_name, stamp_label
-from torch_tb_profiler.errors import NotFoundError
 from torch_tb_profiler.session import Root, Session
-from torch_tb_profiler.settings import Settings
 
 TRACE = document([{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}])
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, sync_playwright
 
-from tests.analyses.test_modules import TRAINING
-from tests.jobs import Job, ddp
-from tests.snapshots import snapshot
-from tests.tensorboard import tensorboard
-from tests.traces import document, event
+from tests.analyses.modules.test_times import TRAINING
+from tests.support.jobs import Job, ddp
+from tests.support.snapshots import snapshot
+from tests.support.tensorboard import tensorboard
+from tests.support.traces import document, event
 
 ARGUMENTS = [
     "--no-sandbox",

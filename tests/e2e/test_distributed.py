@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Route, expect
 
 from tests.e2e.conftest import Open
-from tests.jobs import CULPRIT
+from tests.support.jobs import CULPRIT
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

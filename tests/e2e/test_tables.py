@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
-from tests.browser_work import record, tasks
 from tests.e2e.conftest import SCRIPT, Open
-from tests.tensorboard import tensorboard
-from tests.traces import document
+from tests.support.browser_work import record, tasks
+from tests.support.tensorboard import tensorboard
+from tests.support.traces import document
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

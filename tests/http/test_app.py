@@ -13,12 +13,12 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from werkzeug.test import Client, TestResponse
 
-from tests.traces import document
+from tests.support.traces import document
+from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.http import App
 from torch_tb_profiler.http.app import ROUTES
 from torch_tb_profiler.http.openapi import render
 from torch_tb_profiler.session import Root, Session
-from torch_tb_profiler.settings import Settings
 
 SCRIPT = "<script>alert(1)</script>"
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.traces import document, read, read_bytes
-from torch_tb_profiler.errors import TraceError
+from tests.support.traces import document, read, read_bytes
+from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.model.trace import ABSENT
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torch_tb_profiler.ingest.assemble import assemble
-from torch_tb_profiler.ingest.columns import Columns
-from torch_tb_profiler.ingest.decode import BlockDecoder
+from torch_tb_profiler.ingest.kineto.assemble import assemble
+from torch_tb_profiler.ingest.kineto.columns import Columns
+from torch_tb_profiler.ingest.kineto.decode import BlockDecoder
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import Trace
 

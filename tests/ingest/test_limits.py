@@ -13,10 +13,11 @@ from types import FrameType
 import numpy as np
 import pytest
 
-from tests.traces import document
-from torch_tb_profiler.errors import TooLargeError, TraceError
-from torch_tb_profiler.ingest import Window, columns, find_start, read_part, read_trace, source
-from torch_tb_profiler.ingest import document as layout
+from tests.support.traces import document
+from torch_tb_profiler.base.errors import TooLargeError, TraceError
+from torch_tb_profiler.ingest import Window, find_start, read_part, read_trace, source
+from torch_tb_profiler.ingest.kineto import columns
+from torch_tb_profiler.ingest.kineto import document as layout
 from torch_tb_profiler.model.trace import Trace
 
 EVENT = b'{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1,"dur":5}'

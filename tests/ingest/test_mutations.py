@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.traces import read_bytes
-from torch_tb_profiler.errors import TraceError
+from tests.support.traces import read_bytes
+from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.jobs import examine
 

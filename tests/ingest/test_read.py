@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from tests.traces import document, read, read_bytes
-from torch_tb_profiler.errors import TraceError
+from tests.support.traces import document, read, read_bytes
+from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.model.trace import ABSENT, FIRST_TEXT_ID
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.traces import draw
-from torch_tb_profiler.model.collective_names import backend_of_kernel, collective_in, collective_of_kernel
-from torch_tb_profiler.model.collectives import Collectives, Timing, collectives
-from torch_tb_profiler.model.dtypes import bytes_per_element
-from torch_tb_profiler.model.process_groups import read_ranks, spell_ranks, unspell_ranks
+from tests.support.traces import draw
+from torch_tb_profiler.model.communication.collectives import Collectives, Timing, collectives
+from torch_tb_profiler.model.communication.dtypes import bytes_per_element
+from torch_tb_profiler.model.communication.groups import read_ranks, spell_ranks, unspell_ranks
+from torch_tb_profiler.model.communication.names import backend_of_kernel, collective_in, collective_of_kernel
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE
 
 CALL = """

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from tests.memory_events import memory
-from tests.traces import draw, read
-from torch_tb_profiler.model.memory import memory_names, memory_operators, memory_records
-from torch_tb_profiler.model.memory_blocks import STATES, has_addresses, memory_blocks
-from torch_tb_profiler.model.operators import operators
+from tests.support.memory_events import memory
+from tests.support.traces import draw, read
+from torch_tb_profiler.model.calls.operators import operators
+from torch_tb_profiler.model.memory.blocks import STATES, has_addresses, memory_blocks
+from torch_tb_profiler.model.memory.events import memory_names, memory_operators, memory_records
 from torch_tb_profiler.model.trace import ABSENT, Trace
 
 CALLS = """

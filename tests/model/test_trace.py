@@ -4,7 +4,7 @@ import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.traces import draw
+from tests.support.traces import draw
 from torch_tb_profiler.model.trace import Trace, derived
 
 

@@ -19,8 +19,8 @@ def read(content: bytes) -> None:
     """One input through the reader, the analyses that run at once, and back out of a file of columns."""
     import pyarrow as pa
 
-    from torch_tb_profiler.arrow import read_trace_file, write_trace
-    from torch_tb_profiler.errors import TraceError
+    from torch_tb_profiler.base.errors import TraceError
+    from torch_tb_profiler.cache.arrow import read_trace_file, write_trace
     from torch_tb_profiler.ingest import read_trace
     from torch_tb_profiler.session.jobs import examine
 
@@ -40,7 +40,7 @@ def main() -> None:
     import atheris
 
     with atheris.instrument_imports(include=["torch_tb_profiler"]):
-        import torch_tb_profiler.arrow
+        import torch_tb_profiler.cache.arrow
         import torch_tb_profiler.ingest
         import torch_tb_profiler.session.jobs  # noqa: F401
 

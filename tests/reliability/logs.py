@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tests.traces import document
+from tests.support.traces import document
+from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.session import Root, Session
-from torch_tb_profiler.settings import Settings
 
 VIEWS = ("overview", "operators", "kernels", "trace")
 

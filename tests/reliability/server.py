@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 
 import psutil
 
-from tests.storage.servers import free_port, wait_for
+from tests.support.storage_servers import free_port, wait_for
 
 ROUTE = "/data/plugin/pytorch_profiler"
 

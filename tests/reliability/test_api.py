@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.reliability.logs import trace
+from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.http import App
 from torch_tb_profiler.http.openapi import document
 from torch_tb_profiler.session import Root, Session
-from torch_tb_profiler.settings import Settings
 
 schemathesis = pytest.importorskip("schemathesis")
 pytestmark = [

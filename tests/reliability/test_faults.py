@@ -20,11 +20,11 @@ import pytest
 
 from tests.reliability.logs import VIEWS, expected, payload, trace, write_log
 from tests.reliability.server import FULL_DISK, until
+from torch_tb_profiler.base.errors import StorageError, TooLargeError
+from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache, cache_key, folder
-from torch_tb_profiler.errors import StorageError, TooLargeError
 from torch_tb_profiler.executors import ProcessExecutor
 from torch_tb_profiler.session import Root, Session, jobs
-from torch_tb_profiler.settings import Settings
 from torch_tb_profiler.storage import open_location
 
 

@@ -21,7 +21,7 @@ import pytest
 
 from tests.reliability.logs import VIEWS, expected, write_log
 from tests.reliability.server import FULL_DISK, ROUTE, Server, server, until
-from torch_tb_profiler.settings import Settings
+from torch_tb_profiler.base.settings import Settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="signals")]
 

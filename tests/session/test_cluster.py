@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from tests.cluster import Cluster, cluster
 from tests.session.test_session import wait_for
-from tests.storage.servers import free_port, s3
-from tests.traces import document
-from torch_tb_profiler.errors import MissingExtraError, WorkerDiedError
+from tests.support.cluster import Cluster, cluster
+from tests.support.storage_servers import free_port, s3
+from tests.support.traces import document
+from torch_tb_profiler.base.errors import MissingExtraError, WorkerDiedError
+from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.executors import make_executor
 from torch_tb_profiler.session import Root, Session
-from torch_tb_profiler.settings import Settings
 
 pytest.importorskip("distributed")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::Warning:distributed")]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch_tb_profiler
-from tests.jobs import CULPRIT, Job, ddp
+from tests.support.jobs import CULPRIT, Job, ddp
 
 
 def write(folder: Path, documents: dict[int, bytes]) -> None:

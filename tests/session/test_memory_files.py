@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from werkzeug.test import Client
 
-from tests.memory_events import memory
-from tests.snapshots import snapshot
-from tests.traces import document
-from torch_tb_profiler.errors import NotFoundError, TraceError, UsageError
+from tests.support.memory_events import memory
+from tests.support.snapshots import snapshot
+from tests.support.traces import document
+from torch_tb_profiler.base.errors import NotFoundError, TraceError, UsageError
+from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.http import App
 from torch_tb_profiler.session import Root, Session
-from torch_tb_profiler.settings import Settings
 
 TRACE = document([{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}])
 TIMELINE = json.dumps([[-1, 1, 400, 0], [1000, 2, 100, 4], [2000, 4, -100, 4]]).encode()

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.grow import read_recording, write_grown
+from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.session import ProgressInfo, Root, Session
-from torch_tb_profiler.settings import Settings
 
 SAMPLE = next((Path(__file__).parents[2] / "samples" / "ddp").glob("rank0*.gz"))
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.traces import document
-from torch_tb_profiler.errors import NotFoundError
+from tests.support.traces import document
+from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.model.trace import Trace, derived
 from torch_tb_profiler.session import Root, Session, jobs, viewer
-from torch_tb_profiler.settings import Settings
 from torch_tb_profiler.view import Members, NoParams, Scope, View
 
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from tests.traces import document
+from tests.support.traces import document
 from torch_tb_profiler import cache
-from torch_tb_profiler.errors import UsageError, WorkerDiedError
+from torch_tb_profiler.base.errors import UsageError, WorkerDiedError
+from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.executors import ProcessExecutor, make_executor
 from torch_tb_profiler.session import Root, Session, store
-from torch_tb_profiler.settings import Settings
 
 
 def trace(count: int = 50, name: str = "aten::add", cat: str = "cpu_op") -> bytes:

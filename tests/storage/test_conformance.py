@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.storage import servers
-from tests.storage.servers import SECRET, CuttingProxy, Place
-from tests.tensorboard import tensorboard
-from tests.traces import document
-from torch_tb_profiler.errors import StorageError
+from tests.support import storage_servers as servers
+from tests.support.storage_servers import SECRET, CuttingProxy, Place
+from tests.support.tensorboard import tensorboard
+from tests.support.traces import document
+from torch_tb_profiler.base.errors import StorageError
+from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.session import Root, Session
-from torch_tb_profiler.settings import Settings
 from torch_tb_profiler.storage import open_location
 from torch_tb_profiler.storage.ranges import BLOCK
 

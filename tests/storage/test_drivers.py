@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from torch_tb_profiler.errors import StorageError
+from torch_tb_profiler.base.errors import StorageError
 from torch_tb_profiler.storage import open_location
 from torch_tb_profiler.storage.drivers import driver_options, without_secrets
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from torch_tb_profiler.errors import StorageError
+from torch_tb_profiler.base.errors import StorageError
 from torch_tb_profiler.storage import ranges
 from torch_tb_profiler.storage.ranges import RangeReader
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.traces import draw
+from tests.support.traces import draw
 from tests.views.test_trace import ask
-from torch_tb_profiler.views import lightning
+from torch_tb_profiler.views.lightning import build as lightning
 
 HOOKS = """
     host   {cat}          [pl][profile]run_training_batch                               0  200

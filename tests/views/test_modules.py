@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from tests.analyses.test_modules import TRAINING
-from tests.traces import draw
+from tests.analyses.modules.test_times import TRAINING
+from tests.support.traces import draw
 from tests.views.test_trace import ask
-from torch_tb_profiler.errors import NotFoundError, UsageError
-from torch_tb_profiler.views import modules
+from torch_tb_profiler.base.errors import NotFoundError, UsageError
+from torch_tb_profiler.views.modules import build as modules
 
 
 def test_rows_are_a_tree_in_order_of_the_first_call() -> None:

@@ -7,11 +7,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from tests.traces import draw
-from torch_tb_profiler.errors import NotFoundError, UsageError
+from tests.support.traces import draw
+from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import parse_params
-from torch_tb_profiler.views import trace_tiles, with_parts
+from torch_tb_profiler.views import with_parts
+from torch_tb_profiler.views.trace import tiles as trace_tiles
 
 PICTURE = """
 host  user_annotation  ProfilerStep#1    0  200

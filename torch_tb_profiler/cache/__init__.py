@@ -22,10 +22,10 @@ from typing import Any
 
 import platformdirs
 
+from torch_tb_profiler.base.errors import StorageError
+from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache.folder import AbsentError, BoundedFolder
 from torch_tb_profiler.cache.seal import content_length, seal_file, sealed
-from torch_tb_profiler.errors import StorageError
-from torch_tb_profiler.settings import Settings
 from torch_tb_profiler.storage import Depot, local_path
 
 __all__ = ["Cache", "cache_key"]
@@ -70,7 +70,7 @@ class Cache:
         """Keep a trace; False if it cannot be kept (disk full, no permission), which costs nothing else."""
 
         def write(path: str) -> None:
-            from torch_tb_profiler.arrow import write_trace
+            from torch_tb_profiler.cache.arrow import write_trace
 
             write_trace(trace, path)
             seal_file(path)
@@ -87,7 +87,7 @@ class Cache:
         def read(path: Path) -> Any:
             import pyarrow as pa
 
-            from torch_tb_profiler.arrow import read_trace_file
+            from torch_tb_profiler.cache.arrow import read_trace_file
 
             with pa.memory_map(str(path)) as file:
                 kept = file.read_buffer()

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.discovery.names import (
     RANK_FOLDER,
     SPAN_FOLDER,
@@ -18,7 +19,6 @@ from torch_tb_profiler.discovery.names import (
     stamp_label,
     stamp_order,
 )
-from torch_tb_profiler.errors import NotFoundError
 from torch_tb_profiler.storage import Entry
 
 

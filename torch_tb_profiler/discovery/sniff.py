@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable
 from typing import BinaryIO
 
-from torch_tb_profiler.errors import StorageError
+from torch_tb_profiler.base.errors import StorageError
 
 HEAD_BYTES = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.errors import UsageError
+from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.executors.job import JobExecutor, ProgressTuple, SerialExecutor, report_progress
 from torch_tb_profiler.executors.processes import ProcessExecutor
 

@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from torch_tb_profiler.errors import ClusterError, MissingExtraError, ProfilerError, WorkerDiedError
+from torch_tb_profiler.base.errors import ClusterError, MissingExtraError, ProfilerError, WorkerDiedError
 from torch_tb_profiler.executors.job import JobExecutor, ProgressTuple, telling
 
 logger = logging.getLogger(__name__)

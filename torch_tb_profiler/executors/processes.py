@@ -25,7 +25,7 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-from torch_tb_profiler.errors import WorkerDiedError
+from torch_tb_profiler.base.errors import WorkerDiedError
 from torch_tb_profiler.executors.job import STAGES, JobExecutor, ProgressTuple, tell_from_now_on
 
 IDLE_SECONDS = 30.0

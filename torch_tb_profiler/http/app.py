@@ -12,8 +12,8 @@ import msgspec
 from isal import igzip
 from werkzeug.wrappers import Request, Response
 
-from torch_tb_profiler.analyses.excerpt import Cut
-from torch_tb_profiler.errors import NotFoundError, ProfilerError, UsageError
+from torch_tb_profiler.analyses.timeline.excerpt import Cut
+from torch_tb_profiler.base.errors import NotFoundError, ProfilerError, UsageError
 from torch_tb_profiler.http import answers
 from torch_tb_profiler.http.attachment import Attachment
 from torch_tb_profiler.http.static import StaticFiles

@@ -13,7 +13,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from torch_tb_profiler.analyses.excerpt import Cut
+from torch_tb_profiler.analyses.timeline.excerpt import Cut
 from torch_tb_profiler.http import answers
 from torch_tb_profiler.http.app import ROUTES
 from torch_tb_profiler.view import BASE, Scope

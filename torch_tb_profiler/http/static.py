@@ -10,7 +10,7 @@ from pathlib import Path
 
 from werkzeug.wrappers import Request, Response
 
-from torch_tb_profiler.errors import NotFoundError
+from torch_tb_profiler.base.errors import NotFoundError
 
 FOLDER = Path(__file__).resolve().parent.parent / "static"
 

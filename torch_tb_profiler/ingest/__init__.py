@@ -10,14 +10,14 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from torch_tb_profiler.errors import TraceError
-from torch_tb_profiler.ingest.assemble import assemble
-from torch_tb_profiler.ingest.columns import MAX_ARGUMENTS, Columns
-from torch_tb_profiler.ingest.decode import BlockDecoder
-from torch_tb_profiler.ingest.document import read_document
-from torch_tb_profiler.ingest.part import PartColumns, StartColumns, Window
+from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.ingest.kineto.assemble import assemble
+from torch_tb_profiler.ingest.kineto.columns import MAX_ARGUMENTS, Columns
+from torch_tb_profiler.ingest.kineto.decode import BlockDecoder
+from torch_tb_profiler.ingest.kineto.document import read_document
+from torch_tb_profiler.ingest.kineto.part import PartColumns, StartColumns, Window
+from torch_tb_profiler.ingest.kineto.repair import Salvage
 from torch_tb_profiler.ingest.progress import Progress, Report, ignore
-from torch_tb_profiler.ingest.repair import Salvage
 from torch_tb_profiler.ingest.source import Source
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import Trace

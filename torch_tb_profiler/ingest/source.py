@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from isal import isal_zlib
 
-from torch_tb_profiler.errors import TooLargeError, TraceError
+from torch_tb_profiler.base.errors import TooLargeError, TraceError
 from torch_tb_profiler.ingest.progress import Progress, Report
 from torch_tb_profiler.model.health import HealthLog
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.model.autograd import backward_tasks
-from torch_tb_profiler.model.calltree import tree_of
-from torch_tb_profiler.model.enclosing import innermost
+from torch_tb_profiler.model.calls.autograd import backward_tasks
+from torch_tb_profiler.model.calls.calltree import tree_of
+from torch_tb_profiler.model.calls.enclosing import innermost
+from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import Kind, of_kind
-from torch_tb_profiler.model.links import device_links
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, derived
 
 PHASES = ("forward", "backward", "optimizer", "data")

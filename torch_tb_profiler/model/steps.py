@@ -10,8 +10,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.model.calls.links import launches
 from torch_tb_profiler.model.kinds import HOST, Kind, ends, kinds, of_kind
-from torch_tb_profiler.model.links import launches
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, Trace, derived
 
 PREFIX = "ProfilerStep#"

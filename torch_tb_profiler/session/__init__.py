@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
-from torch_tb_profiler.analyses.excerpt import Cut, excerpt
+from torch_tb_profiler.analyses.timeline.excerpt import Cut, excerpt
+from torch_tb_profiler.base.errors import NotFoundError, ProfilerError, TooLargeError
+from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.discovery import Catalog, MemoryFile, Run, Sniffer, Span, Worker, build_catalog
 from torch_tb_profiler.discovery.catalog import find_span, find_worker
 from torch_tb_profiler.discovery.names import RANK_FOLDER
-from torch_tb_profiler.errors import NotFoundError, ProfilerError, TooLargeError
 from torch_tb_profiler.executors import make_executor
 from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.session.cutting import cut_large
@@ -20,7 +21,6 @@ from torch_tb_profiler.session.jobs import Facts
 from torch_tb_profiler.session.state import ErrorInfo, FileState, HealthCounts, ProgressInfo
 from torch_tb_profiler.session.store import TraceStore
 from torch_tb_profiler.session.viewer import Answer, Names, Target, Viewer, find_view, lacking
-from torch_tb_profiler.settings import Settings
 from torch_tb_profiler.storage import Entry, Location, open_location
 from torch_tb_profiler.view import StoredFile, parse_params
 

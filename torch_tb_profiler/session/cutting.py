@@ -6,8 +6,8 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 
-from torch_tb_profiler.analyses.excerpt import Cut, excerpt
-from torch_tb_profiler.errors import UsageError
+from torch_tb_profiler.analyses.timeline.excerpt import Cut, excerpt
+from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.ingest import Progress, Report, Window, find_start, read_part
 from torch_tb_profiler.storage import Location
 

@@ -10,8 +10,8 @@ from shlex import quote
 
 import msgspec
 
+from torch_tb_profiler.base.errors import StorageError, TooLargeError
 from torch_tb_profiler.cache import Cache, cache_key
-from torch_tb_profiler.errors import StorageError, TooLargeError
 from torch_tb_profiler.executors import ProgressTuple, report_progress
 from torch_tb_profiler.ingest import Progress, read_trace, without_gc
 from torch_tb_profiler.model.health import Note

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from torch_tb_profiler.errors import ProfilerError
+from torch_tb_profiler.base.errors import ProfilerError
 
 StateName = Literal["waiting", "loading", "ready", "failed"]
 

@@ -10,8 +10,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+from torch_tb_profiler.base.errors import ProfilerError
+from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache, cache_key
-from torch_tb_profiler.errors import ProfilerError
 from torch_tb_profiler.executors import JobExecutor, ProgressTuple
 from torch_tb_profiler.model.ranks import split_ranks
 from torch_tb_profiler.model.trace import Trace
@@ -25,7 +26,6 @@ from torch_tb_profiler.session.jobs import (
     result_name,
 )
 from torch_tb_profiler.session.state import ErrorInfo, FileState, HealthCounts, ProgressInfo
-from torch_tb_profiler.settings import Settings
 
 logger = logging.getLogger(__name__)
 

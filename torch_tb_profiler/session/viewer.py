@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from torch_tb_profiler.base.errors import NotFoundError, TraceError
 from torch_tb_profiler.discovery import MemoryFile, Run, Span, Worker
-from torch_tb_profiler.errors import NotFoundError, TraceError
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.jobs import EAGER, Facts, encode
 from torch_tb_profiler.session.state import FileState, ProgressInfo, StateName

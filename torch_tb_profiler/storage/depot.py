@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from torch_tb_profiler.errors import StorageError
+from torch_tb_profiler.base.errors import StorageError
 from torch_tb_profiler.storage.drivers import connect, without_secrets
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from torch_tb_profiler.errors import MissingExtraError, StorageError
+from torch_tb_profiler.base.errors import MissingExtraError, StorageError
 
 CONNECT_SECONDS = 5
 READ_SECONDS = 30

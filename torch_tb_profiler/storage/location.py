@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
-from torch_tb_profiler.errors import StorageError
+from torch_tb_profiler.base.errors import StorageError
 
 SKIPPED_FOLDERS = frozenset(("__pycache__", ".git", ".ipynb_checkpoints", ".venv", "node_modules"))
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from torch_tb_profiler.errors import StorageError
+from torch_tb_profiler.base.errors import StorageError
 
 logger = logging.getLogger(__name__)
 

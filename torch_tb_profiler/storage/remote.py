@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, BinaryIO, TypeVar, cast
 
-from torch_tb_profiler.errors import StorageError
+from torch_tb_profiler.base.errors import StorageError
 from torch_tb_profiler.storage.drivers import connect, without_secrets
 from torch_tb_profiler.storage.location import Entry, Scan
 from torch_tb_profiler.storage.ranges import RangeReader

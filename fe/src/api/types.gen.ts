@@ -4345,9 +4345,9 @@ export interface components {
       steps: number;
       window_ns: number;
       median_window_ns: number;
-      categories: components['schemas']['torch_tb_profiler.views.distributed_payload.Share'][];
-      host: components['schemas']['torch_tb_profiler.views.distributed_payload.Share'][];
-      kernels: components['schemas']['torch_tb_profiler.views.distributed_payload.Share'][];
+      categories: components['schemas']['torch_tb_profiler.views.distributed.payload.Share'][];
+      host: components['schemas']['torch_tb_profiler.views.distributed.payload.Share'][];
+      kernels: components['schemas']['torch_tb_profiler.views.distributed.payload.Share'][];
     };
     /**
      * Share
@@ -4355,7 +4355,7 @@ export interface components {
      *
      *     median_ns  null where it is not among the largest of the median rank: then it is less than those
      */
-    'torch_tb_profiler.views.distributed_payload.Share': {
+    'torch_tb_profiler.views.distributed.payload.Share': {
       name: string;
       late_ns: number;
       median_ns: number | null;
@@ -5137,16 +5137,16 @@ export interface components {
       base_name: string | null;
       candidate_name: string | null;
       busy: components['schemas']['Change'];
-      utilization: components['schemas']['torch_tb_profiler.views.diff_payload.Share'];
-      sm_efficiency: components['schemas']['torch_tb_profiler.views.diff_payload.Share'];
-      achieved_occupancy: components['schemas']['torch_tb_profiler.views.diff_payload.Share'];
-      tensor_core_ratio: components['schemas']['torch_tb_profiler.views.diff_payload.Share'];
+      utilization: components['schemas']['torch_tb_profiler.views.diff.payload.Share'];
+      sm_efficiency: components['schemas']['torch_tb_profiler.views.diff.payload.Share'];
+      achieved_occupancy: components['schemas']['torch_tb_profiler.views.diff.payload.Share'];
+      tensor_core_ratio: components['schemas']['torch_tb_profiler.views.diff.payload.Share'];
     };
     /**
      * Share
      * @description A ratio 0..1 on both sides; None where not known. `delta_share` is the difference of the two.
      */
-    'torch_tb_profiler.views.diff_payload.Share': {
+    'torch_tb_profiler.views.diff.payload.Share': {
       base: number | null;
       candidate: number | null;
       delta_share: number | null;

@@ -1,0 +1,63 @@
+"""Whatever a trace looks like, module times add up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.traces import read
+from torch_tb_profiler.analyses.modules.flame import module_flame
+from torch_tb_profiler.analyses.modules.times import module_times
+from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
+from torch_tb_profiler.model.modules.modules import modules
+
+ENGINE = "autograd::engine::evaluate_function: "
+NAMES = {
+    "python_function": ["nn.Module: A_0", "nn.Module: A_1", "nn.Module: B_0", "f.py(1): g"],
+    "cpu_op": ["aten::mm", f"{ENGINE}MmBackward0", "MmBackward0", f"{ENGINE}torch::autograd::AccumulateGrad"],
+    "cuda_runtime": ["cudaLaunchKernel"],
+    "kernel": ["gemm"],
+}
+
+
+@st.composite
+def events(draw: Any) -> dict[str, Any]:
+    category = draw(st.sampled_from(list(NAMES)))
+    args: dict[str, Any] = {}
+    if category in ("cuda_runtime", "kernel"):
+        args["correlation"] = draw(st.integers(1, 6))
+    if category == "cpu_op":
+        args |= {"Sequence number": draw(st.integers(0, 3)), "Fwd thread id": draw(st.integers(0, 2))}
+    return {
+        "ph": "X",
+        "cat": category,
+        "name": draw(st.sampled_from(NAMES[category])),
+        "pid": 0 if category == "kernel" else 1,
+        "tid": draw(st.integers(1, 2)),
+        "ts": draw(st.integers(0, 30)),
+        "dur": draw(st.integers(-1, 20)),
+        "args": args,
+    }
+
+
+@given(st.lists(events(), min_size=1, max_size=25))
+def test_times_add_up_in_any_trace(drawn: list[dict[str, Any]]) -> None:
+    trace = read(drawn)
+    found = modules(trace)
+    times = module_times(trace, found)
+    lasting = ends(trace) - trace.events.start
+    assert times.device_time == lasting[of_kind(trace, *DEVICE)].sum()
+    inside = np.zeros(len(found.names), np.int64)
+    rows = found.nesting.rows
+    rows = rows[np.isin(found.nesting.parent[rows], found.calls)]
+    np.add.at(inside, found.code[found.nesting.parent[rows]], lasting[rows])
+    assert (times.host_self + times.operators_time + inside == times.host_total).all()
+    assert (found.parent < np.arange(len(found.names))).all()
+    assert int(times.calls.sum()) == len(found.calls)
+    for time in ("host", "device"):
+        flame = module_flame(trace, found, "host" if time == "host" else "device")
+        assert (flame.value > 0).all()
+        assert (flame.parent < np.arange(len(flame.names))).all()

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import numpy as np
+
+from tests.support.traces import draw
+from torch_tb_profiler.analyses.modules.flame import module_flame
+from torch_tb_profiler.analyses.modules.times import module_times, recomputed
+from torch_tb_profiler.model.modules.modules import modules
+from torch_tb_profiler.model.trace import Trace
+
+ENGINE = "autograd::engine::evaluate_function:~"
+
+TRAINING = f"""
+    host   python_function  nn.Module:~Net_0     0  100  Python module id=0
+    host   cpu_op           aten::view           5   10
+    host   cpu_op           aten::alias          6    4
+    host   python_function  nn.Module:~Linear_0 20   40  Python module id=0
+    host   cpu_op           aten::linear        25   30
+    host   cpu_op           aten::addmm         28   20  Sequence number=1
+    host   cuda_runtime     cudaLaunchKernel    30    5  correlation=1
+    host   cuda_runtime     cudaLaunchKernel    70    5  correlation=2
+    host   cuda_runtime     cudaLaunchKernel   110    5  correlation=3
+    host2  cpu_op           {ENGINE}Addmm      400   80
+    host2  cpu_op           AddmmBackward0     410   40  Sequence number=1 Fwd thread id=1
+    host2  cuda_runtime     cudaLaunchKernel   420   10  correlation=4
+    gpu0   kernel           gemm               200   50  correlation=1 stream=7
+    gpu0   kernel           triton             300    7  correlation=2 stream=7
+    gpu0   kernel           outside            320    3  correlation=3 stream=7
+    gpu0   kernel           gemm_backward      500   60  correlation=4 stream=7
+    gpu0   kernel           stray              700    2  stream=7
+    """
+
+
+def by_name(trace: Trace, field: str) -> dict[str, float]:
+    """Module -> a figure, times in us."""
+    found = modules(trace)
+    values = getattr(module_times(trace, found), field)
+    unit = 1 if field in ("calls", "operators") else 1000
+    return {name: int(value) / unit for name, value in zip(found.names, values, strict=True)}
+
+
+def test_each_call_is_self_and_operators_and_modules_inside() -> None:
+    trace = draw(TRAINING)
+    assert by_name(trace, "calls") == {"Net_0": 1, "Linear_0": 1}
+    assert by_name(trace, "operators") == {"Net_0": 1, "Linear_0": 1}
+    assert by_name(trace, "host_total") == {"Net_0": 100, "Linear_0": 40}
+    assert by_name(trace, "operators_time") == {"Net_0": 10, "Linear_0": 30}
+    assert by_name(trace, "host_self") == {"Net_0": 100 - 10 - 40, "Linear_0": 10}
+
+
+def test_backward_has_columns_of_its_own() -> None:
+    trace = draw(TRAINING)
+    assert by_name(trace, "backward_host_self") == {"Net_0": 0, "Linear_0": 80}
+    assert by_name(trace, "backward_host_total") == {"Net_0": 80, "Linear_0": 80}
+    assert by_name(trace, "forward_self") == {"Net_0": 7, "Linear_0": 50}
+    assert by_name(trace, "forward_total") == {"Net_0": 57, "Linear_0": 50}
+    assert by_name(trace, "backward_self") == {"Net_0": 0, "Linear_0": 60}
+    assert by_name(trace, "backward_total") == {"Net_0": 60, "Linear_0": 60}
+
+
+def test_all_device_time_is_somewhere() -> None:
+    trace = draw(TRAINING)
+    times = module_times(trace, modules(trace))
+    assert (times.outside.events, times.outside.time) == (1, 3_000)
+    assert (times.unlinked.events, times.unlinked.time) == (1, 2_000)
+    assert times.device_time == (50 + 7 + 3 + 60 + 2) * 1000
+
+
+def test_an_operator_counts_without_the_module_calls_inside_it() -> None:
+    trace = draw("""
+    host  python_function  nn.Module:~Net_0             0  100
+    host  cpu_op           CheckpointFunction          10   60
+    host  cpu_op           aten::inner                 15   50
+    host  python_function  nn.Module:~Linear_0         20   30
+    host  cpu_op           aten::mm                    25   20
+    """)
+    assert by_name(trace, "operators") == {"Net_0": 1, "Linear_0": 1}
+    assert by_name(trace, "operators_time") == {"Net_0": 30, "Linear_0": 20}
+    assert by_name(trace, "host_self") == {"Net_0": 40, "Linear_0": 10}
+
+
+def test_operators_of_scripted_models_count_without_those_of_inner_modules() -> None:
+    def scripted(name: str, start: float, duration: float, hierarchy: str) -> dict[str, object]:
+        times = {"ts": start, "dur": duration, "args": {"Module Hierarchy": hierarchy}}
+        return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, **times}
+
+    trace = draw(
+        "",
+        scripted("forward", 0, 100, "TOP(Net)::forward."),
+        scripted("aten::detach", 5, 10, "TOP(Net)::forward."),
+        scripted("aten::linear", 20, 60, "TOP(Net)::forward.0(Linear)::forward."),
+        scripted("aten::addmm", 30, 40, "TOP(Net)::forward.0(Linear)::forward."),
+    )
+    assert by_name(trace, "operators") == {"Net": 1, "0 (Linear)": 1}
+    assert by_name(trace, "operators_time") == {"Net": 40, "0 (Linear)": 60}
+    assert by_name(trace, "host_total") == {"Net": 100, "0 (Linear)": 60}
+    assert frames(trace, "host")["forward"] == ("Net", 40)
+
+
+def test_python_frames_that_overlap_an_operator_take_nothing_from_it() -> None:
+    trace = draw("""
+    host  python_function  nn.Module:~Net_0    0  100
+    host  python_function  helper             10   30
+    host  cpu_op           Torch-Compiled     20   50
+    host  cpu_op           aten::mm           45   10
+    """)
+    assert by_name(trace, "operators") == {"Net_0": 1}
+    assert by_name(trace, "host_self") == {"Net_0": 50}
+
+
+def test_backward_inside_a_module_call_is_not_its_own_time() -> None:
+    trace = draw("""
+    host  python_function  nn.Module:~Wrapper_0   0  100
+    host  python_function  nn.Module:~Linear_0    5   20
+    host  cpu_op           aten::addmm           10   10  Sequence number=1
+    host  cpu_op           AddmmBackward0        50   30  Sequence number=1 Fwd thread id=1
+    """)
+    assert by_name(trace, "host_self") == {"Wrapper_0": 100 - 20 - 30, "Linear_0": 10}
+    assert by_name(trace, "backward_host_self") == {"Wrapper_0": 0, "Linear_0": 30}
+
+
+def test_what_backward_computes_again_counts_as_calls_and_is_marked() -> None:
+    trace = draw(
+        TRAINING
+        + """
+    host2  python_function  nn.Module:~Linear_0  460  10  Python module id=0
+    """
+    )
+    assert by_name(trace, "calls")["Linear_0"] == 2
+    assert by_name(trace, "host_total")["Linear_0"] == 50
+    assert by_name(trace, "backward_host_self")["Linear_0"] == 70
+    again = recomputed(trace, modules(trace))
+    assert trace.events.start[np.flatnonzero(again)].tolist() == [460_000]
+
+
+def frames(trace: Trace, time: str) -> dict[str, tuple[str | None, float]]:
+    """Frame -> (frame around it, us)."""
+    flame = module_flame(trace, modules(trace), "device" if time == "device" else "host")
+    return {
+        name: (flame.names[parent] if parent >= 0 else None, value / 1000)
+        for name, parent, value in zip(flame.names, flame.parent, flame.value, strict=True)
+    }
+
+
+def test_flame_graph_of_host_time() -> None:
+    assert frames(draw(TRAINING), "host") == {
+        "Net_0": (None, 180),
+        "Linear_0": ("Net_0", 120),
+        "aten::view": ("Net_0", 10),
+        "aten::linear": ("Linear_0", 30),
+        "backward": ("Linear_0", 80),
+    }
+
+
+def test_flame_graph_of_device_time() -> None:
+    assert frames(draw(TRAINING), "device") == {
+        "Net_0": (None, 117),
+        "Linear_0": ("Net_0", 110),
+        "aten::linear": ("Linear_0", 50),
+        "backward": ("Linear_0", 60),
+    }

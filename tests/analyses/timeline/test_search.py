@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.support.traces import draw
+from torch_tb_profiler.analyses.timeline.search import Hits, next_hit, search
+from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.model.trace import Trace
+
+PICTURE = """
+host   cpu_op  aten::mm      30  5
+host   cpu_op  aten::addmm    0  5
+host2  cpu_op  aten::MM_out  10  5
+host2  cpu_op  aten::relu    20  5
+"""
+
+
+def names(trace: Trace, hits: Hits) -> list[str]:
+    return [trace.strings[code] for code in trace.events.name[hits.rows]]
+
+
+def test_part_of_a_name_in_any_case_in_order_of_time() -> None:
+    trace = draw(PICTURE)
+    hits = search(trace, "mm", regex=False)
+    assert names(trace, hits) == ["aten::addmm", "aten::MM_out", "aten::mm"]
+    assert hits.by_track.tolist() == [2, 1]
+    assert len(search(trace, "m.m", regex=False).rows) == 0
+
+
+def test_regular_expressions() -> None:
+    trace = draw(PICTURE)
+    assert names(trace, search(trace, "::(mm|relu)$", regex=True)) == ["aten::relu", "aten::mm"]
+    with pytest.raises(UsageError, match="cannot be read"):
+        search(trace, "(", regex=True)
+
+
+def test_an_expression_that_explodes_elsewhere_is_answered_at_once() -> None:
+    trace = draw(f"host cpu_op {'a' * 5000} 0 1")
+    assert len(search(trace, "(a+)+$", regex=True).rows) == 1
+    assert len(search(trace, "(a+)+b", regex=True).rows) == 0
+
+
+def test_next_and_previous_from_a_time_and_from_a_hit() -> None:
+    trace = draw(PICTURE)
+    hits = search(trace, "mm", regex=False)
+    assert next_hit(trace, hits, 5_000, -1) == (0, 1)
+    assert next_hit(trace, hits, 10_000, -1) == (0, 1)
+    assert next_hit(trace, hits, 10_000, 2) == (0, 2)
+    assert next_hit(trace, hits, 0, 1) == (None, 1)
+    assert next_hit(trace, hits, 30_000, 0) == (1, None)
+    assert next_hit(trace, hits, 99_000, -1) == (2, None)

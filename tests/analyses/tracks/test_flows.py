@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.traces import draw
+from torch_tb_profiler.analyses.tracks.flows import BACKWARD, LAUNCH, edges, launch_of, operator_of
+from torch_tb_profiler.ingest import read_trace
+from torch_tb_profiler.model.calls.autograd import backward_links
+from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.trace import Trace
+
+LAUNCHES = """
+host  cpu_op        aten::linear     0   50
+host  cpu_op        aten::mm         5   40
+host  cuda_runtime  cudaLaunch1     10    5   correlation=1
+host  cuda_runtime  cudaLaunch2     20    5   correlation=2
+gpu0  kernel        gemm            60   20   correlation=1 stream=7
+gpu0  kernel        add             80    5   correlation=2 stream=7
+gpu0  kernel        lonely          90    5   correlation=9 stream=7
+"""
+
+
+def named(trace: Trace, row: int) -> str:
+    return trace.strings[trace.events.name[row]] if row >= 0 else ""
+
+
+def row_of(trace: Trace, name: str) -> int:
+    code = list(trace.strings).index(name)
+    return int(np.flatnonzero(trace.events.name == code)[0])
+
+
+def links(trace: Trace, name: str) -> list[tuple[str, str, str]]:
+    return [
+        (edge.kind, named(trace, edge.source), named(trace, edge.target))
+        for edge in edges(trace, row_of(trace, name))
+    ]
+
+
+def test_a_kernel_leads_back_to_its_launch_and_operator() -> None:
+    trace = draw(LAUNCHES)
+    assert links(trace, "gemm") == [(LAUNCH, "cudaLaunch1", "gemm")]
+    assert named(trace, operator_of(trace, row_of(trace, "gemm"))) == "aten::mm"
+    assert named(trace, operator_of(trace, row_of(trace, "aten::mm"))) == "aten::linear"
+    assert links(trace, "lonely") == []
+    assert operator_of(trace, row_of(trace, "lonely")) == -1
+
+
+def test_an_operator_leads_to_all_kernels_launched_inside() -> None:
+    trace = draw(LAUNCHES)
+    both = [(LAUNCH, "cudaLaunch1", "gemm"), (LAUNCH, "cudaLaunch2", "add")]
+    assert links(trace, "aten::linear") == both
+    assert links(trace, "aten::mm") == both
+    assert links(trace, "cudaLaunch2") == both[1:]
+
+
+def test_forward_and_backward_by_sequence_number() -> None:
+    trace = draw("""
+    host   cpu_op  aten::mm          0  10  Sequence number=5
+    host2  cpu_op  MmBackward       50  10  Sequence number=5 Fwd thread id=1
+    """)
+    expected = [(BACKWARD, "aten::mm", "MmBackward")]
+    assert links(trace, "aten::mm") == links(trace, "MmBackward") == expected
+
+
+def flow(phase: str, tid: int, ts: float, id: int | str = 3, **more: object) -> dict[str, object]:
+    return {"ph": phase, "cat": "custom", "name": "step", "pid": 1, "tid": tid, "ts": ts, "id": id, **more}
+
+
+def test_any_flow_of_the_file_from_slice_to_slice() -> None:
+    trace = draw(
+        """
+    host   cpu_op  outer   0  10
+    host   cpu_op  a       2   3
+    host2  cpu_op  b      20   5
+    host3  cpu_op  c      40   5
+    host3  cpu_op  again  60   5
+    """,
+        flow("s", 1, 2),
+        flow("t", 2, 22),
+        flow("f", 3, 40, bp="e"),
+        flow("s", 3, 60, "other"),
+    )
+    assert links(trace, "a") == [("custom", "a", "b")]
+    assert links(trace, "b") == [("custom", "a", "b"), ("custom", "b", "c")]
+    assert links(trace, "outer") == links(trace, "again") == []
+
+
+def test_a_flow_id_that_is_used_again_starts_a_new_flow() -> None:
+    trace = draw(
+        """
+    host   cpu_op  a   0   5
+    host2  cpu_op  b  10   5
+    host   cpu_op  c  20   5
+    host2  cpu_op  d  30   5
+    """,
+        flow("s", 1, 0),
+        flow("f", 2, 10),
+        flow("s", 1, 20),
+        flow("f", 2, 30),
+    )
+    assert links(trace, "b") == [("custom", "a", "b")]
+    assert links(trace, "c") == [("custom", "c", "d")]
+
+
+RUNS = (
+    "kineto2021_resnet50_v100_nw0",
+    "hta_nccl_data",
+    "tl_mi300_bert_small",
+    "tok_llama_tp2_4090",
+    "hta_mtia_inference",
+    "dtu_rtx3060_resnet34",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", RUNS)
+def test_links_of_one_event_are_those_of_all(corpus: Path, run: str) -> None:
+    """Looked up one by one, launch, operator and backward are what the whole-trace tables say."""
+    path = sorted((corpus / "traces" / run).iterdir())[0]
+    with path.open("rb") as stream:
+        trace = read_trace(stream)
+    table = device_links(trace)
+    chosen = np.random.default_rng(1).choice(len(table.rows), min(200, len(table.rows)), replace=False)
+    for i in chosen.tolist():
+        row = int(table.rows[i])
+        assert launch_of(trace, row) == table.launch[i]
+        assert operator_of(trace, row) == table.operator[i], json.dumps(named(trace, row))
+        if table.launch[i] >= 0:
+            assert (int(table.launch[i]), row) in {(edge.source, edge.target) for edge in edges(trace, row)}
+    pairs = backward_links(trace)
+    for i in range(0, len(pairs.forward), max(1, len(pairs.forward) // 100)):
+        pair = int(pairs.forward[i]), int(pairs.backward[i])
+        for end in pair:
+            assert pair in {(e.source, e.target) for e in edges(trace, end) if e.kind == BACKWARD}, named(
+                trace, end
+            )
+    assert len(of_kind(trace, Kind.CPU_OP)) or not len(pairs.forward)

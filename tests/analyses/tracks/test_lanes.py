@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.traces import draw, read
+from torch_tb_profiler.analyses.tracks.lanes import Lanes, drawn, lanes, lanes_with_python
+from torch_tb_profiler.analyses.tracks.tracks import Role, all_slices, count_other, roles, tracks
+from torch_tb_profiler.model.trace import Trace
+
+
+def layout(trace: Trace, laid: Lanes) -> dict[str, tuple[str, int]]:
+    """Name of each slice -> (name of its track, its lane)."""
+    where = {}
+    for i, (track, depth) in enumerate(zip(laid.track.tolist(), laid.depth.tolist(), strict=True)):
+        for row in laid.rows[laid.bounds[i] : laid.bounds[i + 1]].tolist():
+            where[trace.strings[trace.events.name[row]]] = (tracks(trace).tracks[track].name, depth)
+    return where
+
+
+def test_slices_nest_and_overlap_gets_a_side_lane() -> None:
+    trace = draw("""
+    host  cpu_op  outer   0  100
+    host  cpu_op  inner  10   20
+    host  cpu_op  leaf   12    5
+    host  cpu_op  late   25   20
+    host  cpu_op  in_late 26   2
+    """)
+    laid = lanes(trace)
+    assert {name: lane for name, (_, lane) in layout(trace, laid).items()} == {
+        "outer": 0,
+        "inner": 1,
+        "leaf": 2,
+        "late": 3,
+        "in_late": 2,
+    }
+    assert laid.side() == 1
+    assert laid.root.tolist() == [True, False, False, True]
+
+
+def test_python_frames_are_folded_until_asked_for() -> None:
+    trace = draw("""
+    host  python_function  train  0  100
+    host  cpu_op           mm    10   20
+    """)
+    assert layout(trace, lanes(trace)) == {"mm": ("thread 1", 0)}
+    assert layout(trace, lanes_with_python(trace)) == {"train": ("thread 1", 0), "mm": ("thread 1", 1)}
+    (track,) = tracks(trace).tracks
+    assert (track.slices, track.python_slices) == (2, 1)
+
+
+def test_annotations_and_waits_stand_beside_the_work_of_their_stream() -> None:
+    trace = draw("""
+    gpu0  gpu_user_annotation  forward   0   50  stream=7
+    gpu0  kernel               gemm     10   45  stream=7
+    gpu0  cuda_sync            wait     20   10  stream=7
+    gpu0  gpu_memcpy           copy      0    5  stream=8
+    gpu0  kernel               ncclDevKernel_AllReduce   0    5  stream=9
+    """)
+    found = [(track.kind, track.role, track.stream) for track in tracks(trace).tracks]
+    assert found == [
+        ("stream", "compute", 7),
+        ("stream", "annotation", 7),
+        ("stream", "sync", 7),
+        ("stream", "copy", 8),
+        ("stream", "communication", 9),
+    ]
+    assert [track.name for track in tracks(trace).tracks[:3]] == [
+        "stream 7",
+        "stream 7, annotations",
+        "stream 7, waits",
+    ]
+    assert set(lanes(trace).depth.tolist()) == {0}
+
+
+def test_groups_are_processes_then_devices_then_the_profiler() -> None:
+    names = [
+        {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "ts": 0, "args": {"name": "python"}},
+        {"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "ts": 0, "args": {"name": "loader"}},
+        *({"ph": "M", "name": "process_name", "pid": i, "tid": 0, "args": {"name": "python"}} for i in range(16)),
+    ]
+    trace = draw(
+        """
+    gpu3    kernel           gemm              5    5
+    host    cpu_op           load              0    5
+    host2   cpu_op           ProfilerStep#1    0   10
+    """,
+        *names,
+        {
+            "ph": "X",
+            "cat": "Trace",
+            "name": "PyTorch Profiler (0)",
+            "pid": "Spans",
+            "tid": "PyTorch Profiler",
+            "ts": 0,
+            "dur": 9,
+        },
+    )
+    found = tracks(trace)
+    assert [(group.kind, group.name) for group in found.groups] == [
+        ("process", "python"),
+        ("device", "GPU 3"),
+        ("profiler", "Profiler"),
+    ]
+    assert [(track.name, track.role) for track in found.tracks[:2]] == [("thread 2", "main"), ("loader", "")]
+
+
+def test_instants_have_tracks_of_their_own() -> None:
+    trace = draw(
+        "host  cpu_op  mm  0  10",
+        {"ph": "i", "s": "t", "name": "here", "pid": 1, "tid": 1, "ts": 5},
+        {"ph": "i", "s": "t", "name": "no time", "pid": 1, "tid": 1},
+    )
+    thread, instants = tracks(trace).tracks
+    assert (thread.slices, thread.instants) == (1, 0)
+    assert (instants.kind, instants.slices, instants.instants, instants.untimed) == ("instants", 0, 2, 1)
+    assert len(lanes(trace).rows) == 2
+
+
+def test_what_is_on_no_track_is_counted() -> None:
+    trace = draw(
+        "host  cpu_op  mm  0  10",
+        {"ph": "b", "cat": "request", "id": 1, "name": "async", "pid": 1, "tid": 1, "ts": 1},
+        {"ph": "B", "name": "pair", "pid": 1, "tid": 1, "ts": 20},
+        {"ph": "E", "pid": 1, "tid": 1, "ts": 30},
+        {"ph": "E", "pid": 1, "tid": 1, "ts": 40},
+    )
+    assert [track.slices for track in tracks(trace).tracks] == [2]
+    assert count_other(trace) == 2
+
+
+def test_slices_without_a_time_are_counted_and_not_drawn() -> None:
+    trace = read(
+        [
+            {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1},
+            {"ph": "X", "cat": "cpu_op", "name": "b", "pid": 1, "tid": 1, "dur": 1},
+        ]
+    )
+    (track,) = tracks(trace).tracks
+    assert (track.slices, track.untimed, len(lanes(trace).rows)) == (2, 1, 1)
+
+
+slices = st.lists(
+    st.tuples(
+        st.sampled_from(["host", "host2", "gpu0"]),
+        st.integers(0, 40),
+        st.integers(-2, 20),
+        st.sampled_from(["cpu_op", "python_function", "kernel", "odd", "gpu_user_annotation"]),
+    ),
+    max_size=40,
+)
+
+
+@settings(deadline=None)
+@given(slices)
+def test_every_slice_is_drawn_once_and_nothing_overlaps(drawing: list[tuple[str, int, int, str]]) -> None:
+    lines = [
+        f"{thread} {category} s{i} {start} {length}" for i, (thread, start, length, category) in enumerate(drawing)
+    ]
+    trace = draw("\n".join(["host cpu_op first 0 1", *lines]))
+    laid = lanes_with_python(trace)
+    assert sorted(laid.rows.tolist()) == np.flatnonzero(drawn(trace)).tolist()
+    for low, high in zip(laid.bounds[:-1], laid.bounds[1:], strict=True):
+        assert (laid.end[low : high - 1] <= laid.start[low + 1 : high]).all()
+    per_track = [track.slices for track in tracks(trace).tracks]
+    lane_sizes = np.diff(laid.bounds)
+    assert np.bincount(laid.track, lane_sizes, minlength=len(per_track)).tolist() == per_track
+    assert sum(per_track) == int(all_slices(trace).sum())
+    assert not (roles(trace) == Role.INSTANT).any()

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torch_tb_profiler.base.intervals import Intervals, covered, intersect, merge, subtract, total, union
+
+SPANS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=12)
+
+
+def as_set(spans: list[tuple[int, int]]) -> set[int]:
+    return {unit for start, end in spans for unit in range(start, end)}
+
+
+def make(spans: list[tuple[int, int]]) -> Intervals:
+    pairs = np.array(spans, np.int64).reshape(-1, 2)
+    return merge(pairs[:, 0], pairs[:, 1])
+
+
+def units(merged: Intervals) -> set[int]:
+    return as_set(list(zip(merged.starts.tolist(), merged.ends.tolist(), strict=True)))
+
+
+def is_merged(merged: Intervals) -> bool:
+    return bool((merged.ends > merged.starts).all() and (merged.starts[1:] > merged.ends[:-1]).all())
+
+
+@given(SPANS)
+def test_merge_is_the_union_of_units(spans: list[tuple[int, int]]) -> None:
+    merged = make(spans)
+    assert units(merged) == as_set(spans)
+    assert total(merged) == len(as_set(spans))
+    assert is_merged(merged)
+
+
+@given(SPANS, SPANS)
+def test_set_operations_agree_with_sets(a: list[tuple[int, int]], b: list[tuple[int, int]]) -> None:
+    assert units(union(make(a), make(b))) == as_set(a) | as_set(b)
+    assert units(intersect(make(a), make(b))) == as_set(a) & as_set(b)
+    assert units(subtract(make(a), make(b))) == as_set(a) - as_set(b)
+
+
+@given(SPANS, SPANS)
+def test_covered_counts_each_window_by_itself(
+    spans: list[tuple[int, int]], windows: list[tuple[int, int]]
+) -> None:
+    pairs = np.array(windows, np.int64).reshape(-1, 2)
+    found = covered(make(spans), pairs[:, 0], pairs[:, 1])
+    assert found.tolist() == [len(as_set(spans) & as_set([window])) for window in windows]

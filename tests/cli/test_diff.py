@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from tests.support.recordings import Op, recording
+from torch_tb_profiler.cli.commands import main
+
+WORK = [Op("aten::conv2d", 200, kernel=100), Op("aten::relu", 100, kernel=50)]
+SLOW = [Op("aten::conv2d", 200, kernel=100), Op("aten::relu", 300, kernel=50), Op("evil|`@all`<b>\x07name", 40)]
+
+
+def write(path: Path, ops: list[Op], steps: int, seed: int) -> str:
+    rng = np.random.default_rng(seed)
+    path.mkdir(parents=True, exist_ok=True)
+    content = recording(ops, steps, lambda step: float(1 + 0.003 * rng.standard_normal()))
+    (path / "w.1.pt.trace.json").write_bytes(content)
+    return str(path)
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> list[str]:
+    return [write(tmp_path / "main", WORK, 6, 1), write(tmp_path / "branch", SLOW, 8, 2)]
+
+
+def test_json_is_the_payload(pair: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", *pair, "--format", "json"]) == 0
+    out = capsys.readouterr()
+    payload = json.loads(out.out)
+    assert (len(payload["base"]["steps"]), len(payload["candidate"]["steps"])) == (6, 8)
+    assert payload["step"]["verdict"] == "slower"
+    assert "checks" not in payload and out.err == ""
+    assert main(["diff", pair[0], pair[0], "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["step"]["delta_ns"] == 0
+
+
+def test_one_file_each_and_names(pair: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    files = [f"{folder}/w.1.pt.trace.json" for folder in pair]
+    assert main(["diff", *files, "--format", "json"]) == 0
+    whole = capsys.readouterr().out
+    assert main(["diff", *pair, "--format", "json", "--run", "branch", "--worker", "w", "--base-span", "1"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(whole)
+
+
+def test_table(pair: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", *pair]) == 0
+    out = capsys.readouterr().out
+    assert "slower: " in out.splitlines()[0]
+    assert "dataloader" in out and "aten::relu" in out and "aten::conv2d kernel" in out
+
+
+def test_a_regression_exits_with_3(pair: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", *pair, "--fail-over", "10"]) == 3
+    assert "failed: step time: " in capsys.readouterr().err
+    assert main(["diff", *pair, "--fail-over", "10%", "--format", "json"]) == 3
+    checks = json.loads(capsys.readouterr().out)["checks"]
+    assert [(check["name"], check["passed"]) for check in checks] == [
+        ("step time", False),
+        ("aten::relu host self", False),
+        ("evil|`@all`<b>\x07name host self", False),
+    ]
+    assert main(["diff", *pair, "--fail-over", "90"]) == 0
+    assert main(["diff", *reversed(pair), "--fail-over", "1"]) == 0
+    assert main(["diff", pair[0], pair[0], "--fail-over", "0"]) == 0
+
+
+def test_an_operator_that_others_make_up_for_is_found(tmp_path: Path) -> None:
+    base = write(tmp_path / "a", WORK, 6, 1)
+    moved = write(tmp_path / "b", [Op("aten::conv2d", 100, kernel=100), Op("aten::relu", 200, kernel=50)], 6, 2)
+    assert main(["diff", base, moved, "--fail-over", "5"]) == 3
+
+
+def test_with_one_step_nothing_fails_and_that_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair = [write(tmp_path / "a", WORK, 1, 1), write(tmp_path / "b", SLOW, 1, 2)]
+    assert main(["diff", *pair, "--fail-over", "5", "--format", "junit"]) == 0
+    out = capsys.readouterr()
+    assert "unknown: step time" in out.err
+    assert ElementTree.fromstring(out.out).find(".//testcase/skipped") is not None
+
+
+@pytest.mark.parametrize(
+    ("budget", "code", "said"),
+    [
+        ({"step_time": "10 ms"}, 0, ""),
+        ({"step_time": "100 us"}, 3, "failed: budget: step time"),
+        ({"step_time": 100_000}, 3, "failed: budget: step time"),
+        ({"exposed_communication": 0}, 0, ""),
+        ({"operators": {"aten::relu": "1 us"}}, 3, "failed: budget: aten::relu device total"),
+        ({"operators": {"aten::relu": {"host_self": "250 us", "host_total": "1ms"}}}, 3, "aten::relu host self"),
+        ({"operators": {"aten::gone": "1 us"}}, 0, ""),
+        ({"peak_memory": "1 GiB"}, 1, "profile_memory=True"),
+        ({"speed": 1}, 2, "unknown key 'speed'"),
+        ({"step_time": "fast"}, 2, "no duration"),
+        ({"peak_memory": "much"}, 2, "no size"),
+        ({"step_time": [1]}, 2, "neither a number"),
+        ({"operators": 1}, 2, "must be an object"),
+        ({"operators": {"aten::relu": {"self": 1}}}, 2, "unknown key 'self'"),
+        ([], 2, "must be a JSON object"),
+    ],
+)
+def test_budgets(
+    pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], budget: object, code: int, said: str
+) -> None:
+    file = tmp_path / "budget.json"
+    file.write_text(json.dumps(budget))
+    assert main(["diff", *pair, "--budget", str(file)]) == code
+    assert said in capsys.readouterr().err
+
+
+def test_memory_is_held_to_its_budget(samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair = [str(samples / name) for name in ("data_loading_slow", "data_loading_fixed")]
+    file = tmp_path / "budget.json"
+    for limit, code in (("15 MB", 3), ("1 GiB", 0)):
+        file.write_text(json.dumps({"peak_memory": limit}))
+        assert main(["diff", *pair, "--budget", str(file)]) == code
+    assert "peak memory: 15.1 MiB; allowed 14.3 MiB" in capsys.readouterr().err
+
+
+def test_markdown_is_a_comment_and_names_are_no_markup(
+    pair: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["diff", *pair, "--format", "markdown", "--fail-over", "5"]) == 3
+    out = capsys.readouterr().out
+    assert out.startswith("### 🔴 The step is ")
+    assert "| `step time` | FAILED |" in out
+    assert "`evil\\|'@all'<b>" in out
+    lines = out.splitlines()
+    assert "| `aten::relu` | host self | 100.0 us -> 300 us (+2" in out
+    assert all("<b>" not in line or line.startswith("| `evil") or "\\<b\\>" in line for line in lines)
+    assert len(out) < 65_536
+
+
+def test_junit(pair: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", *pair, "--format", "junit", "--fail-over", "5"]) == 3
+    suite = ElementTree.fromstring(capsys.readouterr().out).find("testsuite")
+    assert suite is not None
+    assert int(suite.get("tests") or 0) == len(suite.findall("testcase"))
+    assert int(suite.get("failures") or 0) == len(suite.findall("testcase/failure")) >= 2
+    assert main(["diff", *pair, "--format", "junit"]) == 0
+    suite = ElementTree.fromstring(capsys.readouterr().out).find("testsuite")
+    assert suite is not None and (suite.get("tests"), suite.get("failures")) == ("1", "0")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["{a}", "{a}/nothing"], 1, "no such folder"),
+        (["{a}", "{empty}"], 1, "there is no trace"),
+        (["{a}", "{broken}"], 1, "the file is empty"),
+        (["{a}", "{b}", "--run", "x"], 2, "runs: branch"),
+        (["{a}", "{b}", "--base-worker", "x"], 2, "workers: w"),
+        (["{a}", "{b}", "--budget", "{a}/none.json"], 2, "cannot be read"),
+    ],
+)
+def test_exit_codes_of_trouble(
+    pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, said: str
+) -> None:
+    places = {"a": pair[0], "b": pair[1], "empty": str(tmp_path / "empty"), "broken": str(tmp_path / "broken")}
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "w.pt.trace.json").write_bytes(b"")
+    assert main(["diff", *(argument.format(**places) for argument in arguments)]) == code
+    out = capsys.readouterr()
+    assert out.out == ""
+    assert said in out.err
+
+
+@pytest.mark.parametrize("wrong", ["--fail-over=much", "--fail-over=-1", "--fail-over=nan", "--format=xml"])
+def test_wrong_options(pair: list[str], wrong: str) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(["diff", *pair, wrong])
+    assert exit_.value.code == 2

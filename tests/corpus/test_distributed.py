@@ -1,0 +1,198 @@
+"""Real jobs of several ranks: the laws of the distributed view, and what is known of them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary, summarise
+from torch_tb_profiler.analyses.shared.breakdown import breakdown
+from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.ingest import read_trace
+from torch_tb_profiler.model.communication.collectives import collectives
+from torch_tb_profiler.model.communication.events import communication_kernels
+from torch_tb_profiler.model.ranks import split_ranks
+from torch_tb_profiler.model.trace import ABSENT, Trace
+from torch_tb_profiler.view import Member, Members, NoParams
+from torch_tb_profiler.views.distributed.build import build, unavailable
+from torch_tb_profiler.views.distributed.part_payloads import CollectivesParams
+from torch_tb_profiler.views.distributed.parts import build_collectives
+from torch_tb_profiler.views.distributed.payload import Distributed
+
+pytestmark = pytest.mark.slow
+
+RUNS = [
+    "composer_merged_dev", "gen_ddp_dev", "gen_fsdp_dev", "param_dlrm_8rank_v100", "tok_llama_tp2_4090",
+    "torchrec_resnet18_2rank", "torchrec_sleep_4rank", "torchrec_sst_4rank_b", "torchrec_sst_4rank_e",
+]  # fmt: skip
+ALONE = ["hta_nccl_data", "hta_trace_diff_control_a100", "pippy_gloo_ref", "tl_mi300_resnet_actckpt_8rank"]
+
+Load = Callable[[str], Members[RankSummary]]
+
+
+@pytest.fixture(scope="module")
+def traces(corpus: Path) -> Callable[[str], list[Trace]]:
+    @cache
+    def load(run: str) -> list[Trace]:
+        found = []
+        for path in sorted((corpus / "traces" / run).glob("*.json*")):
+            with path.open("rb") as stream:
+                trace = read_trace(stream, size=path.stat().st_size)
+            found += list(split_ranks(trace).values()) or [trace]
+        return found
+
+    return load
+
+
+@pytest.fixture(scope="module")
+def job(traces: Callable[[str], list[Trace]]) -> Load:
+    @cache
+    def load(run: str) -> Members[RankSummary]:
+        members: list[Member[RankSummary]] = []
+        for i, trace in enumerate(traces(run)):
+            assert unavailable(trace) is None
+            members.append(Member(f"worker{i}", i, "1", "ready", None, summarise(trace)))
+        return Members(members)
+
+    return load
+
+
+def view(members: Members[RankSummary]) -> Distributed:
+    return build(members, NoParams())
+
+
+@pytest.mark.parametrize("run", RUNS + ALONE)
+def test_steps_add_up_and_agree_with_the_overview(
+    run: str, job: Load, traces: Callable[[str], list[Trace]]
+) -> None:
+    found = view(job(run))
+    for row in found.overview:
+        assert row.duration_ns == row.computation_ns + row.overlap_ns + row.communication_ns + row.other_ns
+        assert min(row.computation_ns, row.overlap_ns, row.communication_ns, row.other_ns) >= 0
+    ours = [row.duration_ns for row in found.overview]
+    overviews = [breakdown(trace).durations.tolist() for trace in traces(run)]
+    assert ours == [duration for durations in overviews for duration in durations]
+
+
+@pytest.mark.parametrize("run", RUNS + ALONE)
+def test_every_communication_kernel_counts_once(run: str, traces: Callable[[str], list[Trace]]) -> None:
+    """The time of the operations is that of the raw events, where kernels record them."""
+    for trace in traces(run):
+        kernels = np.flatnonzero(communication_kernels(trace))
+        found = collectives(trace)
+        if len(kernels):
+            on_device = found.timing == 0
+            assert sorted(found.event[on_device].tolist()) == kernels.tolist()
+            raw = trace.events.duration[kernels].sum()
+            assert (found.end - found.start)[on_device].sum() == raw
+            assert found.parts.totals(len(found))[on_device].sum() == raw
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_ranks_are_compared(run: str, job: Load) -> None:
+    members = job(run)
+    found = view(members)
+    assert found.verdict.kind in ("straggler", "balanced")
+    assert found.mismatches == []
+    rows = build_collectives(members, CollectivesParams()).rows
+    assert sum(row.ranks == len(members) for row in rows) >= 0.8 * len(rows)
+    for row in rows:
+        if row.transfer_ns is not None:
+            assert row.waiting_ns is not None and row.waiting_ns >= 0
+            assert row.latency_ns is not None and row.transfer_ns <= row.latency_ns
+    assert all(rank.clock is not None and rank.clock.method != "none" for rank in found.ranks)
+    assert found.heat_map is not None and len(found.heat_map.late_ns) == len(members)
+
+
+@pytest.mark.parametrize("run", ALONE)
+def test_a_rank_alone_shows_what_it_can(run: str, job: Load) -> None:
+    found = view(job(run))
+    assert found.verdict.kind == "unknown"
+    assert all(row.transfer_ns is None and row.latency_ns is not None for row in found.collectives)
+    assert "transfer_ns" in found.reasons
+
+
+def test_the_rank_that_sits_in_an_annotation_is_named_in_words(job: Load) -> None:
+    found = view(job("torchrec_sst_4rank_b"))
+    assert (found.verdict.kind, found.verdict.rank) == ("straggler", 2)
+    shares = {row.rank: row.communication_ns / row.duration_ns for row in found.averages if row.rank is not None}
+    assert all(0.8 < shares[rank] < 0.95 for rank in (0, 1, 3)) and shares[2] < 0.05
+    text = found.verdict.text
+    assert text.startswith("Rank 2 keeps the others waiting")
+    assert "Ranks 0, 1 and 3 spend 84.7 % of each step in exposed communication" in text
+    assert "most of it in nccl:all_to_all" in text
+    assert "`# running sparse arch` for 1.00 s per step" in text
+
+
+def test_a_known_bandwidth(job: Load) -> None:
+    """6,637,568 floats over two ranks in 2636.669 us: 10.0696 GB/s, at least."""
+    rows = build_collectives(job("hta_nccl_data"), CollectivesParams()).rows
+    row = next(row for row in rows if row.latency_ns == 2_636_669)
+    assert row.bytes == 4 * 6_637_568 and row.lower_bound
+    assert row.algorithm_bandwidth == row.bus_bandwidth == pytest.approx(10.0696e9, rel=1e-5)
+
+
+def test_a_file_cut_off_loses_only_its_own_times(job: Load, corpus: Path) -> None:
+    members: list[Member[RankSummary]] = []
+    for i, path in enumerate(sorted((corpus / "traces" / "malformed_rank1_broken_dev").glob("*.json*"))):
+        try:
+            with path.open("rb") as stream:
+                trace = read_trace(stream, size=path.stat().st_size)
+        except TraceError as error:
+            members.append(Member(path.name, i, "1", "failed", error.message, None))
+        else:
+            members.append(Member(path.name, i, "1", "ready", None, summarise(trace)))
+    found = view(Members(members))
+    assert found.verdict.rank == 2
+    assert {problem.rank for problem in found.problems if problem.kind in ("unmatched", "broken_rank")} == {1}
+    whole = view(job("torchrec_sleep_4rank"))
+    assert found.stragglers[0].delay_ns == pytest.approx(whole.stragglers[0].delay_ns, rel=0.01)
+
+
+@pytest.mark.parametrize("run", ["gen_ddp_dev", "gen_fsdp_dev"])
+def test_gloo_agrees_with_the_predecessor(run: str, job: Load, corpus: Path) -> None:
+    """Calls, bytes and times of operations, where the predecessor knew them: to its rounding of us."""
+    oracle = json.loads(gzip.decompress((corpus / "oracle" / f"{run}.json.gz").read_bytes()))
+    tables = _find(oracle, "comm_ops")["data"]
+    ours = {(row.rank, row.name): row for row in view(job(run)).collectives}
+    for rank, table in enumerate(tables[worker] for worker in sorted(tables)):
+        for name, calls, size, _, latency, _, transfer, _ in table["rows"]:
+            row = ours[rank, name]
+            assert (row.calls, row.bytes) == (calls, size)
+            assert row.latency_ns is not None and row.transfer_ns is not None
+            assert row.latency_ns / 1000 == pytest.approx(latency, abs=1)
+            assert row.transfer_ns / 1000 == pytest.approx(transfer, abs=1)
+
+
+def _find(tree: object, key: str) -> dict[str, dict[str, dict[str, list[list[object]]]]]:
+    if isinstance(tree, dict):
+        if key in tree:
+            return tree[key]  # type: ignore[no-any-return]
+        tree = list(tree.values())
+    if isinstance(tree, list):
+        for each in tree:
+            found = _find(each, key)
+            if found:
+                return found
+    return {}
+
+
+def test_no_file_of_any_kind_breaks_the_reduction(corpus: Path) -> None:
+    for path in sorted((corpus / "traces").glob("*/*.json*")):
+        try:
+            with path.open("rb") as stream:
+                trace = read_trace(stream, size=path.stat().st_size)
+        except TraceError:
+            continue
+        for part in split_ranks(trace).values() or [trace]:
+            summary = summarise(part)
+            table = summary.table()
+            known = table["window"] != ABSENT
+            assert (table["categories"][known].sum(axis=1) == table["window"][known]).all(), path.name
+            assert len(table) >= communication_kernels(part).any(), path.name

@@ -1,0 +1,1 @@
+"""Two traces aligned by structure."""

@@ -1,0 +1,48 @@
+"""Whether two traces work on batches of different sizes, as the shapes of their inputs tell."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import numpy as np
+
+from torch_tb_profiler.analyses.diff.logical_tree import Role
+from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree
+from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
+from torch_tb_profiler.model.trace import Trace
+
+LEAST = 0.5
+"""The part of the operators with other inputs that must agree on the two sizes."""
+
+
+def batch_sizes(tree: AlignedTree, base: Trace, candidate: Trace) -> list[str]:
+    """A sentence if the first dimension of most inputs that differ went from one size to another."""
+    nodes = np.flatnonzero((tree.role == Role.OPERATOR) & (tree.elements[0] >= 0) & (tree.elements[1] >= 0))
+    if len(nodes) == 0:
+        return []
+    sides = []
+    for which, (side, trace) in enumerate(((tree.base, base), (tree.candidate, candidate))):
+        codes = shapes(trace)[side.tree.row[tree.elements[which, nodes]]]
+        firsts = [_first_dimension(text) for text in shape_texts(trace)] + [0]
+        sides.append(np.array(firsts)[codes])
+    differ = (sides[0] != sides[1]) & (sides[0] > 0) & (sides[1] > 0)
+    pairs = Counter(zip(sides[0][differ].tolist(), sides[1][differ].tolist(), strict=True))
+    if not pairs:
+        return []
+    (old, new), count = pairs.most_common(1)[0]
+    if count < max(2, LEAST * int(differ.sum())):
+        return []
+    return [f"The first dimension of inputs (often the batch) is {old} in the base and {new} in the candidate."]
+
+
+def _first_dimension(text: str) -> int:
+    """First dimension of the first input that has two or more; 0 if none has."""
+    try:
+        listed = json.loads(text)
+    except ValueError:
+        return 0
+    for shape in listed if isinstance(listed, list) else ():
+        if isinstance(shape, list) and len(shape) > 1 and isinstance(shape[0], int):
+            return shape[0]
+    return 0

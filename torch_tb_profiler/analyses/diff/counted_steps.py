@@ -1,0 +1,77 @@
+"""The steps that count in a comparison, and which of them each event belongs to."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.model.calls.links import launches
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import NO_CODE, Float64, Int32, Int64, Trace, derived
+
+
+class CountedSteps(msgspec.Struct, frozen=True):
+    """The complete steps.
+
+    which       int64[s]  positions in `steps(trace)`
+    names       of each
+    starts, ends            int64[s] ns, device work included
+    host_starts, host_ends  int64[s] ns
+    of_event    int32[n]  the counted step of every event, NO_CODE if none: of a host event by its start, of device
+                          work by its launch (by its own start where none is recorded)
+    """
+
+    which: Int64
+    names: tuple[str, ...]
+    starts: Int64
+    ends: Int64
+    host_starts: Int64
+    host_ends: Int64
+    of_event: Int32
+
+    def __len__(self) -> int:
+        return len(self.which)
+
+    @property
+    def durations(self) -> Int64:
+        """int64[s] ns."""
+        return self.ends - self.starts
+
+
+@derived
+def counted_steps(trace: Trace) -> CountedSteps:
+    """The complete steps of a trace."""
+    found = steps(trace)
+    which = np.flatnonzero(found.complete)
+    numbers = np.full(len(found.names) + 1, NO_CODE, np.int32)
+    numbers[which] = np.arange(len(which), dtype=np.int32)
+    start = trace.events.start
+    of_event = numbers[_inside(start, found.host_starts, found.host_ends)]
+    work, launch = launches(trace)
+    alone = numbers[_inside(start[work], found.starts, found.ends)]
+    of_event[work] = np.where(launch >= 0, of_event[launch], alone)
+    return CountedSteps(
+        which,
+        tuple(found.names[i] for i in which.tolist()),
+        found.starts[which],
+        found.ends[which],
+        found.host_starts[which],
+        found.host_ends[which],
+        of_event,
+    )
+
+
+def _inside(times: Int64, begins: Int64, ends: Int64) -> Int64:
+    """int64[k]: which window each time lies in, NO_CODE if none; begins ascending, an instant may be a window."""
+    at = np.searchsorted(begins, times, "right") - 1
+    last = np.append(np.maximum(ends, begins + 1), 0)
+    return np.where((at >= 0) & (times < last[at]), at, NO_CODE)
+
+
+def per_step(rows: Int64 | Int32, step: Int32, values: Int64 | None, shape: tuple[int, int]) -> Float64:
+    """float64[rows, steps]: sums of values (None: counts) by row and step; NO_CODE in either leaves one out."""
+    kept = (rows >= 0) & (step >= 0)
+    cells = rows[kept].astype(np.int64) * shape[1] + step[kept]
+    weights = None if values is None else values[kept]
+    sums = np.bincount(cells, weights, minlength=shape[0] * shape[1])
+    return sums.reshape(shape).astype(np.float64)

@@ -1,0 +1,343 @@
+"""The logical timeline of a trace: what a step is made of, as a tree of calls.
+
+    step -- DataLoader
+         |- Net_0 -- Linear_0 -- aten::linear -- aten::addmm -- gemm        forward modules, operators, device work
+         |- Operators -- aten::mse_loss                                     those outside of modules
+         |- Backward -- Linear_0 -- AddmmBackward0                          by the module that it differentiates
+         |- Optimizer.step#SGD.step
+         `- Other threads
+
+By nesting in time, without plain Python frames: what they call hangs on what calls them. Steps are roots, device
+work hangs on what launched it (beside its runtime call), and backward tasks are gathered from all threads.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from torch_tb_profiler.analyses.diff.counted_steps import counted_steps
+from torch_tb_profiler.analyses.shared.grouping import group
+from torch_tb_profiler.model.calls.autograd import backward_tasks
+from torch_tb_profiler.model.calls.calltree import call_tree, tree_of
+from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.kinds import Kind, ends, is_slice, kinds, of_kind
+from torch_tb_profiler.model.modules.modules import PREFIX, has_modules, module_calls, modules
+from torch_tb_profiler.model.steps import is_step_name
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived
+
+
+class Role(IntEnum):
+    """What an element of the timeline is."""
+
+    STEP = 0
+    MODULE = 1
+    BACKWARD = 2
+    DATALOADER = 3
+    OPTIMIZER = 4
+    ANNOTATION = 5
+    OPERATORS = 6
+    THREADS = 7
+    OPERATOR = 8
+    RUNTIME = 9
+    DEVICE = 10
+    UNLINKED = 11
+
+
+GATHERED = {
+    Role.BACKWARD: "Backward",
+    Role.OPERATORS: "Operators",
+    Role.THREADS: "Other threads",
+    Role.UNLINKED: "Device work without a launch",
+}
+"""Parts that are no call of their own but gather calls of a step."""
+
+_LOADERS = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
+_INSTANCE = re.compile(r"_\d+$")
+
+
+class LogicalTree(msgspec.Struct, frozen=True):
+    """Elements of the timeline; columns of length m.
+
+    parent   int32  position of the parent, NO_CODE: the step
+    depth    int32  1 for what hangs on the step
+    role     int8   a Role
+    name     int32  code into `texts`
+    twin     int32  number among the siblings of the same name in this call, for modules without an instance number
+    step     int32  counted step, NO_CODE outside of them
+    start    int64  ns
+    host     int64  ns; of a gathered part the sum of what it gathers
+    device   int64  ns of device work launched in it or below; of device work its own
+    row      int32  row in the trace, NO_CODE for gathered parts
+    main     bool   runs on the thread of the steps
+    of_row   int32[n]  position of the element of each event, NO_CODE if it is none
+    """
+
+    texts: list[str]
+    parent: Int32
+    depth: Int32
+    role: np.ndarray
+    name: Int32
+    twin: Int32
+    step: Int32
+    start: Int64
+    host: Int64
+    device: Int64
+    row: Int32
+    main: Bool
+    of_row: Int32
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+
+@derived
+def logical_tree(trace: Trace) -> LogicalTree:
+    """The timeline of one trace."""
+    return _Builder(trace).build()
+
+
+class _Builder:
+    """Elements in the making: first one per host call, then the gathered parts, then device work."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.steps = counted_steps(trace)
+        self.texts = (
+            [text.removeprefix(PREFIX) for text in trace.strings] + list(GATHERED.values()) + ["(no name)"]
+        )
+        self.lasting = ends(trace) - trace.events.start
+
+    def build(self) -> LogicalTree:
+        trace = self.trace
+        rows, around, task_around = self._host_rows()
+        count = len(rows)
+        self.of_row = np.full(len(trace) + 1, NO_CODE, np.int32)
+        self.of_row[rows] = np.arange(count, dtype=np.int32)
+        self.row = rows
+        self.parent = self.of_row[around[rows]]
+        self.role = _roles(trace, rows)
+        name = trace.events.name[rows]
+        self.name = np.where(name >= 0, name, len(self.texts) - 1).astype(np.int32)
+        self.step = self.steps.of_event[rows]
+        self.start = trace.events.start[rows]
+        self.host = self.lasting[rows].astype(np.int64)
+        self.main = trace.events.thread[rows] == main_thread(trace)
+        outermost = np.zeros(len(trace), np.bool_)
+        tasks = backward_tasks(trace).rows
+        outermost[tasks[task_around[tasks] < 0]] = True
+        engine = np.isin(trace.events.thread[rows], autograd_threads(trace)) & (self.parent < 0)
+        self._gather_backward(np.flatnonzero(outermost[rows] | engine))
+        self._gather_top(count)
+        self._add_device_work()
+        return self._finish()
+
+    def _host_rows(self) -> tuple[Int32, Int32, Int32]:
+        """(rows of host elements by start, nearest element around each row, nearest backward task around it)."""
+        trace = self.trace
+        kind = kinds(trace)
+        kept = np.zeros(len(trace) + 1, np.bool_)
+        kept[of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION, Kind.RUNTIME, Kind.DRIVER)] = True
+        kept[module_calls(trace)] = True
+        step = np.append(is_step_name(trace)[trace.events.name], False)
+        step[:-1] &= np.isin(kind, (Kind.CPU_OP, Kind.ANNOTATION))
+        # Plain frames must stay out: the frame that enters an annotation would push it to a side lane.
+        tree = tree_of(trace, np.flatnonzero((kept | step)[:-1] & is_slice(trace)).astype(np.int32))
+        kept &= ~step
+        task = np.zeros(len(trace) + 1, np.bool_)
+        task[backward_tasks(trace).rows] = True
+        around = np.full(len(trace) + 1, NO_CODE, np.int32)
+        task_around = around.copy()
+        order = tree.rows[np.argsort(tree.depth[tree.rows].astype(np.int16), kind="stable")]
+        bounds = np.searchsorted(tree.depth[order], np.arange(int(tree.depth.max(initial=0)) + 2))
+        for low, high in zip(bounds[1:-1], bounds[2:], strict=True):
+            members = order[low:high]
+            above = tree.parent[members]
+            around[members] = np.where(kept[above], above, np.where(step[above], NO_CODE, around[above]))
+            task_around[members] = np.where(task[above], above, task_around[above])
+        rows = tree.rows[kept[tree.rows]]
+        return rows[np.argsort(trace.events.start[rows], kind="stable")], around[:-1], task_around[:-1]
+
+    def _append(self, role: Role, parent: Int32, name: Int32, step: Int32, start: Int64, main: Bool) -> Int32:
+        """New elements without a row; their positions."""
+        first, count = len(self.parent), len(parent)
+        self.parent = np.append(self.parent, parent.astype(np.int32))
+        self.role = np.append(self.role, np.full(count, role, np.int8))
+        self.name = np.append(self.name, name.astype(np.int32))
+        self.step = np.append(self.step, step)
+        self.start = np.append(self.start, start)
+        self.host = np.append(self.host, np.zeros(count, np.int64))
+        self.row = np.append(self.row, np.full(count, NO_CODE, np.int32))
+        self.main = np.append(self.main, main)
+        return np.arange(first, first + count, dtype=np.int32)
+
+    def _gather(self, members: Int64, role: Role) -> Int32:
+        """Hang elements under a new part of their step and parent; the part of each."""
+        groups = group(self.parent[members], self.step[members])
+        first = members[groups.first]  # elements are in order of time
+        name = np.full(len(first), len(self.trace.strings) + list(GATHERED).index(role))
+        parts = self._append(role, self.parent[first], name, self.step[first], self.start[first], self.main[first])
+        of_each = parts[groups.which]
+        self.parent[members] = of_each
+        np.add.at(self.host, of_each, self.host[members])
+        return of_each
+
+    def _gather_backward(self, tasks: Int64) -> None:
+        elsewhere = tasks[~self.main[tasks]]
+        self.parent[elsewhere] = NO_CODE
+        if len(tasks) == 0:
+            return
+        part = self._gather(tasks, Role.BACKWARD)
+        if not has_modules(self.trace):
+            return
+        places = modules(self.trace)
+        place = places.code[self.row[tasks]]
+        known = place >= 0
+        tasks, part, place = tasks[known], part[known], place[known]
+        # The places of the tasks and all around them, per backward part; inner ones after outer ones.
+        keys = np.unique(part.astype(np.int64) * len(places.names) + place)
+        while True:
+            at, inner = np.divmod(keys, max(len(places.names), 1))
+            outer = places.parent[inner]
+            more = np.union1d(keys, (at * len(places.names) + outer)[outer >= 0])
+            if len(more) == len(keys):
+                break
+            keys = more
+        at, inner = np.divmod(keys, max(len(places.names), 1))
+        first_text = len(self.texts)
+        self.texts.extend(places.names)
+        outer = places.parent[inner]
+        first = len(self.parent)
+        above = np.searchsorted(keys, at * len(places.names) + np.maximum(outer, 0)) + first
+        parent = np.where(outer >= 0, above, at)
+        far = np.full(len(keys), np.iinfo(np.int64).max)
+        made = self._append(Role.MODULE, parent, first_text + inner, self.step[at], far, self.main[at])
+        mine = made[np.searchsorted(keys, part.astype(np.int64) * len(places.names) + place)]
+        self.parent[tasks] = mine
+        length, begin = self.host[tasks], self.start[tasks]
+        while len(mine):
+            np.add.at(self.host, mine, length)
+            np.minimum.at(self.start, mine, begin)
+            mine = self.parent[mine]
+            inside = mine >= first
+            mine, length, begin = mine[inside], length[inside], begin[inside]
+
+    def _gather_top(self, count: int) -> None:
+        top = np.flatnonzero(self.parent[:count] < 0)
+        plain = np.isin(self.role[top], (Role.OPERATOR, Role.RUNTIME))
+        self._gather(top[self.main[top] & plain], Role.OPERATORS)
+        self._gather(top[~self.main[top]], Role.THREADS)
+
+    def _add_device_work(self) -> None:
+        trace, links = self.trace, device_links(self.trace)
+        source = np.where(links.launch >= 0, self.of_row[links.launch], self.of_row[links.operator])
+        source = np.where((links.launch < 0) & (links.operator < 0), NO_CODE, source)
+        # Beside the runtime call, so that it meets its like however another platform's call is named.
+        while (climbing := (source >= 0) & (self.role[source] == Role.RUNTIME)).any():
+            source[climbing] = self.parent[source[climbing]]
+        order = np.argsort(trace.events.start[links.rows], kind="stable")
+        rows, source = links.rows[order], source[order]
+        name = trace.events.name[rows]
+        made = self._append(
+            Role.DEVICE,
+            source,
+            np.where(name >= 0, name, len(trace.strings) + len(GATHERED)),
+            self.steps.of_event[rows],
+            trace.events.start[rows],
+            np.zeros(len(rows), np.bool_),
+        )
+        self.row[made] = rows
+        self.of_row[rows] = made
+        self.device = np.zeros(len(self.parent), np.int64)
+        self.device[made] = self.lasting[rows]
+        self._gather(made[self.parent[made] < 0].astype(np.int64), Role.UNLINKED)
+        self.device = np.append(self.device, np.zeros(len(self.parent) - len(self.device), np.int64))
+
+    def _finish(self) -> LogicalTree:
+        depth = _depths(self.parent)
+        by_depth = np.argsort(depth, kind="stable")
+        bounds = np.searchsorted(depth[by_depth], np.arange(int(depth.max(initial=0)) + 2))
+        for low, high in zip(bounds[2:-1][::-1], bounds[3:][::-1], strict=True):
+            members = by_depth[low:high]
+            np.add.at(self.device, self.parent[members], self.device[members])
+        tree = LogicalTree(
+            texts=self.texts,
+            parent=self.parent,
+            depth=depth,
+            role=self.role,
+            name=self.name,
+            twin=np.zeros(len(depth), np.int32),
+            step=self.step,
+            start=self.start,
+            host=self.host,
+            device=self.device,
+            row=self.row,
+            main=self.main,
+            of_row=self.of_row[:-1],
+        )
+        return replace(tree, twin=_twins(tree))
+
+
+def _roles(trace: Trace, rows: Int32) -> np.ndarray:
+    by_kind = np.full(len(Kind), Role.OPERATOR, np.int8)
+    by_kind[Kind.ANNOTATION], by_kind[Kind.PYTHON] = Role.ANNOTATION, Role.MODULE
+    by_kind[Kind.RUNTIME] = by_kind[Kind.DRIVER] = Role.RUNTIME
+    found = by_kind[kinds(trace)[rows]]
+    mark = np.isin(found, (Role.ANNOTATION, Role.OPERATOR))
+    for prefixes, role in ((_LOADERS, Role.DATALOADER), (("Optimizer.",), Role.OPTIMIZER)):
+        named = np.array([text.startswith(prefixes) for text in trace.strings] + [False])
+        found[mark & named[trace.events.name[rows]]] = role
+    return found
+
+
+@derived
+def main_thread(trace: Trace) -> int:
+    """The thread of the steps, else the one whose outermost calls take most time; NO_CODE without any."""
+    marks = of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
+    marks = marks[is_step_name(trace)[trace.events.name[marks]]]
+    if len(marks):
+        return int(np.bincount(trace.events.thread[marks]).argmax())
+    tree = call_tree(trace)
+    top = tree.rows[tree.depth[tree.rows] == 0]
+    if len(top) == 0:
+        return NO_CODE
+    return int(np.bincount(trace.events.thread[top], (ends(trace) - trace.events.start)[top]).argmax())
+
+
+@derived
+def autograd_threads(trace: Trace) -> Int32:
+    """Threads but the main one that run tasks of the backward pass: all that they do belongs to it.
+
+    (Old files link only some of these tasks to their forward operators.)
+    """
+    threads = np.unique(trace.events.thread[backward_tasks(trace).rows])
+    found: Int32 = threads[threads != main_thread(trace)].astype(np.int32)
+    return found
+
+
+def _depths(parent: Int32) -> Int32:
+    """1 for what has no parent; each round doubles how far up is looked."""
+    depth = np.ones(len(parent), np.int32)
+    above = parent.astype(np.int64)
+    while (open_ := np.flatnonzero(above >= 0)).size:
+        up = above[open_]
+        depth[open_], above[open_] = depth[open_] + depth[up], above[up]
+    return depth
+
+
+def _twins(tree: LogicalTree) -> Int32:
+    """int32[m]: modules whose names do not number their instances are told apart by their turn in the call."""
+    plain = np.array([_INSTANCE.search(text) is None for text in tree.texts])
+    asked = np.flatnonzero((tree.role == Role.MODULE) & plain[tree.name])
+    turn = np.zeros(len(tree), np.int32)
+    if len(asked):
+        asked = asked[np.argsort(tree.start[asked], kind="stable")]
+        groups = group(tree.parent[asked], tree.name[asked], tree.step[asked])
+        order = np.argsort(groups.which, kind="stable")
+        begin = np.cumsum(groups.counts) - groups.counts
+        turn[asked[order]] = np.arange(len(asked)) - begin[groups.which[order]]
+    return turn

@@ -1,0 +1,104 @@
+"""Events of two traces by name, each row with the values of every step on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.diff.counted_steps import counted_steps, per_step
+from torch_tb_profiler.analyses.diff.logical_tree import Role
+from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree
+from torch_tb_profiler.model.calls.operators import operators
+from torch_tb_profiler.model.communication.events import communication_kernels, host_communication
+from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, Trace, distinct
+
+Pair = tuple[Float64, Float64]
+"""Values of the base and of the candidate, float64[rows, steps of that side]."""
+
+
+class Items(msgspec.Struct, frozen=True):
+    """Events of one side in counted steps: name code, step, and some columns of values."""
+
+    texts: Sequence[str]
+    name: Int32
+    step: Int32
+    steps: int
+    columns: tuple[Int64, ...]
+
+
+class NameTable(msgspec.Struct, frozen=True):
+    """names: of each row in the base and in the candidate, None where it is not there."""
+
+    names: list[tuple[str | None, str | None]]
+    calls: Pair
+    columns: list[Pair]
+
+
+def name_table(base: Items, candidate: Items, renamed: Mapping[str, str]) -> NameTable:
+    """Rows by name; `renamed` leads from a name of the base to that of the same thing in the candidate."""
+    used = [{side.texts[code]: code for code in distinct(side.name)} for side in (base, candidate)]
+    pairs = {
+        old: new
+        for old, new in renamed.items()
+        if old in used[0] and new in used[1] and old not in used[1] and new not in used[0]
+    }
+    names: list[tuple[str | None, str | None]] = [
+        (text, pairs.get(text, text if text in used[1] else None)) for text in used[0]
+    ]
+    taken = {new for _, new in names}
+    names += [(None, text) for text in used[1] if text not in taken]
+    filled = []
+    for which, side in enumerate((base, candidate)):
+        row_of = np.full(len(side.texts) + 1, NO_CODE, np.int64)
+        for row, both in enumerate(names):
+            text = both[which]
+            if text is not None:
+                row_of[used[which][text]] = row
+        rows, shape = row_of[side.name], (len(names), side.steps)
+        filled.append([per_step(rows, side.step, values, shape) for values in (None, *side.columns)])
+    calls, *columns = list(zip(*filled, strict=True))
+    return NameTable(names, calls, columns)
+
+
+def renames(tree: AlignedTree, role: Role) -> dict[str, str]:
+    """Names of the base -> of the candidate, wherever something stands at the place of one thing only."""
+    nodes = np.flatnonzero((tree.role == role) & (tree.names[0] >= 0) & (tree.names[1] >= 0))
+    sides = tree.base.tree.texts, tree.candidate.tree.texts
+    pairs = {
+        (sides[0][old], sides[1][new])
+        for old, new in {(int(a), int(b)) for a, b in tree.names[:, nodes].T}
+        if sides[0][old] != sides[1][new]
+    }
+    olds, news = [old for old, _ in pairs], [new for _, new in pairs]
+    return {old: new for old, new in sorted(pairs) if olds.count(old) == 1 and news.count(new) == 1}
+
+
+def operator_items(trace: Trace, inside: Bool | None) -> Items:
+    """Operator calls with host self and total, device self and total; `inside` bool[n] keeps some rows."""
+    found, steps = operators(trace), counted_steps(trace)
+    step = steps.of_event[found.rows]
+    kept = np.flatnonzero(step >= 0 if inside is None else (step >= 0) & inside[found.rows])
+    values = (found.host_self, found.host_total, found.device_self, found.device_total)
+    name = trace.events.name[found.rows[kept]]
+    return Items(trace.strings, name, step[kept], len(steps), tuple(column[kept] for column in values))
+
+
+def kernel_items(trace: Trace) -> Items:
+    """Kernels with their durations."""
+    return _durations(trace, of_kind(trace, Kind.KERNEL))
+
+
+def communication_items(trace: Trace) -> Items:
+    """Communication kernels and the host operations that launch none, with their durations."""
+    kernels = np.flatnonzero(communication_kernels(trace))
+    return _durations(trace, np.concatenate([kernels, host_communication(trace)]).astype(np.int32))
+
+
+def _durations(trace: Trace, rows: Int32) -> Items:
+    steps = counted_steps(trace)
+    rows = rows[(steps.of_event[rows] >= 0) & (trace.events.name[rows] >= 0)]
+    lasting = (ends(trace) - trace.events.start)[rows]
+    return Items(trace.strings, trace.events.name[rows], steps.of_event[rows], len(steps), (lasting,))

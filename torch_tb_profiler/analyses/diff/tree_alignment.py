@@ -1,0 +1,262 @@
+"""Two logical timelines as one tree: what stands at the same place of both meets in one node.
+
+    base       aten::conv2d -- aten::cudnn_convolution -- volta_gemm     other names at the same place: renamed,
+    candidate  aten::conv2d -- aten::miopen_convolution -- Cijk_gemm     and their times are compared
+
+Top-down, level by level: calls of one name below one node are one node, on either side and in every step. What is
+left on one side alone is paired with what is left on the other between the same neighbours, if it is of the same
+role and called as often, and if there are as many of them on both sides; else it is added or removed.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.diff.counted_steps import counted_steps, per_step
+from torch_tb_profiler.analyses.diff.logical_tree import GATHERED, LogicalTree, Role, logical_tree
+from torch_tb_profiler.analyses.shared.grouping import group
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, Trace
+
+SAME_CALLS = 0.1
+"""Calls per step of a renamed part may differ by this ratio."""
+
+_KEPT_NAMES = np.array([role in GATHERED for role in Role])
+
+
+class Side(msgspec.Struct, frozen=True):
+    """One of the two: its tree, its steps, and the node of each element."""
+
+    tree: LogicalTree
+    step_starts: Int64
+    node: Int32
+
+    @property
+    def steps(self) -> int:
+        return len(self.step_starts)
+
+    def sums(self, nodes: Int32 | Int64, values: Int64 | None, count: int) -> Float64:
+        """float64[len(nodes), steps]: sums of values of elements (None: counts) by node; `count` of all nodes."""
+        place = np.full(count, NO_CODE, np.int64)
+        place[nodes] = np.arange(len(nodes))
+        return per_step(place[self.node], self.tree.step, values, (len(nodes), self.steps))
+
+
+class AlignedTree(msgspec.Struct, frozen=True):
+    """Nodes of both trees; columns of length k, parents before their children, node 0 is the step.
+
+    parent    int32  NO_CODE for node 0
+    role      int8   a Role
+    names     int32[2, k]  code into the texts of the base's and of the candidate's tree, NO_CODE: not there
+    elements  int32[2, k]  first element of the node on either side, NO_CODE: not there
+    children  int32  nodes but the first, by parent and then in order of time
+    first     int64[k + 1]  where the children of a node begin in `children`
+    """
+
+    base: Side
+    candidate: Side
+    parent: Int32
+    role: np.ndarray
+    names: Int32
+    elements: Int32
+    children: Int32
+    first: Int64
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    def children_of(self, node: int) -> Int32:
+        """In order of time in the base; what is only in the candidate after what precedes it there."""
+        return self.children[self.first[node] : self.first[node + 1]]
+
+    def inside(self, node: int) -> Bool:
+        """bool[k]: the node and all below it."""
+        found = np.zeros(len(self), np.bool_)
+        found[node] = True
+        level = self.children_of(node)
+        while len(level):
+            found[level] = True
+            starts, counts = self.first[level], self.first[level + 1] - self.first[level]
+            begin = np.repeat(starts - np.cumsum(counts) + counts, counts)
+            level = self.children[begin + np.arange(int(counts.sum()))]
+        return found
+
+    def text(self, side: int, node: int) -> str | None:
+        """Name of a node on a side (0: base), None if it is not there."""
+        code = int(self.names[side, node])
+        return None if code < 0 else (self.base, self.candidate)[side].tree.texts[code]
+
+
+def align(base: Trace, candidate: Trace) -> AlignedTree:
+    """Both timelines as one; kept with the candidate until it is compared with another base."""
+    memo, key = candidate._memo, f"{__name__}.align"
+    with memo.lock:
+        kept = memo.get(key)
+        if kept is None or kept[0]() is not base._memo:
+            kept = weakref.ref(base._memo), _Aligner(base, candidate).run()
+            memo[key] = kept
+    found: AlignedTree = kept[1]
+    return found
+
+
+@dataclass
+class _Nodes:
+    """Columns in the making."""
+
+    parent: list[Int64] = field(default_factory=lambda: [np.array([NO_CODE])])
+    role: list[np.ndarray] = field(default_factory=lambda: [np.array([Role.STEP], np.int8)])
+    elements: list[Int64] = field(default_factory=lambda: [np.full((2, 1), NO_CODE)])
+    count: int = 1
+
+
+class _Aligner:
+    def __init__(self, base: Trace, candidate: Trace) -> None:
+        self.trees = logical_tree(base), logical_tree(candidate)
+        self.steps = counted_steps(base), counted_steps(candidate)
+        self.keys = _common_keys(self.trees)
+        self.offsets = tuple(
+            _offsets(tree, each.starts) for tree, each in zip(self.trees, self.steps, strict=True)
+        )
+        self.node = tuple(np.zeros(len(tree) + 1, np.int32) for tree in self.trees)  # the last: the step's, 0
+        self.nodes = _Nodes()
+
+    def run(self) -> AlignedTree:
+        orders = [np.argsort(tree.depth, kind="stable") for tree in self.trees]
+        deepest = max(int(tree.depth.max(initial=0)) for tree in self.trees)
+        bounds = [
+            np.searchsorted(tree.depth[order], np.arange(1, deepest + 2))
+            for tree, order in zip(self.trees, orders, strict=True)
+        ]
+        for level in range(deepest):
+            self._level(*(order[b[level] : b[level + 1]] for order, b in zip(orders, bounds, strict=True)))
+        parent = np.concatenate(self.nodes.parent).astype(np.int32)
+        elements = np.concatenate(self.nodes.elements, axis=1).astype(np.int32)
+        names = np.stack(
+            [
+                np.where(mine >= 0, np.append(tree.name, NO_CODE)[mine], NO_CODE)
+                for tree, mine in zip(self.trees, elements, strict=True)
+            ]
+        )
+        children = self._in_order(parent, elements)
+        first = np.searchsorted(parent[children], np.arange(len(parent) + 1))
+        base, candidate = (
+            Side(tree, each.starts, node[:-1])
+            for tree, each, node in zip(self.trees, self.steps, self.node, strict=True)
+        )
+        role = np.concatenate(self.nodes.role)
+        return AlignedTree(
+            base, candidate, parent, role, names.astype(np.int32), elements, children, first.astype(np.int64)
+        )
+
+    def _level(self, *members: Int64) -> None:
+        """Nodes of the elements of one depth."""
+        many = len(members[0])
+        above = np.concatenate(
+            [self.node[i][self.trees[i].parent[mine]].astype(np.int64) for i, mine in enumerate(members)]
+        )
+        keys = np.concatenate([self.keys[i][mine] for i, mine in enumerate(members)])
+        found, which = np.unique(above * (int(keys.max(initial=0)) + 1) + keys, return_inverse=True)
+        which = which.reshape(-1)
+        count = len(found)
+        split = which[:many], which[many:]
+        # The first element of each node; elements are in order of time, so the last write backwards is the first.
+        elements = np.full((2, count), NO_CODE)
+        for side in (0, 1):
+            elements[side, split[side][::-1]] = members[side][::-1]
+        some = np.empty(count, np.int64)
+        some[which] = np.arange(len(which))
+        parent = above[some]
+        role = np.concatenate([self.trees[i].role[mine] for i, mine in enumerate(members)])[some]
+        merged = np.arange(count)
+        if (elements < 0).any():
+            calls = [
+                np.bincount(split[side][self.trees[side].step[members[side]] >= 0], minlength=count)
+                / max(len(self.steps[side]), 1)
+                for side in (0, 1)
+            ]
+            left, right = self._renamed(parent, role, elements, calls)
+            merged[right] = left
+            elements[1, left] = elements[1, right]
+        kept = merged == np.arange(count)
+        number = np.cumsum(kept) - 1 + self.nodes.count
+        for side in (0, 1):
+            self.node[side][members[side]] = number[merged[split[side]]]
+        self.nodes.parent.append(parent[kept])
+        self.nodes.role.append(role[kept])
+        self.nodes.elements.append(elements[:, kept])
+        self.nodes.count += int(kept.sum())
+
+    def _renamed(
+        self, parent: Int64, role: np.ndarray, elements: Int64, calls: list[Float64]
+    ) -> tuple[Int64, Int64]:
+        """Pairs of nodes (of the base alone, of the candidate alone) that stand at the same place."""
+        both = (elements[0] >= 0) & (elements[1] >= 0)
+        lonely, gaps = [], []
+        for side in (0, 1):
+            mine = np.flatnonzero(elements[side] >= 0)
+            mine = mine[np.lexsort((self.offsets[side][elements[side, mine]], parent[mine]))]
+            # The last one before, below the same parent, that both sides have.
+            before = np.maximum.accumulate(np.where(both[mine], np.arange(len(mine)), -1))
+            near = (before >= 0) & (parent[mine[before]] == parent[mine])
+            alone = ~both[mine] & ~_KEPT_NAMES[role[mine]]
+            lonely.append(mine[alone])
+            gaps.append(np.where(near, mine[before], NO_CODE)[alone])
+        nodes = np.concatenate(lonely)
+        if len(lonely[0]) == 0 or len(lonely[1]) == 0:
+            return nodes[:0], nodes[:0]
+        places = group(parent[nodes], np.concatenate(gaps), role[nodes].astype(np.int64))
+        which = places.which[: len(lonely[0])], places.which[len(lonely[0]) :]
+        counts = [np.bincount(each, minlength=len(places)) for each in which]
+        even = counts[0] == counts[1]
+        # Within a place both are in order of time already: the first of one meets the first of the other.
+        pairs = [
+            nodes_[np.argsort(each, kind="stable")][even[np.sort(each)]]
+            for nodes_, each in zip(lonely, which, strict=True)
+        ]
+        left, right = pairs
+        often, other = calls[0][left], calls[1][right]
+        alike = (np.abs(often - other) <= SAME_CALLS * np.maximum(often, other)) & (often > 0)
+        return left[alike], right[alike]
+
+    def _in_order(self, parent: Int32, elements: Int32) -> Int32:
+        """Nodes but the first by parent; below it by time in the base, new ones after what precedes them."""
+        times = [
+            np.where(mine >= 0, np.append(offset, 0)[mine], np.iinfo(np.int64).min)
+            for offset, mine in zip(self.offsets, elements, strict=True)
+        ]
+        new = elements[0] < 0
+        there = np.flatnonzero(elements[1] >= 0)
+        there = there[np.lexsort((times[1][there], parent[there]))]
+        before = np.maximum.accumulate(np.where(new[there], -1, np.arange(len(there))))
+        near = (before >= 0) & (parent[there[before]] == parent[there])
+        anchor = times[0].copy()
+        anchor[there] = np.where(near, times[0][there[before]], np.iinfo(np.int64).min)
+        anchor[~new] = times[0][~new]
+        order = np.lexsort((times[1], new, anchor, parent))
+        return order[parent[order] >= 0].astype(np.int32)
+
+
+def _offsets(tree: LogicalTree, step_starts: Int64) -> Int64:
+    """int64[m]: start since the step's start; since the trace's for what is in no counted step."""
+    return np.where(tree.step >= 0, tree.start - np.append(step_starts, 0)[tree.step], tree.start)
+
+
+def _common_keys(trees: tuple[LogicalTree, LogicalTree]) -> tuple[Int64, Int64]:
+    """int64[m] of each: equal for elements of the same role, name and turn; dense."""
+    codes: dict[tuple[int, str], int] = {}
+    found = []
+    twins = 1 + max(int(tree.twin.max(initial=0)) for tree in trees)
+    for tree in trees:
+        pairs = tree.name.astype(np.int64) * len(Role) + tree.role
+        distinct, which = np.unique(pairs, return_inverse=True)
+        mine = np.empty(len(distinct), np.int64)
+        for i, pair in enumerate(distinct.tolist()):
+            name, role = divmod(pair, len(Role))
+            # All iterators over data are alike: one process or several, DataLoader or DataPipe.
+            text = "" if role == Role.DATALOADER else tree.texts[name]
+            mine[i] = codes.setdefault((role, text), len(codes))
+        found.append(mine[which.reshape(-1)] * twins + tree.twin)
+    return found[0], found[1]

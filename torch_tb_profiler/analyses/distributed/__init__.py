@@ -1,0 +1,1 @@
+"""The ranks of a job compared: clocks, matching, waiting, stragglers."""

@@ -1,0 +1,165 @@
+"""The communication of all ranks of a job as one table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec.structs import replace
+
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
+from torch_tb_profiler.model.communication.groups import UNKNOWN, ProcessGroup, unspell_ranks
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A worker whose trace is reduced; `rank` and `host` as the file or its name says, None if neither does."""
+
+    worker: str
+    rank: int | None
+    host: str | None
+    summary: RankSummary
+
+
+class JobTable(msgspec.Struct, frozen=True):
+    """The operations of all ranks, columns of length k, ordered by rank, then time (`rank_summary.OPERATION`).
+
+    member  int32  position of the worker in Job.sources; `row` int32 the operation's place in its summary
+    group, collective, backend, dtype, step  int32  codes that hold for all ranks
+    """
+
+    member: Int32
+    row: Int32
+    group: Int32
+    collective: Int32
+    backend: Int32
+    dtype: Int32
+    step: Int32
+    timing: Int8
+    sequence: Int64
+    source: Int64
+    target: Int64
+    issue: Int64
+    start: Int64
+    end: Int64
+    busy: Int64
+    exposed: Int64
+    bytes_in: Int64
+    bytes_out: Int64
+    message: Int64
+    bus: Float64
+    window: Int64
+
+    def __len__(self) -> int:
+        return len(self.member)
+
+
+class Job(msgspec.Struct, frozen=True):
+    """All ranks that are compared.
+
+    groups  as the ranks describe them: a name and its ranks make one
+    names   texts of `collective`, `backend` and `dtype`; steps: texts of `step`
+    """
+
+    sources: tuple[Source, ...]
+    table: JobTable
+    groups: tuple[ProcessGroup, ...]
+    names: tuple[str, ...]
+    steps: tuple[str, ...]
+
+    def members_of(self, group: int) -> list[int]:
+        """Positions of the workers that communicate in a group."""
+        found: list[int] = np.unique(self.table.member[self.table.group == group]).tolist()
+        return found
+
+    def is_named(self, *names: str) -> Bool:
+        """bool[k]: operations of these collectives."""
+        codes = [code for code, text in enumerate(self.names) if text in names]
+        found: Bool = np.isin(self.table.collective, codes)
+        return found
+
+
+class _Codes:
+    """Numbers for values, in order of first appearance."""
+
+    def __init__(self) -> None:
+        self.values: dict[object, int] = {}
+
+    def table(self, values: Sequence[object]) -> Int32:
+        """int32[values + 1]: the number of each; the last cell answers for NO_CODE."""
+        found = [self.values.setdefault(value, len(self.values)) for value in values]
+        return np.array([*found, NO_CODE], np.int32)
+
+
+def gather(sources: Sequence[Source]) -> Job:
+    """One table of the operations of these ranks."""
+    groups, names, steps = _Codes(), _Codes(), _Codes()
+    described: dict[object, ProcessGroup] = {}
+    parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in JobTable.__annotations__}
+    vague = any(UNKNOWN in source.summary.groups for source in sources)
+    for position, source in enumerate(sources):
+        summary = source.summary
+        table = summary.table()
+        # If one rank does not know which of several groups it is, another's only group may not be the one either.
+        known = [UNKNOWN if vague and group.assumed else group for group in summary.groups]
+        for group in known:
+            described[_identity(group)] = _better(described.get(_identity(group)), group)
+        codes = {
+            "group": groups.table([_identity(group) for group in known]),
+            "step": steps.table([step.name for step in summary.steps]),
+        }
+        used = names.table(_used_names(summary))
+        codes.update(dict.fromkeys(("collective", "backend", "dtype"), used))
+        parts["member"].append(np.full(len(table), position, np.int32))
+        parts["row"].append(np.arange(len(table), dtype=np.int32))
+        for name in list(parts)[2:]:
+            column = table[name]
+            parts[name].append(codes[name][column] if name in codes else column)
+    return Job(
+        sources=tuple(sources),
+        table=JobTable(**{name: _join(arrays, name) for name, arrays in parts.items()}),
+        groups=tuple(described[key] for key in groups.values),
+        names=tuple(str(text) for text in names.values),
+        steps=tuple(str(text) for text in steps.values),
+    )
+
+
+def _used_names(summary: RankSummary) -> tuple[str, ...]:
+    """The names of collectives, back ends and types, which are the first of the summary's names."""
+    table = summary.table()
+    last = max(
+        (int(table[key].max(initial=NO_CODE)) for key in ("collective", "backend", "dtype")), default=NO_CODE
+    )
+    return summary.names[: last + 1]
+
+
+def _join(arrays: list[npt.NDArray[Any]], name: str) -> npt.NDArray[Any]:
+    if arrays:
+        return np.concatenate(arrays)
+    kinds = {"timing": np.int8, "bus": np.float64}
+    narrow = ("member", "row", "group", "collective", "backend", "dtype", "step")
+    return np.empty(0, np.int32 if name in narrow else kinds.get(name, np.int64))
+
+
+def _identity(group: ProcessGroup) -> tuple[object, ...]:
+    """What makes two descriptions one group; without ranks their number has to do."""
+    return group.name, group.ranks, group.size if group.ranks is None else None
+
+
+def _better(known: ProcessGroup | None, group: ProcessGroup) -> ProcessGroup:
+    if known is None:
+        return group
+    return replace(
+        known,
+        description=known.description or group.description,
+        size=known.size or group.size,
+        assumed=known.assumed and group.assumed,
+    )
+
+
+def group_ranks(group: ProcessGroup) -> list[int] | None:
+    """The ranks of a group, None if unknown."""
+    return None if group.ranks is None else unspell_ranks(group.ranks)

@@ -1,0 +1,1 @@
+"""What holds memory, when, and what grows."""

@@ -1,0 +1,1 @@
+"""Time and calls per module."""

@@ -1,0 +1,137 @@
+"""The operator table: calls and times of operators, grouped and filtered."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.shared.grouping import (
+    Groups,
+    group,
+    in_phase,
+    in_step,
+    launch_times,
+    named,
+    on_thread,
+)
+from torch_tb_profiler.analyses.shared.shapes import shapes
+from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.model.calls.calltree import tree_of
+from torch_tb_profiler.model.calls.enclosing import innermost
+from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.calls.operators import Operators, operators
+from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.modules.modules import modules
+from torch_tb_profiler.model.steps import is_step_name
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived
+
+GroupBy = Literal["name", "shape", "signature", "module", "annotation"]
+"""name; name + input shapes; name + shapes, dtypes and strides; name + nn.Module; name + annotation around it."""
+
+
+class Filter(msgspec.Struct, frozen=True):
+    """Which calls count; "" is no filter. `thread` is "pid/tid", `kernel` the name of device work launched."""
+
+    step: str = ""
+    thread: str = ""
+    phase: str = ""
+    kernel: str = ""
+
+
+class Table(msgspec.Struct, frozen=True):
+    """Groups of operator calls: `calls` are positions in `found.rows`, int64[k]."""
+
+    found: Operators
+    calls: Int64
+    groups: Groups
+
+    @property
+    def rows(self) -> Int32:
+        """Rows of the trace of the counted calls."""
+        return self.found.rows[self.calls]
+
+    def sums(self, column: Int64) -> Int64:
+        """int64[g] of a column of `found`."""
+        return self.groups.sums(column[self.calls])
+
+
+def operator_table(trace: Trace, group_by: str, kept: Filter) -> Table:
+    """Raises UsageError for an unknown grouping, NotFoundError for an unknown step, thread or phase."""
+    if group_by not in get_args(GroupBy):
+        raise UsageError(f"cannot group by {group_by!r}", hint=f"group_by: {', '.join(get_args(GroupBy))}")
+    found = operators(trace)
+    calls = np.flatnonzero(_kept(trace, found, kept))
+    rows = found.rows[calls]
+    keys = [trace.events.name[rows], *_keys(trace, rows, group_by)]
+    return Table(found, calls, group(*keys))
+
+
+def _kept(trace: Trace, found: Operators, kept: Filter) -> Bool:
+    rows = found.rows
+    keep = np.ones(len(rows), np.bool_)
+    if kept.step:
+        keep &= in_step(trace, trace.events.start[rows], kept.step)
+    if kept.thread:
+        keep &= on_thread(trace, rows, kept.thread)
+    if kept.phase:
+        keep &= in_phase(trace, rows, kept.phase)
+    if kept.kernel:
+        work = device_links(trace).rows
+        owners = found.owner[work[named(trace, work, kept.kernel)]]
+        launched = np.zeros(len(rows), np.bool_)
+        launched[owners[owners >= 0]] = True
+        keep &= launched
+    return keep
+
+
+def _keys(trace: Trace, rows: Int32, group_by: str) -> list[Int32]:
+    if group_by == "shape":
+        return [shapes(trace)[rows]]
+    if group_by == "signature":
+        more = [trace.arg_codes(key, rows)[0] for key in ("Input type", "Input Strides")]
+        return [shapes(trace)[rows], *more]
+    if group_by == "module":
+        return [modules(trace).code[rows]]
+    if group_by == "annotation":
+        around = annotation_around(trace)[rows]
+        return [np.where(around >= 0, trace.events.name[around], NO_CODE).astype(np.int32)]
+    return []
+
+
+@derived
+def annotation_around(trace: Trace) -> Int32:
+    """int32[n]: row of the innermost annotation of the user around each event; steps do not count."""
+    rows = of_kind(trace, Kind.ANNOTATION)
+    rows = rows[~is_step_name(trace)[trace.events.name[rows]]]
+    return innermost(trace, tree_of(trace, rows))
+
+
+class Unlinked(msgspec.Struct, frozen=True):
+    """Device work that no operator launched."""
+
+    calls: int
+    device_ns: int
+
+
+def unlinked(trace: Trace, kept: Filter) -> Unlinked:
+    """What of the device work, filtered like the operators, belongs to none.
+
+    Sum of device self over the operators + this = sum of the kernel, memcpy and memset events. A filter by
+    thread looks at the launching call; work without a launch is on no thread and in no phase but forward.
+    """
+    work = device_links(trace)
+    lost = operators(trace).owner[work.rows] < 0
+    rows, launch = work.rows[lost], work.launch[lost]
+    keep = np.ones(len(rows), np.bool_)
+    if kept.step:
+        keep &= in_step(trace, launch_times(trace, rows), kept.step)
+    if kept.thread:
+        keep &= (launch >= 0) & on_thread(trace, launch, kept.thread)
+    if kept.phase:
+        keep &= in_phase(trace, rows, kept.phase)
+    if kept.kernel:
+        keep &= named(trace, rows, kept.kernel)
+    length = (ends(trace) - trace.events.start)[rows[keep]]
+    return Unlinked(int(keep.sum()), int(length.sum()))

@@ -1,0 +1,1 @@
+"""What several analyses build on: step breakdown, grouping, stacks, statistics."""

@@ -1,0 +1,117 @@
+"""How each step is spent: eight categories in order of priority, each counting only time not yet counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.base.intervals import Intervals, covered, merge, union
+from torch_tb_profiler.model.communication.events import communication_kernels, host_communication
+from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, names_of, of_kind
+from torch_tb_profiler.model.steps import Steps, has_host_events, is_step_name, steps
+from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, derived
+
+CATEGORIES = (
+    "kernel",
+    "memcpy",
+    "memset",
+    "communication",
+    "runtime",
+    "dataloader",
+    "cpu_exec",
+    "other",
+)
+"""In order of priority: an instant counts for the first of these that covers it."""
+
+NO_HOST = "the profiler did not record the host (ProfilerActivity.CPU)"
+NO_DEVICE = "kernels were launched, but the profiler did not record the device"
+
+
+class Breakdown(msgspec.Struct, frozen=True):
+    """Time per category and step.
+
+    times    category -> int64[steps] ns; over all categories they sum to the steps' durations exactly
+    unknown  category -> why its time cannot be known (its time then is part of `other`)
+    """
+
+    steps: Steps
+    times: Mapping[str, Int64]
+    unknown: Mapping[str, str]
+
+    @property
+    def durations(self) -> Int64:
+        """int64[steps] ns."""
+        return self.steps.ends - self.steps.starts
+
+
+@derived
+def breakdown(trace: Trace) -> Breakdown:
+    """Time of each step by category.
+
+    The time of a category is what the union of it and all before it covers, less what those before cover:
+    so the categories sum to the step by construction.
+    """
+    found = steps(trace)
+    times: dict[str, Int64] = {}
+    counted = np.zeros(len(found.starts), np.int64)
+    covering: list[Intervals] = []
+    role = role_intervals(trace)
+    for category in CATEGORIES[:-1]:
+        if len(role[category].starts):
+            covering = [union(*covering, role[category])]
+            reach = covered(covering[0], found.starts, found.ends)
+        else:
+            reach = counted
+        times[category] = reach - counted
+        counted = reach
+    times["other"] = found.ends - found.starts - counted
+    return Breakdown(found, times, _unknown(trace))
+
+
+@derived
+def role_intervals(trace: Trace) -> dict[str, Intervals]:
+    """The merged time of every category but `other`, over all threads and devices, whole trace."""
+    kernels = of_kind(trace, Kind.KERNEL)
+    talking = communication_kernels(trace)[kernels]
+    host = of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
+    loading = is_data_loading(trace)[trace.events.name[host]]
+    outside = loading | np.isin(host, host_communication(trace)) | is_step_name(trace)[trace.events.name[host]]
+    return {
+        "kernel": _merged(trace, kernels[~talking]),
+        "memcpy": _merged(trace, of_kind(trace, Kind.MEMCPY)),
+        "memset": _merged(trace, of_kind(trace, Kind.MEMSET)),
+        "communication": _merged(trace, np.concatenate([kernels[talking], host_communication(trace)])),
+        "runtime": _merged(trace, of_kind(trace, Kind.RUNTIME, Kind.DRIVER)),
+        "dataloader": _merged(trace, host[loading]),
+        "cpu_exec": _merged(trace, host[~outside]),
+    }
+
+
+def is_data_loading(trace: Trace) -> Bool:
+    """bool[strings + 1]: names of waits for the next batch; the last answers for NO_CODE."""
+    return np.array(
+        [
+            (text.startswith("enumerate(DataLoader)#") and text.endswith(".__next__"))
+            or text.startswith("enumerate(DataPipe)#")
+            for text in trace.strings
+        ]
+        + [False]
+    )
+
+
+def _merged(trace: Trace, rows: Int32) -> Intervals:
+    return merge(trace.events.start[rows], ends(trace)[rows])
+
+
+def _unknown(trace: Trace) -> dict[str, str]:
+    if not has_host_events(trace):
+        return dict.fromkeys(("runtime", "dataloader", "cpu_exec"), NO_HOST)
+    if len(of_kind(trace, *DEVICE)) == 0 and _launches(trace):
+        return dict.fromkeys(("kernel", "memcpy", "memset"), NO_DEVICE)
+    return {}
+
+
+def _launches(trace: Trace) -> bool:
+    return any("launch" in name.lower() for name in names_of(trace, Kind.RUNTIME, Kind.DRIVER))

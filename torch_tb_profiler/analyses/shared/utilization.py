@@ -1,0 +1,115 @@
+"""How well each device is used while the steps run: estimates from what the driver records per kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.base.intervals import covered, merge
+from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.devices import DeviceInfo, device_of, devices, stream_of
+from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
+from torch_tb_profiler.model.steps import Steps, steps
+from torch_tb_profiler.model.tensor_cores import NO, UNKNOWN, YES, uses_tensor_cores
+from torch_tb_profiler.model.trace import ABSENT, Float64, Int32, Int64, Trace, derived
+
+
+class Utilization(msgspec.Struct, frozen=True):
+    """One device over the window from the first to the last complete step.
+
+    utilization         share of the window with at least one kernel running
+    sm_efficiency       mean over the window of min(1, sum of `blocks per SM` of the running kernels)
+    achieved_occupancy  mean of `est. achieved occupancy %` / 100 weighted by time in the window
+    tensor_core_ratio   share of the time of kernels linked to operators that runs on Tensor Cores
+    unknown             field -> why it is None
+    """
+
+    device: DeviceInfo
+    streams: int
+    utilization: float | None
+    sm_efficiency: float | None
+    achieved_occupancy: float | None
+    tensor_core_ratio: float | None
+    unknown: Mapping[str, str]
+
+
+@derived
+def utilizations(trace: Trace) -> tuple[Utilization, ...]:
+    """One entry per device with work."""
+    return tuple(_of_device(trace, device) for device in devices(trace))
+
+
+def window(found: Steps) -> tuple[int, int]:
+    """(start, end) ns: from the first to the last complete step; (0, 0) without steps."""
+    kept = np.flatnonzero(found.complete)
+    return (int(found.starts[kept[0]]), int(found.ends[kept[-1]])) if len(kept) else (0, 0)
+
+
+def _of_device(trace: Trace, device: DeviceInfo) -> Utilization:
+    begin, end = window(steps(trace))
+    all_work = of_kind(trace, *DEVICE)
+    mine = all_work[device_of(trace)[all_work] == device.id]
+    streams = stream_of(trace)[mine]
+    kernels = mine[kinds(trace)[mine] == Kind.KERNEL]
+    start, finish = trace.events.start[kernels], ends(trace)[kernels]
+    unknown: dict[str, str] = {}
+    busy = None
+    if end > begin:
+        busy = int(covered(merge(start, finish), np.array([begin]), np.array([end]))[0]) / (end - begin)
+    else:
+        unknown["utilization"] = "there is no step to measure against"
+    blocks = _sm_efficiency(start, finish, trace.arg_float("blocks per SM", kernels), begin, end)
+    if blocks is None:
+        unknown["sm_efficiency"] = "the trace has no `blocks per SM` for kernels inside the steps"
+    occupancy = _occupancy(start, finish, trace.arg_float("est. achieved occupancy %", kernels), begin, end)
+    if occupancy is None:
+        unknown["achieved_occupancy"] = "the trace has no `est. achieved occupancy %` inside the steps"
+    tensor_cores, reason = _tensor_core_ratio(trace, kernels)
+    if reason:
+        unknown["tensor_core_ratio"] = reason
+    return Utilization(
+        device, len(np.unique(streams[streams != ABSENT])), busy, blocks, occupancy, tensor_cores, unknown
+    )
+
+
+def _sm_efficiency(start: Int64, finish: Int64, blocks: Float64, begin: int, end: int) -> float | None:
+    """Integral of min(1, sum of blocks per SM) over the window, divided by the window."""
+    lo, hi = np.maximum(start, begin), np.minimum(finish, end)
+    counted = (blocks > 0) & (hi > lo)
+    if not counted.any():
+        return None
+    lo, hi, blocks = lo[counted], hi[counted], np.minimum(blocks[counted], 1e9)
+    times = np.concatenate([lo, hi])
+    change = np.concatenate([blocks, -blocks])
+    order = np.argsort(times, kind="stable")
+    running = np.cumsum(change[order])[:-1]
+    spans = np.diff(times[order])
+    return float((np.clip(running, 0, 1) * spans).sum() / (end - begin))
+
+
+def _occupancy(start: Int64, finish: Int64, percent: Float64, begin: int, end: int) -> float | None:
+    weight = np.minimum(finish, end) - np.maximum(start, begin)
+    counted = (percent >= 0) & (weight > 0)
+    if not counted.any():
+        return None
+    return float((percent[counted] * weight[counted]).sum() / weight[counted].sum() / 100)
+
+
+def _tensor_core_ratio(trace: Trace, kernels: Int32) -> tuple[float | None, str | None]:
+    links = device_links(trace)
+    linked = np.zeros(len(trace), np.bool_)
+    linked[links.rows[links.operator >= 0]] = True
+    rows = kernels[linked[kernels]]
+    if len(rows) == 0:
+        return None, "no kernel is linked to an operator"
+    time = (ends(trace) - trace.events.start)[rows]
+    uses = uses_tensor_cores(trace)[rows]
+    known, used = int(time[uses != UNKNOWN].sum()), int(time[uses == YES].sum())
+    total = int(time.sum())
+    if total == 0 or (uses != NO).all() and used == 0:
+        return None, "the kernels' names do not tell"
+    if known < total:
+        return used / total, "at least: compiled kernels whose names do not tell count as not using them"
+    return used / total, None

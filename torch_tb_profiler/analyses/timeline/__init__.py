@@ -1,0 +1,1 @@
+"""What the timeline shows of the tracks: level of detail, counters, search, selections."""

@@ -1,0 +1,77 @@
+"""Finding slices by name: how many, on which tracks, which is next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.tracks.lanes import drawn
+from torch_tb_profiler.analyses.tracks.tracks import track_of, tracks
+from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, derived
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Hits(msgspec.Struct, frozen=True):
+    """Slices and instants whose name matches, in order of time.
+
+    rows      int32[k]
+    track     int32[k]
+    by_track  int64[tracks]
+    """
+
+    rows: Int32
+    track: Int32
+    by_track: Int64
+
+
+def search(trace: Trace, query: str, *, regex: bool) -> Hits:
+    """Slices and instants with `query` in their name, whatever the case; or a regular expression.
+
+    Raises UsageError for an expression that cannot be read. Python frames are found, folded or not.
+    """
+    match = _matching_names(trace, query, regex)
+    rows = np.flatnonzero(match[trace.events.name] & drawn(trace)).astype(np.int32)
+    rows = rows[np.argsort(trace.events.start[rows], kind="stable")]
+    track = track_of(trace, rows)
+    return Hits(rows, track, np.bincount(track, minlength=len(tracks(trace).tracks)))
+
+
+def _matching_names(trace: Trace, query: str, regex: bool) -> Bool:
+    """bool[strings + 1]; the last answers for NO_CODE.
+
+    Arrow matches in time linear in the text whatever the expression is (RE2), so none can hang the server.
+    """
+    # Not at the top: a process that only reads traces does without.
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    match = pc.match_substring_regex if regex else pc.match_substring
+    try:
+        found = match(_names(trace), query, ignore_case=True)
+    except pa.ArrowInvalid as error:
+        raise UsageError(f"the regular expression {query!r} cannot be read", hint=str(error)) from error
+    return np.append(found.to_numpy(zero_copy_only=False).astype(np.bool_), False)
+
+
+@derived
+def _names(trace: Trace) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array([text.encode("utf-8", "replace").decode() for text in trace.strings], pa.large_string())
+
+
+def next_hit(trace: Trace, hits: Hits, time: int, row: int) -> tuple[int | None, int | None]:
+    """Positions of the (previous, next) hit from a slice: from row `row` at `time`, or from a time (row -1)."""
+    starts = trace.events.start[hits.rows]
+    low, high = np.searchsorted(starts, time, "left"), np.searchsorted(starts, time, "right")
+    here = np.flatnonzero(hits.rows[low:high] == row)
+    if len(here):
+        before, after = int(low + here[0]) - 1, int(low + here[0]) + 1
+    else:
+        before, after = int(low) - 1, int(low if row < 0 else high)
+    return before if before >= 0 else None, after if after < len(starts) else None

@@ -1,0 +1,1 @@
+"""Where every event stands: tracks, lanes, neighbors, flows."""

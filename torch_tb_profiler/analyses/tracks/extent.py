@@ -1,0 +1,34 @@
+"""The window that shows all of a trace: absurd times (see the trace's health) must not stretch the axis."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from torch_tb_profiler.analyses.tracks.tracks import all_slices
+from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.model.trace import ABSENT, Trace, derived
+
+WEEK_NS = 7 * 24 * 3600 * 10**9
+
+
+class Extent(NamedTuple):
+    """[begin, end) in ns since the trace's start; how many slices lie beyond."""
+
+    begin: int
+    end: int
+    outside: int
+
+
+@derived
+def extent(trace: Trace) -> Extent:
+    """From the trace's start to the end of its last event whose time can be true."""
+    start, end = trace.events.start, ends(trace)
+    timed = (start != ABSENT) & (trace.events.phase != ord("M"))
+    sane = timed & (start >= -WEEK_NS) & (start < WEEK_NS) & (end < 2 * WEEK_NS)
+    slices = all_slices(trace)
+    outside = int((slices & timed & ~sane).sum())
+    begin = min(0, int(np.min(start, where=slices & sane, initial=0)))
+    last = int(np.max(end, where=sane & (start >= 0), initial=0))
+    return Extent(begin, max(last, begin + 1), outside)

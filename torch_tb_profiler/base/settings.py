@@ -1,0 +1,78 @@
+"""Settings are rows: name, environment variable, default, meaning. Flags and docs are made from them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+from torch_tb_profiler.base.errors import UsageError
+
+
+def _row(default: object, variable: str, meaning: str) -> object:
+    return field(default=default, metadata={"variable": variable, "meaning": meaning})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a user can set; `from_environment` reads the variables, surfaces override with flags."""
+
+    cache_dir: str = _row(  # type: ignore[assignment]
+        "",
+        "TORCH_PROFILER_CACHE_DIR",
+        "Folder of the columnar cache, or a URL that several servers and workers share. "
+        "Empty: the platform's user cache folder.",
+    )
+    cache_bytes: int = _row(  # type: ignore[assignment]
+        20 * 2**30,
+        "TORCH_PROFILER_CACHE_BYTES",
+        "How large the cache may grow; the least recently used entries go first. 0 turns it off.",
+    )
+    executor: str = _row(  # type: ignore[assignment]
+        "processes:2",
+        "TORCH_PROFILER_EXECUTOR",
+        "Where large files are parsed: `serial`, `processes:N`, or a Dask cluster, `dask://scheduler:port`.",
+    )
+    memory_bytes: int = _row(  # type: ignore[assignment]
+        4 * 2**30,
+        "TORCH_PROFILER_MEMORY_BYTES",
+        "How much memory open traces may take in the server; then the least recently used are closed, to be "
+        "opened again from the cache.",
+    )
+    trace_bytes: int = _row(  # type: ignore[assignment]
+        4 * 2**30,
+        "TORCH_PROFILER_TRACE_BYTES",
+        "How much JSON one file may hold, unpacked. Reading takes up to 2.5 times as much memory, and a worker "
+        "process gets three times.",
+    )
+    poll_seconds: float = _row(  # type: ignore[assignment]
+        5.0,
+        "TORCH_PROFILER_POLL_SECONDS",
+        "How often the log folder is listed for new runs.",
+    )
+    small_file_bytes: int = _row(  # type: ignore[assignment]
+        16 * 2**20,
+        "TORCH_PROFILER_SMALL_FILE_BYTES",
+        "A file whose JSON is estimated below this is parsed in the server, without a process.",
+    )
+    log_level: str = _row(  # type: ignore[assignment]
+        "INFO", "TORCH_PROFILER_LOG_LEVEL", "Level of the log messages on stderr."
+    )
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Settings:
+        """Defaults overridden by environment variables; UsageError names a value that cannot be read."""
+        values: dict[str, object] = {}
+        for row in fields(cls):
+            text = environ.get(row.metadata["variable"])
+            if text is None:
+                continue
+            kind: type[str] | type[int] | type[float] = type(row.default)  # type: ignore[assignment]
+            try:
+                values[row.name] = kind(text)
+            except ValueError as error:
+                raise UsageError(
+                    f"{row.metadata['variable']}={text!r} is not a valid {kind.__name__}",
+                    hint=row.metadata["meaning"],
+                ) from error
+        return cls(**values)  # type: ignore[arg-type]

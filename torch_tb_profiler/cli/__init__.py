@@ -1,0 +1,5 @@
+"""The command line."""
+
+from torch_tb_profiler.cli.commands import main
+
+__all__ = ["main"]

@@ -1,0 +1,131 @@
+"""What the command line prints, and how it waits: tables for people, JSON and CSV for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from torch_tb_profiler.base.errors import ProfilerError
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.session import FileState
+
+T = TypeVar("T")
+
+
+def wait_for(ask: Callable[[], tuple[FileState, T | None]]) -> T:
+    """Ask until a file is ready, telling a terminal how far it is; ProfilerError if it failed."""
+    began, told = time.monotonic(), False
+    while True:
+        state, found = ask()
+        if found is not None or state.state not in ("waiting", "loading"):
+            break
+        if time.monotonic() - began > 1 and sys.stderr.isatty():
+            told = _tell(state) or told
+    if told:
+        sys.stderr.write("\r\033[K")
+    if found is None:
+        error = state.error
+        assert error is not None
+        raise ProfilerError(error.message, where=error.where, hint=error.hint)
+    return found
+
+
+def _tell(state: FileState) -> bool:
+    progress = state.progress
+    if progress is None:
+        return False
+    share = f" {progress.bytes_done / progress.bytes_total:.0%}" if progress.bytes_total else ""
+    sys.stderr.write(f"\r\033[K{progress.stage}{share}, {progress.events:,} events")
+    sys.stderr.flush()
+    return True
+
+
+def print_payload(payload: dict[str, Any], form: str) -> None:
+    if form == "json":
+        sys.stdout.write(json.dumps(payload, indent=1) + "\n")
+        return
+    tables = _tables(payload)
+    if form == "csv":
+        _, rows = tables[0] if tables else ("", [])
+        writer = io.StringIO()
+        columns = list(dict.fromkeys(key for row in rows for key in row))
+        output = csv.DictWriter(writer, columns, lineterminator="\n")
+        output.writeheader()
+        output.writerows(rows)
+        sys.stdout.write(writer.getvalue())
+        return
+    for key, value in payload.items():
+        if not isinstance(value, (list, dict)):
+            sys.stdout.write(f"{key}: {_cell(key, value)}\n")
+    for title, rows in tables:
+        sys.stdout.write(f"\n{title}\n" if len(tables) > 1 else "")
+        sys.stdout.write(table(rows))
+
+
+def _tables(payload: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Every list of objects (and every object) of a payload as a table; `rows` goes first."""
+    found = []
+    for key, value in payload.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            found.append((key, [_flat(row) for row in _unfolded(value)]))
+        elif isinstance(value, dict) and value:
+            found.append((key, [_flat(value)]))
+    return sorted(found, key=lambda table: table[0] != "rows")
+
+
+def _unfolded(rows: list[dict[str, Any]], depth: int = 0) -> Iterator[dict[str, Any]]:
+    """A tree of rows line by line, each before its `children`; a `depth` says whose they are."""
+    for row in rows:
+        children = row.get("children")
+        if not isinstance(children, list):
+            yield row
+            continue
+        yield {"depth": depth, **{key: value for key, value in row.items() if key != "children"}}
+        yield from _unfolded(children, depth + 1)
+
+
+def _flat(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in row.items():
+        if isinstance(value, dict):
+            flat.update(_flat(value, f"{prefix}{key}."))
+        else:
+            flat[prefix + key] = json.dumps(value) if isinstance(value, list) else value
+    return flat
+
+
+def _cell(key: str, value: Any) -> str:
+    from torch_tb_profiler.base.units import format_bytes, format_duration
+
+    name = key.rsplit(".", 1)[-1]
+    if value is None:
+        return "-"
+    if isinstance(value, bool) or isinstance(value, str):
+        return str(value)
+    if name.endswith("_bytes") or name == "bytes":
+        return format_bytes(value)
+    if (name.endswith("_ns") and key not in ("trace_start_ns", "base_ns")) or "categories." in key:
+        return format_duration(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    cells = [[_cell(column, row.get(column)) for column in columns] for row in rows]
+    widths = [max(len(c), *(len(line[i]) for line in cells)) for i, c in enumerate(columns)]
+    numeric = [all(not isinstance(row.get(c), str) for row in rows) for c in columns]
+
+    def line(values: list[str]) -> str:
+        padded = (
+            value.rjust(width) if right else value.ljust(width)
+            for value, width, right in zip(values, widths, numeric, strict=True)
+        )
+        return "  ".join(padded).rstrip() + "\n"
+
+    return line(columns) + line(["-" * width for width in widths]) + "".join(map(line, cells))

@@ -1,0 +1,1 @@
+"""Chrome traces as Kineto and its relatives write them."""

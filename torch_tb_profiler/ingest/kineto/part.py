@@ -1,0 +1,136 @@
+"""A part of a file that is too large to be read whole: two passes in which only what is wanted is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from torch_tb_profiler.base.errors import TooLargeError
+from torch_tb_profiler.ingest.kineto.assemble import WINDOW_MARKERS
+from torch_tb_profiler.ingest.kineto.clock import WEEK_NS, absurd
+from torch_tb_profiler.ingest.kineto.columns import Block, Columns
+from torch_tb_profiler.model.trace import ABSENT, ArgKind, Bool, Int32
+
+FLOW_SLACK_NS = 60 * 10**9
+"""Flows are kept this far around a window, so that one that leaves it is told from a whole one."""
+
+_NAMES = [row.name for row in fields(Block)]
+
+
+@dataclass(frozen=True)
+class Window:
+    """What to keep: times in the file's clock, ns, None for open; categories in lower case, empty for all."""
+
+    begin: int | None = None
+    end: int | None = None
+    categories: frozenset[str] = frozenset()
+    min_duration_ns: int = 0
+
+
+class StartColumns(Columns):
+    """Keeps nothing but the time at which the trace starts (`start`, None if no event has a time).
+
+    The same as of a trace that is read whole (see `assemble`), but that a time counts as absurd by its
+    distance from the first events instead of all.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.start: int | None = None
+        self._middle: int | None = None
+
+    def add_block(self, block: Block) -> int:
+        rows = np.flatnonzero((block.start != ABSENT) & (block.phase != ord("M")))
+        rows = rows[~absurd(block.start[rows], block.duration[rows])]
+        if len(rows) and self._middle is None:
+            self._middle = int(np.median(block.start[rows]))
+        if self._middle is not None:
+            rows = rows[np.abs(block.start[rows] // 2 - self._middle // 2) <= WEEK_NS // 2]
+        if self.start is not None:
+            rows = rows[block.start[rows] < self.start]
+        for row in rows[np.argsort(block.start[rows], kind="stable")].tolist():
+            if not _text(self.strings, int(block.name[row])).startswith(WINDOW_MARKERS):
+                self.start = int(block.start[row])
+                break
+        return 0
+
+    def add_cells(self, key: str, kind: ArgKind, rows: Int32, values: Iterable[Any]) -> None:
+        return
+
+
+class PartColumns(Columns):
+    """Keeps of every block what touches a window.
+
+    Names of processes and threads, and events that begin or end apart from their partner, are all kept.
+    Raises TooLargeError when more than `limit` events are kept.
+    """
+
+    def __init__(self, window: Window, limit: int) -> None:
+        super().__init__()
+        self._window = window
+        self._limit = limit
+        self._wanted: dict[int, bool] = {}
+        self._first = 0
+        self._moved = np.empty(0, np.int32)
+
+    def add_block(self, block: Block) -> int:
+        kept = self._kept(block)
+        self._first = super().add_block(Block(*(getattr(block, name)[kept] for name in _NAMES)))
+        self._moved = np.where(kept, self._first + np.cumsum(kept) - 1, -1).astype(np.int32)
+        if self.length > self._limit:
+            raise TooLargeError(
+                f"this part holds more than {self._limit:,} events",
+                hint="cut out a shorter time, fewer categories or longer events",
+            )
+        return self._first
+
+    def add_cells(self, key: str, kind: ArgKind, rows: Int32, values: Iterable[Any]) -> None:
+        moved = self._moved[rows - self._first]
+        kept = moved >= 0
+        super().add_cells(key, kind, moved[kept], list(compress(values, kept.tolist())))
+
+    def _kept(self, block: Block) -> Bool:
+        window, phase = self._window, block.phase
+        known = block.duration != ABSENT
+        ends = block.start + np.where(known, np.maximum(block.duration, 0), 0)
+        inside = _touches(block.start, ends, window.begin, window.end, 0)
+        kept: Bool = inside & self._of_category(block.category) | np.isin(phase, _codes(b"C"))
+        kept &= inside
+        if window.min_duration_ns:
+            kept &= ~(phase == ord("X")) | (known & (block.duration >= window.min_duration_ns))
+        flows = np.isin(phase, _codes(b"stf"))
+        kept[flows] = _touches(block.start, ends, window.begin, window.end, FLOW_SLACK_NS)[flows]
+        return kept | np.isin(phase, _codes(b"MBE"))
+
+    def _of_category(self, category: Int32) -> Bool:
+        if not self._window.categories:
+            return np.ones(len(category), np.bool_)
+        distinct, code = np.unique(category, return_inverse=True)
+        for number in distinct.tolist():
+            if number not in self._wanted:
+                self._wanted[number] = _text(self.strings, number).lower() in self._window.categories
+        wanted: Bool = np.array([self._wanted[number] for number in distinct.tolist()], np.bool_)[code.ravel()]
+        return wanted
+
+
+def _touches(start: Any, ends: Any, begin: int | None, end: int | None, slack: int) -> Bool:
+    inside: Bool = start != ABSENT
+    if begin is not None:
+        inside &= (ends > begin - slack) | (start >= begin - slack)
+    if end is not None:
+        inside &= start < end + slack
+    return inside
+
+
+def _codes(phases: bytes) -> Any:
+    return np.frombuffer(phases, np.uint8)
+
+
+def _text(codes: dict[Any, int], code: int) -> str:
+    """The text behind a code; slow, for few."""
+    found: Sequence[Any] = [text for text, number in codes.items() if number == code]
+    return str(found[0] or "") if found else ""

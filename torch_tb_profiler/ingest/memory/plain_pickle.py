@@ -1,0 +1,306 @@
+"""Pickles of plain values, read without unpickling: nothing is imported, called or built but plain values.
+
+A pickle is a program for a stack machine. The opcodes that push and collect lists, tuples, dicts with text keys,
+numbers, text, booleans and None are known here; any other one ends the reading with a reason. All sizes that the
+file claims are checked against what is there, so a file makes no more memory than its own size deserves.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from torch_tb_profiler.base.errors import TraceError
+
+MAX_BYTES = 512 * 2**20
+MAX_CONTAINERS = 10_000_000
+"""Lists, tuples and dicts in one file; half a million blocks with their stacks make some two million."""
+
+_MAX_PROTOCOL = 5
+_MAX_LONG_BYTES = 16
+_MAX_DIGITS = len(f"{-(2 ** (8 * _MAX_LONG_BYTES - 1))}L")
+
+_REFUSED = {
+    "c": "names a class or function (GLOBAL)",
+    "\x93": "names a class or function (STACK_GLOBAL)",
+    "i": "makes an object (INST)",
+    "o": "makes an object (OBJ)",
+    "\x81": "makes an object (NEWOBJ)",
+    "\x92": "makes an object (NEWOBJ_EX)",
+    "R": "calls a function (REDUCE)",
+    "b": "sets the state of an object (BUILD)",
+    "P": "refers to an object outside of the file (PERSID)",
+    "Q": "refers to an object outside of the file (BINPERSID)",
+    "\x82": "names a registered class (EXT1)",
+    "\x83": "names a registered class (EXT2)",
+    "\x84": "names a registered class (EXT4)",
+    "\x97": "refers to a buffer outside of the file (NEXT_BUFFER)",
+}
+
+
+def read_plain_pickle(stream: BinaryIO) -> Any:
+    """The value of a pickle of plain values, of protocols 0 to 5.
+
+    Raises TraceError, with the offset, if it is too large, cut off, no pickle, or asks for more than plain values.
+    """
+    data = stream.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise TraceError(
+            f"the file is larger than {MAX_BYTES // 2**20} MiB",
+            hint="record less: `torch.cuda.memory._record_memory_history(max_entries=100_000)`",
+        )
+    return _Machine(data).run()
+
+
+class _Machine:
+    """The stack, the marks on it, the memo, and where the reading is."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+        self.stack: list[Any] = []
+        self.below: list[list[Any]] = []
+        self.memo: dict[int, Any] = {}
+        self.containers = 0
+
+    def run(self) -> Any:
+        data, end = self.data, len(self.data)
+        while self.at < end:
+            opcode = data[self.at]
+            self.at += 1
+            if opcode == _STOP:
+                return self._result()
+            handler = _HANDLERS[opcode]
+            if handler is None:
+                raise self._refusal(opcode)
+            try:
+                handler(self)
+            except struct.error as error:
+                raise self.cut_off() from error
+            except (IndexError, KeyError, ValueError) as error:
+                if self.at >= end:
+                    raise self.cut_off() from error
+                raise self._broken(f"opcode 0x{opcode:02x} finds nothing to work on") from error
+        raise self.cut_off() if end else TraceError("the file is empty", hint="the snapshot was not written")
+
+    def _result(self) -> Any:
+        if len(self.stack) != 1 or self.below:
+            raise self._broken("it ends in the middle of a value")
+        return self.stack[0]
+
+    def _refusal(self, opcode: int) -> TraceError:
+        what = _REFUSED.get(chr(opcode), f"has opcode 0x{opcode:02x}, which plain values do not need")
+        return TraceError(
+            f"refused: the pickle {what}, at byte {self.at - 1}",
+            hint="a memory snapshot holds lists, dicts, numbers and text alone; do not open this file elsewhere"
+            if chr(opcode) in _REFUSED
+            else "is this a file that `torch.cuda.memory._dump_snapshot` wrote?",
+        )
+
+    def _broken(self, reason: str) -> TraceError:
+        return TraceError(
+            f"the file is no sound pickle: {reason}, before byte {self.at}",
+            hint="is this a file that `torch.cuda.memory._dump_snapshot` wrote?",
+        )
+
+    def cut_off(self) -> TraceError:
+        return TraceError(
+            f"the pickle is cut off at byte {len(self.data)}", hint="write the snapshot again, or copy it whole"
+        )
+
+    # ---- pieces of the file ---------------------------------------------------------------------------
+
+    def take(self, count: int) -> bytes:
+        """The next bytes; a claim beyond the end of the file costs nothing."""
+        begin, self.at = self.at, self.at + count
+        if count < 0 or self.at > len(self.data):
+            self.at = begin
+            raise self.cut_off()
+        return self.data[begin : self.at]
+
+    def line(self) -> bytes:
+        end = self.data.find(b"\n", self.at)
+        if end < 0:
+            raise self.cut_off()
+        begin, self.at = self.at, end + 1
+        return self.data[begin:end]
+
+    def unsigned(self, count: int) -> int:
+        return int.from_bytes(self.take(count), "little")
+
+    def text(self, content: bytes, encoding: str = "utf-8") -> None:
+        self.stack.append(content.decode(encoding, "replace"))
+
+    def container(self, value: Any) -> None:
+        self.containers += 1
+        if self.containers > MAX_CONTAINERS:
+            raise TraceError(
+                f"the pickle makes more than {MAX_CONTAINERS:,} lists and dicts",
+                hint="record less: `torch.cuda.memory._record_memory_history(max_entries=100_000)`",
+            )
+        self.stack.append(value)
+
+    # ---- numbers --------------------------------------------------------------------------------------
+
+    def long(self, width: int) -> None:
+        count = self.unsigned(width)
+        if count > _MAX_LONG_BYTES:
+            raise self._broken(f"a number of {count} bytes")
+        self.stack.append(int.from_bytes(self.take(count), "little", signed=True))
+
+    def number(self, kind: type[int] | type[float]) -> None:
+        digits = self.line()
+        if kind is int and digits in (b"00", b"01"):
+            self.stack.append(digits == b"01")  # how protocol 0 spells booleans
+            return
+        try:
+            if len(digits) > _MAX_DIGITS:
+                raise ValueError
+            self.stack.append(kind(digits.removesuffix(b"L").decode("ascii")))
+        except ValueError as error:
+            raise self._broken(f"{digits[:_MAX_DIGITS]!r} is no number") from error
+
+    # ---- containers -----------------------------------------------------------------------------------
+
+    def mark(self) -> None:
+        self.below.append(self.stack)
+        self.stack = []
+
+    def marked(self) -> list[Any]:
+        items, self.stack = self.stack, self.below.pop()
+        return items
+
+    def tuple_of(self, count: int) -> None:
+        if len(self.stack) < count:
+            raise IndexError
+        items = tuple(self.stack[-count:])
+        del self.stack[-count:]
+        self.container(items)
+
+    def extend(self, items: list[Any]) -> None:
+        target = self.stack[-1]
+        if type(target) is not list:
+            raise self._broken("items for what is no list")
+        target.extend(items)
+
+    def update(self, items: list[Any]) -> None:
+        target = self.stack[-1]
+        if type(target) is not dict or len(items) % 2:
+            raise self._broken("items for what is no dict")
+        for i in range(0, len(items), 2):
+            if type(items[i]) is not str:
+                raise self._broken("a key that is no text")
+            target[items[i]] = items[i + 1]
+
+    def dict_of(self, items: list[Any]) -> None:
+        self.container({})
+        self.update(items)
+
+    def pop_pair(self) -> list[Any]:
+        value = self.stack.pop()
+        return [self.stack.pop(), value]
+
+    # ---- the rest -------------------------------------------------------------------------------------
+
+    def protocol(self) -> None:
+        version = self.unsigned(1)
+        if version > _MAX_PROTOCOL:
+            raise TraceError(
+                f"the pickle is of protocol {version}; known are those up to {_MAX_PROTOCOL}",
+                hint="write the snapshot with a protocol up to 5",
+            )
+
+    def frame(self) -> None:
+        if self.unsigned(8) > len(self.data) - self.at:
+            raise self.cut_off()
+
+    def remember(self, index: int) -> None:
+        self.memo[index] = self.stack[-1]
+
+
+_STOP = ord(".")
+_UINT = struct.Struct("<I")
+_INT = struct.Struct("<i")
+
+Handler = Callable[[_Machine], Any]
+
+
+# The opcodes that a snapshot is full of, without detours: they take nine tenths of the time.
+
+
+def _get_long(m: _Machine) -> None:
+    m.stack.append(m.memo[_UINT.unpack_from(m.data, m.at)[0]])
+    m.at += 4
+
+
+def _get_byte(m: _Machine) -> None:
+    m.stack.append(m.memo[m.data[m.at]])
+    m.at += 1
+
+
+def _push_int(m: _Machine) -> None:
+    m.stack.append(_INT.unpack_from(m.data, m.at)[0])
+    m.at += 4
+
+
+def _push_byte(m: _Machine) -> None:
+    m.stack.append(m.data[m.at])
+    m.at += 1
+
+
+def _memoize(m: _Machine) -> None:
+    m.memo[len(m.memo)] = m.stack[-1]
+
+
+def _handlers() -> list[Handler | None]:
+    table: dict[str | int, Handler] = {
+        0x80: _Machine.protocol,
+        0x95: _Machine.frame,
+        "(": _Machine.mark,
+        "0": lambda m: m.stack.pop(),
+        "1": _Machine.marked,
+        "N": lambda m: m.stack.append(None),
+        0x88: lambda m: m.stack.append(True),
+        0x89: lambda m: m.stack.append(False),
+        "I": lambda m: m.number(int),
+        "L": lambda m: m.number(int),
+        "F": lambda m: m.number(float),
+        "J": _push_int,
+        "K": _push_byte,
+        "M": lambda m: m.stack.append(m.unsigned(2)),
+        0x8A: lambda m: m.long(1),
+        0x8B: lambda m: m.long(4),
+        "G": lambda m: m.stack.append(struct.unpack(">d", m.take(8))[0]),
+        "V": lambda m: m.text(m.line(), "raw-unicode-escape"),
+        "X": lambda m: m.text(m.take(m.unsigned(4))),
+        0x8C: lambda m: m.text(m.take(m.unsigned(1))),
+        0x8D: lambda m: m.text(m.take(m.unsigned(8))),
+        "]": lambda m: m.container([]),
+        "}": lambda m: m.container({}),
+        ")": lambda m: m.container(()),
+        "l": lambda m: m.container(m.marked()),
+        "t": lambda m: m.container(tuple(m.marked())),
+        0x85: lambda m: m.tuple_of(1),
+        0x86: lambda m: m.tuple_of(2),
+        0x87: lambda m: m.tuple_of(3),
+        "d": lambda m: m.dict_of(m.marked()),
+        "a": lambda m: m.extend([m.stack.pop()]),
+        "e": lambda m: m.extend(m.marked()),
+        "s": lambda m: m.update(m.pop_pair()),
+        "u": lambda m: m.update(m.marked()),
+        "p": lambda m: m.remember(int(m.line()[:_MAX_DIGITS])),
+        "q": lambda m: m.remember(m.unsigned(1)),
+        "r": lambda m: m.remember(m.unsigned(4)),
+        0x94: _memoize,
+        "g": lambda m: m.stack.append(m.memo[int(m.line()[:_MAX_DIGITS])]),
+        "h": _get_byte,
+        "j": _get_long,
+    }
+    handlers: list[Handler | None] = [None] * 256
+    for opcode, handler in table.items():
+        handlers[ord(opcode) if isinstance(opcode, str) else opcode] = handler
+    return handlers
+
+
+_HANDLERS = _handlers()

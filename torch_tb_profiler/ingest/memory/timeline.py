@@ -1,0 +1,53 @@
+"""Memory timelines as `profiler.export_memory_timeline("x.raw.json")` writes them, plain or gzip.
+
+[[time ns, action, signed bytes, category], ...]      time -1: there before the profiler began
+"""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.ingest.progress import ignore
+from torch_tb_profiler.ingest.source import Source
+from torch_tb_profiler.model.health import HealthLog
+from torch_tb_profiler.model.memory.timeline import CATEGORIES, Timeline
+
+MAX_BYTES = 512 * 2**20
+_HINT = 'the profiler writes one with `export_memory_timeline("x.raw.json.gz")`'
+_PIECE = 1 << 20
+
+
+def read_timeline(stream: BinaryIO) -> Timeline:
+    """Raises TraceError if the file is too large, damaged, or no list of such entries."""
+    try:
+        rows = msgspec.json.decode(_unpacked(stream), type=list[tuple[int, int, int, int]])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise TraceError(f"the file is no memory timeline: {error}", hint=_HINT) from error
+    try:
+        table = np.array(rows, np.int64).reshape(-1, 4)
+    except OverflowError as error:
+        raise TraceError("the file is no memory timeline: a number has more than 64 bits", hint=_HINT) from error
+    if len(table) == 0:
+        raise TraceError("the memory timeline is empty", hint="record with `profile_memory=True`")
+    table = table[np.argsort(table[:, 0], kind="stable")]
+    category = table[:, 3]
+    category = np.where((category >= 0) & (category < len(CATEGORIES)), category, len(CATEGORIES) - 1)
+    return Timeline(table[:, 0], table[:, 2], category.astype(np.int8))
+
+
+def _unpacked(stream: BinaryIO) -> bytes:
+    health = HealthLog()
+    source = Source(stream, 0, ignore, health)
+    pieces: list[bytes] = []
+    buffer = bytearray(_PIECE)
+    while count := source.read_into(memoryview(buffer)):
+        pieces.append(bytes(buffer[:count]))
+        if source.offset > MAX_BYTES:
+            raise TraceError(f"the file holds more than {MAX_BYTES // 2**20} MiB", hint="profile fewer steps")
+    for note in health.notes():
+        raise TraceError(note.message, hint="copy the file again, whole")
+    return b"".join(pieces)

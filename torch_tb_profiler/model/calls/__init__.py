@@ -1,0 +1,1 @@
+"""Host calls: how they nest, which operators they are, what they launch."""

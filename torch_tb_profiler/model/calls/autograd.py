@@ -1,0 +1,149 @@
+"""Which backward operator belongs to which forward operator.
+
+Profilers draw a flow from one to the other (`fwdbwd`, in old files `forward_backward`). Where a file has none,
+the pair shares a `Sequence number`: the forward operator runs on the thread that the backward operator names
+as its `Fwd thread id`.
+
+Around the backward operator runs the engine's own (`evaluate_function`), which also sums gradients and runs hooks;
+what adds a gradient to its parameter (`AccumulateGrad`) follows the task that computed it:
+
+    evaluate_function: AddmmBackward0 ---------|  evaluate_function: AccumulateGrad --|
+      AddmmBackward0 <- flow from aten::addmm                 same forward operator
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.model.calls.calltree import enclosing_operator
+from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, derived
+
+ENGINE = "autograd::engine::evaluate_function: "
+
+ACCUMULATE = "torch::autograd::AccumulateGrad"
+
+_CATEGORIES = ("fwdbwd", "forward_backward")
+
+
+class BackwardLinks(msgspec.Struct, frozen=True):
+    """Pairs of operators: rows of the forward and of the backward one, int32[k] each."""
+
+    forward: Int32
+    backward: Int32
+
+
+@derived
+def backward_links(trace: Trace) -> BackwardLinks:
+    """Forward and backward operators that belong together, by flow, else by sequence number."""
+    found = _by_flow(trace)
+    return found if len(found.forward) else _by_sequence_number(trace)
+
+
+class BackwardTasks(msgspec.Struct, frozen=True):
+    """What the backward pass is made of, by thread and start.
+
+    rows     int32[k]  the engine's operators; where there are none, the linked backward operators
+    forward  int32[k]  row of the forward operator that each differentiates, NO_CODE if not linked
+    """
+
+    rows: Int32
+    forward: Int32
+
+
+@derived
+def backward_tasks(trace: Trace) -> BackwardTasks:
+    """Every task of the backward pass and the forward operator that it belongs to."""
+    links = backward_links(trace)
+    names = trace.events.name
+    operators = of_kind(trace, Kind.CPU_OP)
+    engine = operators[_named(trace, lambda text: text.startswith(ENGINE))[names[operators]]]
+    accumulate = operators[_named(trace, lambda text: text.endswith(ACCUMULATE))[names[operators]]]
+    accumulate = accumulate[np.isin(accumulate, engine) | (_engine_around(trace, accumulate, engine) < 0)]
+    around = _engine_around(trace, links.backward, engine)
+    forward = np.full(len(trace), NO_CODE, np.int32)
+    linked = np.where(around >= 0, around, links.backward)
+    forward[linked] = links.forward
+    rows = np.unique(np.concatenate([engine, linked, accumulate]))
+    rows = rows[np.lexsort((trace.events.start[rows], trace.events.thread[rows]))]
+    sums = np.isin(rows, accumulate)
+    before = np.maximum.accumulate(np.where(sums, -1, np.arange(len(rows))))
+    follows = sums & (before >= 0) & (trace.events.thread[rows[before]] == trace.events.thread[rows])
+    return BackwardTasks(rows, np.where(follows, forward[rows[before]], forward[rows]).astype(np.int32))
+
+
+def _named(trace: Trace, wanted: Callable[[str], bool]) -> Bool:
+    """bool[strings + 1]: the names wanted; the last answers for NO_CODE."""
+    return np.array([wanted(text) for text in trace.strings] + [False])
+
+
+def _engine_around(trace: Trace, rows: Int32, engine: Int32) -> Int32:
+    """int32[k]: the innermost engine operator that is, or is around, each of these operators; NO_CODE if none."""
+    is_engine = np.zeros(len(trace), np.bool_)
+    is_engine[engine] = True
+    around = enclosing_operator(trace)
+    found: Int32 = rows.copy()
+    while (climbing := (found >= 0) & ~is_engine[found]).any():
+        found[climbing] = around[found[climbing]]
+    return found
+
+
+def _by_flow(trace: Trace) -> BackwardLinks:
+    events = trace.events
+    codes = [code for code, text in enumerate(trace.strings) if text in _CATEGORIES]
+    flow = np.isin(events.category, np.array(codes, np.int32)) & (events.start != ABSENT) & (events.id != ABSENT)
+    begins, finishes = (
+        np.flatnonzero(flow & (events.phase == ord("s"))),
+        np.flatnonzero(flow & (events.phase == ord("f"))),
+    )
+    order = np.argsort(events.id[begins], kind="stable")
+    begins = begins[order]
+    at = np.searchsorted(events.id[begins], events.id[finishes])
+    paired = at < len(begins)
+    paired[paired] = events.id[begins[at[paired]]] == events.id[finishes[paired]]
+    forward = _operator_at(trace, begins[at[paired]])
+    backward = _operator_at(trace, finishes[paired])
+    both = (forward >= 0) & (backward >= 0)
+    return BackwardLinks(forward[both], backward[both])
+
+
+def _operator_at(trace: Trace, flows: Int64) -> Int32:
+    """The operator that begins where a flow event stands, on its thread; the innermost if several do."""
+    events = trace.events
+    operators = of_kind(trace, Kind.CPU_OP)
+    # Longer first: of those that begin together, the last is the innermost.
+    order = np.lexsort((-events.duration[operators], events.start[operators], events.thread[operators]))
+    operators = operators[order]
+    if len(operators) == 0:
+        return np.full(len(flows), NO_CODE, np.int32)
+    keys = _keys(events.thread[operators], events.start[operators])
+    at = np.searchsorted(keys, _keys(events.thread[flows], events.start[flows]), "right") - 1
+    same = (at >= 0) & (events.start[operators[at]] == events.start[flows])
+    same &= events.thread[operators[at]] == events.thread[flows]
+    return np.where(same, operators[at], NO_CODE).astype(np.int32)
+
+
+def _keys(thread: Int32, start: Int64) -> np.ndarray:
+    """Sortable (thread, start) pairs."""
+    pairs = np.empty(len(thread), [("thread", np.int64), ("start", np.int64)])
+    pairs["thread"], pairs["start"] = thread, start
+    return pairs
+
+
+def _by_sequence_number(trace: Trace) -> BackwardLinks:
+    sequence = trace.arg_int("Sequence number")
+    origin = trace.arg_int("Fwd thread id")
+    operators = of_kind(trace, Kind.CPU_OP)
+    operators = operators[(sequence[operators] != ABSENT) & (sequence[operators] >= 0)]
+    is_backward = (origin[operators] != ABSENT) & (origin[operators] != 0)
+    forward, backward = operators[~is_backward], operators[is_backward]
+    # The last forward operator with a number is the innermost: the one that autograd recorded.
+    order = np.argsort(sequence[forward], kind="stable")
+    forward = forward[order]
+    at = np.searchsorted(sequence[forward], sequence[backward], "right") - 1
+    paired = at >= 0
+    paired[paired] = sequence[forward[at[paired]]] == sequence[backward[paired]]
+    return BackwardLinks(forward[at[paired]].astype(np.int32), backward[paired].astype(np.int32))

@@ -1,0 +1,169 @@
+"""Operators: which host slices are operators, what time is their own, what device work is theirs.
+
+    aten::linear ------------------------|   total 40; self 40 - 30 = 10
+      aten::addmm ---------------------|     total 30; self 30 - 8 = 22
+        cudaLaunchKernel ------|             launches gemm: device self of addmm, device total of both
+
+A nested duplicate is folded: an operator whose only nested operator has its own name counts as one call with
+what that one does and launches (as the autograd profiler's tables do).
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operator
+from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.kinds import Kind, ends, kinds, of_kind
+from torch_tb_profiler.model.tensor_cores import UNKNOWN, YES, eligible_operators, uses_tensor_cores
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived
+
+_MARKERS = ("ProfilerStep#", "enumerate(DataLoader)#", "enumerate(DataPipe)#", "Optimizer.")
+_WRAPPERS = frozenset(("DataParallel.forward", "DistributedDataParallel.forward"))
+
+
+class Operators(msgspec.Struct, frozen=True):
+    """Calls of operators, nested duplicates folded. Columns of length k unless said otherwise; times in ns.
+
+    rows                     int32  rows of the calls, in file order
+    host_total, host_self    int64  self = total - nested operators - runtime and driver calls; frames and
+                                    annotations inside do not reduce it
+    device_total, device_self  int64  durations of the device work launched inside; self: not in a nested operator
+    cores_total, cores_self  int64  the part of these that runs on Tensor Cores
+    vague_total, vague_self  int64  the part whose kernels do not tell
+    eligible                 bool   the operator, or one nested in it, could run on Tensor Cores, or did
+    parent                   int32  position of the operator around each, NO_CODE for none
+    owner                    int32[n]  for every row of the trace: position in `rows` of the innermost operator
+                                    that is, or is around, the event; of device work the operator that launched
+                                    it; NO_CODE for none
+    """
+
+    rows: Int32
+    host_total: Int64
+    host_self: Int64
+    device_total: Int64
+    device_self: Int64
+    cores_total: Int64
+    cores_self: Int64
+    vague_total: Int64
+    vague_self: Int64
+    eligible: Bool
+    parent: Int32
+    owner: Int32
+
+
+@derived
+def operators(trace: Trace) -> Operators:
+    """Every call of an operator with its times."""
+    tree, around = call_tree(trace), enclosing_operator(trace)
+    nodes = tree.rows[kinds(trace)[tree.rows] == Kind.CPU_OP]
+    nodes = nodes[np.argsort(tree.depth[nodes].astype(np.int32), kind="stable")]
+    node_owner = _folded(trace, nodes, around)
+    counted = nodes[(node_owner[nodes] == nodes) & is_operator(trace)[trace.events.name[nodes]]]
+    rows = np.sort(counted)
+    position = np.full(len(trace) + 1, NO_CODE, np.int32)
+    position[rows] = np.arange(len(rows), dtype=np.int32)
+    owner = _owners(trace, around, node_owner, position)
+
+    length = ends(trace) - trace.events.start
+    host_total = length[rows]
+    spent = np.zeros(len(rows) + 1, np.int64)
+    children = nodes[node_owner[nodes] == nodes]
+    _add(spent, _outer(owner, around, children), length[children])
+    calls = _outermost_calls(trace, tree.parent)
+    _add(spent, owner[calls], length[calls])
+
+    work = device_links(trace).rows
+    uses = uses_tensor_cores(trace)[work]
+    own, parents = owner[work], _outer(owner, around, rows)
+    selves = [
+        _sums(len(rows), own[which], length[work][which]) for which in (uses == uses, uses == YES, uses == UNKNOWN)
+    ]
+    totals = [_with_nested(values, parents, rows, tree.depth) for values in selves]
+    eligible = eligible_operators(trace)[rows] | (selves[1] > 0)
+    return Operators(
+        rows=rows,
+        host_total=host_total,
+        host_self=host_total - spent[:-1],
+        device_total=totals[0],
+        device_self=selves[0],
+        cores_total=totals[1],
+        cores_self=selves[1],
+        vague_total=totals[2],
+        vague_self=selves[2],
+        eligible=_with_nested(eligible.astype(np.int64), parents, rows, tree.depth) > 0,
+        parent=parents,
+        owner=owner,
+    )
+
+
+def with_nested(trace: Trace, values: Int64) -> Int64:
+    """int64[k]: each operator's value and those of all operators inside it; `values` in order of the operators."""
+    found = operators(trace)
+    return _with_nested(values, found.parent, found.rows, call_tree(trace).depth)
+
+
+def is_operator(trace: Trace) -> Bool:
+    """bool[strings + 1]: names of operators; old traces have steps, loaders and wrappers in their category."""
+    return np.array([not text.startswith(_MARKERS) and text not in _WRAPPERS for text in trace.strings] + [True])
+
+
+def _folded(trace: Trace, nodes: Int32, around: Int32) -> Int32:
+    """int32[n + 1]: for each node the one it is folded into (itself usually); nodes ordered by depth."""
+    above, names = around[nodes], trace.events.name
+    children = np.bincount(above[above >= 0], minlength=len(trace))
+    duplicate = (above >= 0) & (names[above] == names[nodes]) & (children[above] == 1)
+    owner = np.full(len(trace) + 1, NO_CODE, np.int32)
+    owner[nodes] = nodes
+    for row, outer in zip(nodes[duplicate].tolist(), above[duplicate].tolist(), strict=True):
+        owner[row] = owner[outer]  # outer ones come first, so chains resolve
+    return owner
+
+
+def _owners(trace: Trace, around: Int32, node_owner: Int32, position: Int32) -> Int32:
+    owner = position[node_owner[around]]
+    nodes = np.flatnonzero(node_owner[:-1] >= 0)
+    owner[nodes] = position[node_owner[nodes]]
+    links = device_links(trace)
+    owner[links.rows] = np.where(links.operator >= 0, position[node_owner[links.operator]], NO_CODE)
+    return owner
+
+
+def _outer(owner: Int32, around: Int32, rows: Int32) -> Int32:
+    """The operator around these nodes, by position."""
+    above = around[rows]
+    found: Int32 = np.where(above >= 0, owner[above], NO_CODE).astype(np.int32)
+    return found
+
+
+def _outermost_calls(trace: Trace, parent: Int32) -> Int32:
+    """Runtime and driver calls that are not inside another."""
+    calls = of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    above = parent[calls]
+    inside = (above >= 0) & np.isin(kinds(trace)[above], (Kind.RUNTIME, Kind.DRIVER))
+    outermost: Int32 = calls[~inside]
+    return outermost
+
+
+def _add(sums: Int64, where: Int32, values: Int64) -> None:
+    known = where >= 0
+    np.add.at(sums, where[known], values[known])
+
+
+def _sums(count: int, where: Int32, values: Int64) -> Int64:
+    sums = np.zeros(count, np.int64)
+    _add(sums, where, values)
+    return sums
+
+
+def _with_nested(values: Int64, parents: Int32, rows: Int32, depth: Int32) -> Int64:
+    """Each operator's value and those of all operators inside it."""
+    totals: Int64 = values.copy()
+    order = np.argsort(-depth[rows].astype(np.int32), kind="stable")
+    level = depth[rows][order]
+    bounds = np.append(np.flatnonzero(np.diff(level, prepend=-1)), len(order))
+    for low, high in zip(bounds[:-1], bounds[1:], strict=True):
+        members = order[low:high]
+        _add(totals, parents[members], totals[members])
+    return totals

@@ -1,0 +1,1 @@
+"""Communication operations of one rank: events, names, groups, sizes."""

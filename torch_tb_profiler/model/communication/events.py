@@ -1,0 +1,83 @@
+"""Which events are communication: by recorded metadata first, then by the names of every library."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.kinds import Kind, is_slice, kinds
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, derived, distinct
+
+# Kernels: nccl/rccl/oneCCL/hccl/ucc device code and the custom all-reduce kernels of serving engines.
+_KERNEL_NAME = re.compile(
+    r"nccl|rccl|oneccl|hccl|\bucc_|msccl|mscclpp|nvshmem|cross_device_reduce|multimem_all|"
+    r"(?:one|two)_?shot_all_?reduce|all_?reduce_(?:one|two)_?shot|custom_all_?reduce|quick_?reduce|"
+    r"all_?to_?all_?v?_kernel|all_?gather_kernel|reduce_?scatter_kernel|lamport",
+    re.IGNORECASE,
+)
+# Host operations: c10d records them as `nccl:all_reduce`, `gloo:broadcast`, `c10d::allreduce_`, ...
+_HOST_NAME = re.compile(
+    r"^(?:nccl|rccl|gloo|mpi|ucc|hccl|xccl|oneccl|ccl|fake|threaded):|^record_param_comms|^c10d::|^oneccl_",
+    re.IGNORECASE,
+)
+_NOT_DATA = re.compile(r"(?:^|:)(?:init|wait|barrier_wait)$", re.IGNORECASE)
+
+
+@derived
+def communication_kernels(trace: Trace) -> Bool:
+    """bool[n]: device kernels that carry collective metadata, or whose name says so."""
+    kernel = (kinds(trace) == Kind.KERNEL) & is_slice(trace)
+    by_name = _matches(trace, _KERNEL_NAME)[trace.events.name]
+    found: Bool = kernel & (by_name | _has_metadata(trace))
+    return found
+
+
+@derived
+def communication_calls(trace: Trace) -> Bool:
+    """bool[n]: host operators and annotations that are communication operations."""
+    kind = kinds(trace)
+    host = ((kind == Kind.CPU_OP) | (kind == Kind.ANNOTATION)) & is_slice(trace)
+    by_name = _matches(trace, _HOST_NAME)[trace.events.name]
+    found: Bool = host & (by_name | _has_metadata(trace))
+    return found
+
+
+@derived
+def host_communication(trace: Trace) -> Int32:
+    """int32[k]: communication calls that launched no device work (gloo, mpi): their host time counts.
+
+    A call that contains, or lies in, one that launched kernels is the host side of those and does not.
+    """
+    calls = np.flatnonzero(communication_calls(trace)).astype(np.int32)
+    if len(calls) == 0:
+        return calls
+    links = device_links(trace)
+    by_id = (links.launch < 0) & (links.operator >= 0)  # without a recorded launch the operator stands for it
+    launches = np.concatenate([links.launch[links.launch >= 0], links.operator[by_id]])
+    events = trace.events
+    end = events.start + np.maximum(events.duration, 0)
+    launched = np.zeros(len(calls), np.bool_)
+    for thread in distinct(events.thread[calls]):
+        mine = events.thread[calls] == thread
+        times = np.sort(events.start[launches[events.thread[launches] == thread]])
+        first = np.searchsorted(times, events.start[calls[mine]], "left")
+        last = np.searchsorted(times, end[calls[mine]], "left")
+        launched[mine] = last > first
+    return calls[~launched]
+
+
+def _has_metadata(trace: Trace) -> Bool:
+    column = trace.args.get("Collective name")
+    found = np.zeros(len(trace), np.bool_)
+    if column is not None and column.kind == "text":
+        data = np.array([bool(text) and not _NOT_DATA.search(text) for text in column.dictionary])
+        found[column.rows] = data[column.values] if len(data) else False
+    return found
+
+
+def _matches(trace: Trace, pattern: re.Pattern[str]) -> Bool:
+    """bool[strings + 1]: which names match; the last answers for NO_CODE."""
+    assert NO_CODE == -1
+    return np.array([pattern.search(text) is not None for text in trace.strings] + [False])

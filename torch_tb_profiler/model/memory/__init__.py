@@ -1,0 +1,1 @@
+"""What allocators recorded: events, blocks, snapshots, exported timelines."""

@@ -1,0 +1,1 @@
+"""Modules of the model, and what Lightning records of them."""

@@ -1,0 +1,123 @@
+"""What Lightning's profiler marks: hooks (`[pl][profile]`) and modules (`[pl][module]`).
+
+    [pl][profile][Strategy]SingleDeviceStrategy.training_step      hook training_step of a Strategy
+      [pl][module]torch.nn.modules.container.Sequential: net       module net
+        [pl][module]torch.nn.modules.conv.Conv2d: net.0            module net.0, inside net
+
+The marks are annotations today and were operators once; the category does not matter, but the copies of them on
+a device's timeline are left out.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from torch_tb_profiler.model.calls.autograd import backward_tasks
+from torch_tb_profiler.model.calls.calltree import tree_of
+from torch_tb_profiler.model.calls.enclosing import innermost
+from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.kinds import DEVICE, Kind, is_slice, kinds
+from torch_tb_profiler.model.modules.modules import Modules, Places, attribute
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, derived
+
+HOOK = "[pl][profile]"
+
+MODULE = "[pl][module]"
+
+# [Owner]Class.hook as in [Strategy]SingleDeviceStrategy.training_step, or [Class].hook; some have no owner.
+_OWNER = re.compile(r"^\[(?P<owner>[^\]]*)\]\.?(?P<name>.*)$", re.DOTALL)
+
+
+def _marks(trace: Trace, prefix: str) -> Int32:
+    """int32[k]: rows of the host's slices whose name begins so."""
+    named = np.array([text.startswith(prefix) for text in trace.strings] + [False])
+    if not named.any():
+        return np.empty(0, np.int32)
+    named = named[trace.events.name]
+    copies = np.isin(kinds(trace), (*DEVICE, Kind.DEVICE_ANNOTATION))
+    return np.flatnonzero(named & ~copies & is_slice(trace)).astype(np.int32)
+
+
+def has_marks(trace: Trace) -> bool:
+    """True if Lightning's profiler marked a hook or a module."""
+    return len(_marks(trace, HOOK)) > 0 or len(_marks(trace, MODULE)) > 0
+
+
+@derived
+def lightning_modules(trace: Trace) -> Modules:
+    """Places by their dotted names; one without a recorded parent (a list is never called) goes to the next up."""
+    places = Places()
+    rows = _marks(trace, MODULE)
+    texts = {int(code): _spelled(trace.strings[code]) for code in np.unique(trace.events.name[rows])}
+    by_name: dict[str, int] = {}
+    # Shorter names first, so that a place is met after those around it.
+    for kind, name in sorted(texts.values(), key=lambda text: (text[1].count("."), text[1])):
+        by_name.setdefault(name, places.inside(_parent(name, by_name), name, kind))
+    code = np.full(len(trace), NO_CODE, np.int32)
+    code[rows] = [by_name[texts[int(text)][1]] for text in trace.events.name[rows]]
+    return attribute(trace, tree_of(trace, rows), code, places)
+
+
+def _spelled(text: str) -> tuple[str, str]:
+    """(class, dotted name) of a module's mark."""
+    kind, colon, name = text.removeprefix(MODULE).partition(": ")
+    return (kind, name) if colon else ("", kind)
+
+
+def _parent(name: str, known: dict[str, int]) -> int:
+    while "." in name:
+        name = name.rpartition(".")[0]
+        if name in known:
+            return known[name]
+    return NO_CODE
+
+
+@derived
+def lightning_hooks(trace: Trace) -> Modules:
+    """Hooks as places: the path of hooks down to each, its owner as the class.
+
+    Backward work is that of the hook that waits for it, on whatever thread the engine runs.
+    """
+    places = Places()
+    forest = tree_of(trace, _marks(trace, HOOK))
+    code = np.full(len(trace), NO_CODE, np.int32)
+    for row in forest.rows[np.argsort(forest.depth[forest.rows], kind="stable")].tolist():
+        above = int(forest.parent[row])
+        text = trace.strings[trace.events.name[row]].removeprefix(HOOK)
+        match = _OWNER.match(text)
+        owner, name = (match["owner"], match["name"]) if match else ("", text)
+        code[row] = places.inside(int(code[above]) if above != NO_CODE else NO_CODE, name, owner)
+    own = innermost(trace, forest)
+    found = np.where((code < 0) & (own >= 0), code[own], code)
+    _follow_launches(trace, found, code, innermost(trace, forest, _threads(trace, forest.rows)))
+    return Modules(
+        names=tuple(places.names),
+        classes=tuple(places.classes),
+        ids=tuple(places.ids),
+        parent=np.array(places.parents, np.int32),
+        calls=forest.rows,
+        tasks=forest.rows[:0],
+        nesting=forest,
+        code=found,
+        backward=np.zeros(len(trace), np.bool_),
+        within=own,
+    )
+
+
+def _threads(trace: Trace, hooks: Int32) -> Int32:
+    """int32[n]: the thread of every event, for those of the autograd engine the thread with the most hooks."""
+    thread: Int32 = trace.events.thread.copy()
+    if len(hooks):
+        engine = np.unique(thread[backward_tasks(trace).rows])
+        thread[np.isin(thread, engine)] = np.bincount(thread[hooks]).argmax()
+    return thread
+
+
+def _follow_launches(trace: Trace, found: Int32, code: Int32, waiting: Int32) -> None:
+    """Device events belong to the hook that ran, or waited, when they were launched."""
+    links = device_links(trace)
+    source = np.where(links.launch >= 0, links.launch, links.operator)
+    hook = np.where(source >= 0, waiting[source], NO_CODE)
+    found[links.rows] = np.where(hook >= 0, code[hook], NO_CODE)

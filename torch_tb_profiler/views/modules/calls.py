@@ -1,0 +1,125 @@
+"""The call tree of a thread, one level at a time: the page asks for what it opens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from torch_tb_profiler.analyses.modules.calls import calls, threads
+from torch_tb_profiler.base.errors import NotFoundError, UsageError
+from torch_tb_profiler.model.calls.calltree import call_tree
+from torch_tb_profiler.model.kinds import Kind, ends, kinds
+from torch_tb_profiler.model.modules.modules import modules
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
+
+
+@dataclass(frozen=True)
+class CallsParams:
+    """The children of `parent` (a row of the trace), or the outermost calls of `thread` (`pid/tid`).
+
+    By default those of the main thread; `limit` of them from `first` on, all by default.
+    """
+
+    thread: str | None = None
+    parent: int | None = None
+    first: int = 0
+    limit: int | None = None
+
+
+class CallNode(msgspec.Struct, frozen=True):
+    """One call. `self_ns` is what no call inside it covers; `device_ns` what it and those inside launched."""
+
+    event: int
+    name: str
+    kind: str
+    module: str | None
+    start_ns: int
+    duration_ns: int
+    self_ns: int
+    device_ns: int
+    children: int
+
+
+class CallThread(msgspec.Struct, frozen=True):
+    thread: str
+    name: str
+    role: str
+
+
+class ModuleCalls(msgspec.Struct, frozen=True):
+    """One level of the call tree, in order of time."""
+
+    thread: str
+    parent: int | None
+    total: int
+    rows: list[CallNode]
+    threads: list[CallThread]
+
+
+def no_calls(trace: Trace) -> str | None:
+    """A call tree needs host events."""
+    if len(call_tree(trace).rows):
+        return None
+    return "no host event is recorded: profile with `activities=[ProfilerActivity.CPU, ...]`"
+
+
+def build_calls(trace: Trace, params: CallsParams) -> ModuleCalls:
+    """One level of the call tree."""
+    listed, tree = threads(trace), calls(trace)
+    if params.parent is None:
+        thread = _thread(trace, [track.code for track in listed], params.thread)
+        rows = tree.roots(trace, thread)
+    else:
+        if not 0 <= params.parent < len(trace) or call_tree(trace).depth[params.parent] < 0:
+            raise NotFoundError(f"event {params.parent} is no call", hint="give the row of a host event")
+        thread = int(trace.events.thread[params.parent])
+        rows = tree.children(params.parent)
+    return ModuleCalls(
+        thread=thread_name(trace, thread),
+        parent=params.parent,
+        total=len(rows),
+        rows=[_node(trace, row) for row in page(rows, params.first, params.limit).tolist()],
+        threads=[CallThread(thread_name(trace, track.code), track.name, track.role) for track in listed],
+    )
+
+
+def thread_name(trace: Trace, code: int) -> str:
+    """A thread as the `thread` parameter of every view takes it: `pid/tid`."""
+    thread = trace.threads[code]
+    return f"{thread.pid}/{thread.tid}"
+
+
+def _thread(trace: Trace, codes: list[int], wanted: str | None) -> int:
+    names = [thread_name(trace, code) for code in codes]
+    if wanted is None:
+        main = [track.code for track in threads(trace) if track.role == "main"]
+        return (main or codes)[0]
+    if wanted not in names:
+        raise UsageError(f"no thread {wanted!r} has calls", hint=f"threads: {', '.join(names[:20])}")
+    return codes[names.index(wanted)]
+
+
+def _node(trace: Trace, row: int) -> CallNode:
+    tree, found = calls(trace), modules(trace)
+    text = trace.events.name[row]
+    duration = int(ends(trace)[row] - trace.events.start[row])
+    code = int(found.code[row])
+    return CallNode(
+        event=row,
+        name=trace.strings[text] if text >= 0 else "",
+        kind=Kind(int(kinds(trace)[row])).name.lower(),
+        module=found.names[code] if code != NO_CODE else None,
+        start_ns=int(trace.events.start[row]),
+        duration_ns=duration,
+        self_ns=duration - int(tree.nested[row]),
+        device_ns=int(tree.device[row]),
+        children=len(tree.children(row)),
+    )
+
+
+def page(rows: Int32, first: int, limit: int | None) -> Int32:
+    """A part of the rows; UsageError if it cannot be one."""
+    if first < 0 or (limit is not None and limit < 1):
+        raise UsageError("`first` counts from 0 and `limit` from 1")
+    return rows[first:] if limit is None else rows[first : first + limit]

@@ -1,0 +1,5 @@
+"""The Operators tab."""
+
+from torch_tb_profiler.views.operators.build import VIEW
+
+__all__ = ["VIEW"]
