@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.snapshots import snapshot
 from tests.support.traces import document
-from torch_tb_profiler.cli.commands import main
+from torch_tb_profiler.cli import main
 
 STEP = {"ph": "X", "cat": "user_annotation", "pid": 1, "tid": 1}
 OP = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.recordings import Op, recording
-from torch_tb_profiler.cli.commands import main
+from torch_tb_profiler.cli import main
 
 WORK = [Op("aten::conv2d", 200, kernel=100), Op("aten::relu", 100, kernel=50)]
 SLOW = [Op("aten::conv2d", 200, kernel=100), Op("aten::relu", 300, kernel=50), Op("evil|`@all`<b>\x07name", 40)]

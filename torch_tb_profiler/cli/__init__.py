@@ -1,5 +1,5 @@
 """The command line."""
 
-from torch_tb_profiler.cli.commands import main
+from torch_tb_profiler.cli.main import main
 
 __all__ = ["main"]

@@ -1,4 +1,4 @@
-"""What the command line prints, and how it waits: tables for people, JSON and CSV for programs."""
+"""What the command line prints: tables for people, JSON and CSV for programs."""
 
 from __future__ import annotations
 
@@ -6,44 +6,10 @@ import csv
 import io
 import json
 import sys
-import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
-from torch_tb_profiler.base.errors import ProfilerError
-
-if TYPE_CHECKING:
-    from torch_tb_profiler.session import FileState
-
-T = TypeVar("T")
-
-
-def wait_for(ask: Callable[[], tuple[FileState, T | None]]) -> T:
-    """Ask until a file is ready, telling a terminal how far it is; ProfilerError if it failed."""
-    began, told = time.monotonic(), False
-    while True:
-        state, found = ask()
-        if found is not None or state.state not in ("waiting", "loading"):
-            break
-        if time.monotonic() - began > 1 and sys.stderr.isatty():
-            told = _tell(state) or told
-    if told:
-        sys.stderr.write("\r\033[K")
-    if found is None:
-        error = state.error
-        assert error is not None
-        raise ProfilerError(error.message, where=error.where, hint=error.hint)
-    return found
-
-
-def _tell(state: FileState) -> bool:
-    progress = state.progress
-    if progress is None:
-        return False
-    share = f" {progress.bytes_done / progress.bytes_total:.0%}" if progress.bytes_total else ""
-    sys.stderr.write(f"\r\033[K{progress.stage}{share}, {progress.events:,} events")
-    sys.stderr.flush()
-    return True
+from torch_tb_profiler.base.units import format_bytes, format_duration
 
 
 def print_payload(payload: dict[str, Any], form: str) -> None:
@@ -65,22 +31,22 @@ def print_payload(payload: dict[str, Any], form: str) -> None:
             sys.stdout.write(f"{key}: {_cell(key, value)}\n")
     for title, rows in tables:
         sys.stdout.write(f"\n{title}\n" if len(tables) > 1 else "")
-        sys.stdout.write(table(rows))
+        sys.stdout.write(format_table(rows))
 
 
 def _tables(payload: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Every list of objects (and every object) of a payload as a table; `rows` goes first."""
-    found = []
+    """The lists of objects, and the objects, of a payload as tables; `rows` goes first."""
+    tables = []
     for key, value in payload.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
-            found.append((key, [_flat(row) for row in _unfolded(value)]))
+            tables.append((key, [_flat(row) for row in _unfolded(value)]))
         elif isinstance(value, dict) and value:
-            found.append((key, [_flat(value)]))
-    return sorted(found, key=lambda table: table[0] != "rows")
+            tables.append((key, [_flat(value)]))
+    return sorted(tables, key=lambda titled: titled[0] != "rows")
 
 
 def _unfolded(rows: list[dict[str, Any]], depth: int = 0) -> Iterator[dict[str, Any]]:
-    """A tree of rows line by line, each before its `children`; a `depth` says whose they are."""
+    """A tree of rows as lines, each row before its `children`, with its `depth`."""
     for row in rows:
         children = row.get("children")
         if not isinstance(children, list):
@@ -101,8 +67,6 @@ def _flat(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _cell(key: str, value: Any) -> str:
-    from torch_tb_profiler.base.units import format_bytes, format_duration
-
     name = key.rsplit(".", 1)[-1]
     if value is None:
         return "-"
@@ -115,7 +79,7 @@ def _cell(key: str, value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
-def table(rows: list[dict[str, Any]]) -> str:
+def format_table(rows: list[dict[str, Any]]) -> str:
     columns = list(dict.fromkeys(key for row in rows for key in row))
     cells = [[_cell(column, row.get(column)) for column in columns] for row in rows]
     widths = [max(len(c), *(len(line[i]) for line in cells)) for i, c in enumerate(columns)]

@@ -1,0 +1,47 @@
+"""What a command is, and the arguments that several commands share.
+
+`--help` imports every command, so their modules import what a run needs (numpy, the views, a session) only
+once they run.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import NamedTuple
+
+from torch_tb_profiler.base.settings import Settings
+
+OK, TROUBLE, USAGE, REGRESSION = 0, 1, 2, 3
+"""Exit codes."""
+
+FORMATS = ("json", "table", "csv")
+
+PATH = "a log folder, a URL, or one trace file"
+
+
+class Command(NamedTuple):
+    """One word after the program's name.
+
+    run  does the work and returns the exit code; ProfilerError if it cannot
+    """
+
+    name: str
+    summary: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace, Settings], int]
+
+
+def add_path(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", metavar="PATH", help=PATH)
+
+
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    """Options that choose one trace; see `selection`."""
+    for name in ("run", "worker", "span"):
+        parser.add_argument(f"--{name}", dest=f"select_{name}", metavar=name.upper(), help="default: the first")
+
+
+def selection(options: argparse.Namespace) -> tuple[str | None, str | None, str | None]:
+    """(run, worker, span) as given; None is the first."""
+    return options.select_run, options.select_worker, options.select_span

@@ -1,0 +1,66 @@
+"""A session for one command: opened on a path, and asked until a file is ready."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from torch_tb_profiler.base.errors import ProfilerError
+from torch_tb_profiler.base.settings import Settings
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.session import ErrorInfo, FileState, Root, Session
+
+T = TypeVar("T")
+
+
+def open_session(path: str, settings: Settings) -> Session:
+    """A session over a path, scanned; ProfilerError if it cannot be listed."""
+    from torch_tb_profiler.session import Root
+
+    return open_roots([Root(path)], settings)
+
+
+def open_roots(roots: list[Root], settings: Settings) -> Session:
+    """Likewise over several roots."""
+    from torch_tb_profiler.session import Session
+
+    session = Session(roots, settings)
+    session.scan()
+    if session.error is not None:
+        session.close()
+        raise _exception(session.error)
+    return session
+
+
+def wait_for(ask: Callable[[], tuple[FileState, T | None]]) -> T:
+    """Ask until a file is ready, with a line of progress on a terminal; ProfilerError if it failed."""
+    began, shown = time.monotonic(), False
+    while True:
+        state, answer = ask()
+        if answer is not None or state.state not in ("waiting", "loading"):
+            break
+        if time.monotonic() - began > 1 and sys.stderr.isatty():
+            shown = _show_progress(state) or shown
+    if shown:
+        sys.stderr.write("\r\033[K")
+    if answer is None:
+        assert state.error is not None
+        raise _exception(state.error)
+    return answer
+
+
+def _exception(error: ErrorInfo) -> ProfilerError:
+    return ProfilerError(error.message, where=error.where, hint=error.hint)
+
+
+def _show_progress(state: FileState) -> bool:
+    progress = state.progress
+    if progress is None:
+        return False
+    share = f" {progress.bytes_done / progress.bytes_total:.0%}" if progress.bytes_total else ""
+    sys.stderr.write(f"\r\033[K{progress.stage}{share}, {progress.events:,} events")
+    sys.stderr.flush()
+    return True

@@ -1,0 +1,14 @@
+"""Words that the formats of a diff share."""
+
+from __future__ import annotations
+
+from torch_tb_profiler.views.diff.gate import Check
+from torch_tb_profiler.views.diff.payload import DiffOperator
+
+
+def operator_name(row: DiffOperator) -> str:
+    return f"{row.name} -> {row.candidate_name}" if row.candidate_name else row.name
+
+
+def verdict_word(check: Check) -> str:
+    return {True: "passed", False: "FAILED", None: "unknown"}[check.passed]

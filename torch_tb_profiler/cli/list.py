@@ -1,0 +1,49 @@
+"""`torch-tb-profiler list`: the runs, workers and spans of a log folder."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cli._command import FORMATS, OK, Command, add_path
+from torch_tb_profiler.cli._output import print_payload
+from torch_tb_profiler.cli._session import open_session
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_path(parser)
+    parser.add_argument("--format", choices=FORMATS, default="table")
+
+
+def _run(options: argparse.Namespace, settings: Settings) -> int:
+    with open_session(options.path, settings) as session:
+        catalog = session.catalog
+    rows = [
+        {
+            "run": run.name,
+            "worker": worker.name,
+            "rank": worker.rank,
+            "span": span.name,
+            "label": span.label,
+            "file": span.file.path,
+            "bytes": span.file.size,
+        }
+        for run in catalog.runs
+        for worker in run.workers
+        for span in worker.spans
+    ]
+    for problem in catalog.problems:
+        sys.stderr.write(f"warning: {problem}\n")
+    if not rows:
+        sys.stderr.write(f"no trace found in {options.path}\n")
+    memory = [
+        {"run": run.name, "file": number, "name": each.name, "kind": each.kind, "bytes": each.file.size}
+        for run in catalog.runs
+        for number, each in enumerate(run.memory_files)
+    ]
+    print_payload({"rows": rows, "memory_files": memory} if memory else {"rows": rows}, options.format)
+    return OK
+
+
+COMMAND = Command("list", "list runs, workers and spans", _add_arguments, _run)

@@ -1,0 +1,92 @@
+"""The command line: the same numbers without a browser.
+
+Payloads go to stdout, messages to stderr. Exit codes: 0 done, 1 trouble with a trace, 2 wrong usage,
+3 a regression (`diff`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from torch_tb_profiler.base.errors import ProfilerError, UsageError
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cli import check, diff, serve, view
+from torch_tb_profiler.cli import list as list_command
+from torch_tb_profiler.cli import slice as slice_command
+from torch_tb_profiler.cli._command import OK, TROUBLE, USAGE, Command
+
+PROGRAM = "torch-tb-profiler"
+
+COMMANDS: tuple[Command, ...] = (
+    list_command.COMMAND,
+    view.COMMAND,
+    slice_command.COMMAND,
+    diff.COMMAND,
+    check.COMMAND,
+    serve.COMMAND,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit code."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.run is None:
+        parser.print_help(sys.stderr)
+        return USAGE
+    logging.basicConfig(stream=sys.stderr, format="%(levelname)s: %(message)s")
+    try:
+        settings = Settings.from_environment()
+        logging.getLogger("torch_tb_profiler").setLevel(settings.log_level.upper())
+        code: int = options.run(options, settings)
+        sys.stdout.flush()
+        return code
+    except UsageError as error:
+        _report(error)
+        return USAGE
+    except ProfilerError as error:
+        _report(error)
+        return TROUBLE
+    except BrokenPipeError:
+        # The reader (head, less) is gone, and the interpreter flushes stdout once more as it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="See where the time and memory of a PyTorch model go, from torch.profiler traces.",
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    parser.set_defaults(run=None)
+    commands = parser.add_subparsers(metavar="COMMAND")
+    for command in COMMANDS:
+        subparser = commands.add_parser(command.name, help=command.summary, description=command.summary)
+        subparser.set_defaults(run=command.run)
+        command.add_arguments(subparser)
+    return parser
+
+
+class _Version(argparse.Action):
+    """Reads the installed version only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *given: Any) -> None:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"{PROGRAM} {version(PROGRAM)}\n")
+        parser.exit()
+
+
+def _report(error: ProfilerError) -> None:
+    where = f"{error.where}: " if error.where else ""
+    sys.stderr.write(f"error: {where}{error.message}\n")
+    if error.hint:
+        sys.stderr.write(f"hint: {error.hint}\n")

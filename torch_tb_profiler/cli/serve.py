@@ -1,0 +1,30 @@
+"""`torch-tb-profiler serve`: TensorBoard on a log folder or one trace file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cli._command import OK, Command, add_path
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_path(parser)
+    parser.add_argument("--host", default="localhost")
+    parser.add_argument("--port", default="6006", help="0 chooses a free one")
+
+
+def _run(options: argparse.Namespace, settings: Settings) -> int:
+    if "://" not in options.path and not os.path.exists(options.path):
+        raise UsageError("there is no such folder or file", where=options.path)
+    from tensorboard import main as tensorboard_main
+
+    sys.argv = ["tensorboard", "--logdir", options.path, "--host", options.host, "--port", options.port]
+    tensorboard_main.run_main()
+    return OK
+
+
+COMMAND = Command("serve", "open TensorBoard on a log folder or one trace file", _add_arguments, _run)

@@ -1,0 +1,66 @@
+"""`torch-tb-profiler slice`: a part of a trace as a trace file of its own."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import sys
+from collections.abc import Iterable
+
+from torch_tb_profiler.base.errors import StorageError
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.base.units import parse_duration
+from torch_tb_profiler.cli._command import OK, Command, add_path, add_selection, selection
+from torch_tb_profiler.cli._session import open_session, wait_for
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_path(parser)
+    add_selection(parser)
+    parser.add_argument(
+        "--from", dest="begin", metavar="TIME", help="from this time after the trace's start, such as 1.5s"
+    )
+    parser.add_argument("--to", dest="end", metavar="TIME", help="up to this time after the trace's start")
+    parser.add_argument("--step", metavar="N", help="one step instead of a range of time")
+    parser.add_argument(
+        "--category", action="append", default=[], metavar="C", help="keep only this category; repeatable"
+    )
+    parser.add_argument("--min-duration", default="0ns", metavar="TIME", help="drop shorter slices")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="gzip if it ends in .gz; - is stdout"
+    )
+
+
+def _run(options: argparse.Namespace, settings: Settings) -> int:
+    times = {"begin": options.begin, "end": options.end, "min_duration_ns": options.min_duration}
+    params = {name: str(parse_duration(text)) for name, text in times.items() if text is not None}
+    params["categories"] = ",".join(options.category)
+    if options.step is not None:
+        params["step"] = options.step
+    with open_session(options.path, settings) as session:
+        excerpt = wait_for(lambda: session.excerpt(*selection(options), params, wait=True, timeout=0.5))
+        _save(options.output, excerpt.pieces)
+    return OK
+
+
+def _save(path: str, pieces: Iterable[bytes]) -> None:
+    """Write a file, whole or not at all; "-" is stdout."""
+    if path == "-":
+        for piece in pieces:
+            sys.stdout.buffer.write(piece)
+        return
+    partial = f"{path}.part"
+    try:
+        with gzip.open(partial, "wb", 5) if path.endswith(".gz") else open(partial, "wb") as file:
+            for piece in pieces:
+                file.write(piece)
+        os.replace(partial, path)
+    except OSError as error:
+        raise StorageError(f"cannot be written: {error.strerror or error}", where=path) from error
+    finally:
+        if os.path.exists(partial):
+            os.remove(partial)
+
+
+COMMAND = Command("slice", "write a part of a trace as a trace file of its own", _add_arguments, _run)
