@@ -1,11 +1,14 @@
 /// <reference types="vitest/config" />
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
+import { thirdPartyNotices } from './scripts/third-party-notices';
+
+const notices = thirdPartyNotices();
 
 // TensorBoard imports `index.js` and calls its render(); everything else has a hashed name beside it.
 export default defineConfig({
   base: './',
-  plugins: [react()],
+  plugins: [react(), notices.page],
   build: {
     outDir: '../torch_tb_profiler/static',
     emptyOutDir: true,
@@ -22,6 +25,7 @@ export default defineConfig({
   },
   worker: {
     format: 'es',
+    plugins: () => [notices.worker],
     rollupOptions: { output: { entryFileNames: 'assets/[name]-[hash].js' } },
   },
   test: { environment: 'happy-dom', include: ['src/**/*.test.{ts,tsx}'] },

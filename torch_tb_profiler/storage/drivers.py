@@ -27,9 +27,8 @@ EXTRAS = {
     "az": "blob",
     "abfs": "blob",
     "abfss": "blob",
-    "hdfs": "hdfs",
 }
-"""Scheme -> the extra of this package that installs its driver."""
+"""Scheme -> the extra of this package that installs its driver; that of hdfs:// is always installed."""
 
 
 def connect(url: str, environ: Mapping[str, str] = os.environ) -> tuple[Any, str]:
@@ -55,7 +54,7 @@ def connect(url: str, environ: Mapping[str, str] = os.environ) -> tuple[Any, str
         raise StorageError(
             f"{scheme}:// cannot be opened ({type(error).__name__})",
             where=without_secrets(url),
-            hint=f"known are {known} and every other scheme of fsspec",
+            hint=f"known are {known}, hdfs:// and the other schemes of fsspec",
         ) from error
     return filesystem, str(root).rstrip("/")
 
