@@ -42,8 +42,8 @@ def test_plain_values_come_back_from_every_protocol(value: Any, protocol: int) -
 def test_shared_and_large_values(protocol: int) -> None:
     shared = {"filename": "a.py", "line": 70_000, "name": "f" * 300}
     value = {"segments": [shared] * 300, "text": "x" * 100_000, "numbers": list(range(-300, 70_000, 7))}
-    found = read(pickle.dumps(value, protocol))
-    assert found == value and found["segments"][0] is found["segments"][299]
+    copy = read(pickle.dumps(value, protocol))
+    assert copy == value and copy["segments"][0] is copy["segments"][299]
 
 
 class Calls:
@@ -104,20 +104,20 @@ def test_whatever_needs_code_is_refused(value: Any, protocol: int) -> None:
         (b"", "empty"),
         (b"{\"segments\": []}", "opcode 0x7b"),
         (b"\x1f\x8b\x08", "opcode 0x1f"),
-        (b"PK\x03\x04", "PERSID|cut off"),
+        (b"PK\x03\x04", "PERSID|truncated"),
         (b".", "middle of a value"),
         (b"(.", "middle of a value"),
         (b"NN.", "middle of a value"),
         (b"0.", "nothing to work on"),
         (b"e.", "nothing to work on"),
         (b"h\x07.", "nothing to work on"),
-        (b"N(Ne.", "no list"),
-        (b"](Ns.", "nothing to work on|no dict"),
-        (b"}(Nu.", "no dict"),
-        (b"}NNs.", "no text"),
-        (b"}]Ns.", "no text"),
-        (b"Iabc\n.", "no number"),
-        (b"I" + b"9" * 10_000 + b"\n.", "no number"),
+        (b"N(Ne.", "not a list"),
+        (b"](Ns.", "nothing to work on|not a dict"),
+        (b"}(Nu.", "not a dict"),
+        (b"}NNs.", "not text"),
+        (b"}]Ns.", "not text"),
+        (b"Iabc\n.", "not a number"),
+        (b"I" + b"9" * 10_000 + b"\n.", "not a number"),
         (b"\x8a\xff" + b"\x01" * 255 + b".", "number of 255 bytes"),
         (b"\x8b" + struct.pack("<I", 2**31 - 1) + b".", "number of"),
     ],
@@ -138,20 +138,25 @@ def test_hostile_and_broken_pickles_are_refused_with_a_reason(content: bytes, re
     ],
 )
 def test_claims_beyond_the_file_cost_nothing(content: bytes) -> None:
-    with pytest.raises(TraceError, match="cut off"):
+    with pytest.raises(TraceError, match="truncated"):
         read(content)
+
+
+def test_a_key_that_would_overflow_the_stack_when_hashed_is_refused() -> None:
+    with pytest.raises(TraceError, match="a key that is not text"):
+        read(b"})" + b"\x85" * 2_000_000 + b"Ns.")
 
 
 def test_a_far_memo_takes_no_room() -> None:
     assert read(b"Nr\xff\xff\xff\xff0j\xff\xff\xff\xff.") is None
 
 
-def test_every_truncation_is_told() -> None:
+def test_any_truncation_is_reported() -> None:
     whole = pickle.dumps({"segments": [{"a": 1, "b": [1.5, None, True, "text"], "c": (2, 3)}] * 3}, 4)
     for length in range(1, len(whole)):
         with pytest.raises(TraceError):
             read(whole[:length])
-    with pytest.raises(TraceError, match=f"cut off at byte {len(whole) - 1}"):
+    with pytest.raises(TraceError, match=f"truncated at byte {len(whole) - 1}"):
         read(whole[:-1])
 
 
