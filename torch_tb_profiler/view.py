@@ -1,39 +1,57 @@
-"""The contract of a view: what a tab shows, over what, with which parameters.
+"""The contract of a view: what it answers, over what, with which parameters.
 
-A view turns one Trace (scope `worker`), what all workers of a run were reduced to (`run`) or two Traces
-(`pair`) into a JSON-safe payload. It never touches a file or a request; the session hands it its matter and
-the surfaces encode the payload.
+A view turns its matter into a JSON-safe payload; it never touches a file or a request. There are four kinds:
+
+    TraceView   one trace: a (run, worker, span)
+    RunView     all workers of a (run, span), each reduced to something small where its trace was parsed
+    PairView    two traces: a candidate and the base it is compared with
+    FileView    a file beside the traces of a run (a memory snapshot)
+
+A tab is the view that opens it and the views it asks for later (its parts).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields
-from enum import Enum
-from typing import Any, BinaryIO, Generic, Literal, TypeVar, get_type_hints
+from dataclasses import dataclass
+from typing import Annotated, Any, BinaryIO, Generic, Literal, TypeVar, get_args
+
+import msgspec
+from msgspec.structs import FieldInfo, fields
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.trace import Memo, Trace
 
-P = TypeVar("P")
+P = TypeVar("P", bound=msgspec.Struct)
 R = TypeVar("R")
 S = TypeVar("S")
+F = TypeVar("F")
 
 
-class Scope(str, Enum):
-    """What one payload covers: one (run, worker, span), all workers of a (run, span), two triples.
+class NoParams(msgspec.Struct, frozen=True):
+    """A view without parameters."""
 
-    A file lies beside the traces of a run and is none (a memory snapshot); the parameter `file` says which.
-    Of a pair, `run`, `worker` and `span` name the candidate, the parameters `BASE` what it is compared with.
-    """
 
-    WORKER = "worker"
-    RUN = "run"
-    PAIR = "pair"
-    FILE = "file"
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """`limit` rows from number `first` on; all of them by default."""
+
+    first: Annotated[int, msgspec.Meta(ge=0)] = 0
+    limit: Annotated[int, msgspec.Meta(ge=0)] | None = None
+
+    @property
+    def rows(self) -> slice:
+        """Where the page lies among all rows."""
+        return slice(self.first, None if self.limit is None else self.first + self.limit)
+
+
+class FileParams(msgspec.Struct, frozen=True):
+    """`file`: number in the listing of the run's files."""
+
+    file: int = 0
 
 
 BASE = ("base_run", "base_worker", "base_span")
+"""Parameters of every pair: what `run`, `worker` and `span` (the candidate) are compared with."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +84,7 @@ class Members(tuple[Member[S], ...]):
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file of a run that is no trace, open for reading."""
+    """A file of a run that is not a trace, open for reading."""
 
     name: str
     size: int
@@ -74,67 +92,114 @@ class StoredFile:
 
 
 @dataclass(frozen=True)
-class FileParams:
-    """`file`: number in the listing of the run's files."""
+class Reduction(Generic[S]):
+    """What a trace contributes to the views of its run.
 
-    file: int = 0
+    slug    the tab that it belongs to; names it in the cache
+    type    JSON-safe values, bulk columns as `bytes`
+    reduce  the result of one trace, computed where the trace was parsed
+    """
+
+    slug: str
+    type: type[S]
+    reduce: Callable[[Trace], S]
 
 
 @dataclass(frozen=True)
-class View(Generic[P, R]):
-    """One tab.
-
-    slug         the word in the route, the command line, the file names and the docs
-    params       a frozen dataclass; its fields are the query parameters, its defaults the defaults
-    payload      a frozen dataclass of JSON-safe values in base units (ns, bytes, ratios 0..1)
-    unavailable  the reason why a trace has nothing to show here and what to set in the profiler, or None
-    build        the payload, from (trace, params); (Members, params) if the scope is a run;
-                 (candidate trace, base trace, params) if it is a pair; (what `reduce` made, params) of a file
-    reduce       scope `run`: the small result of one trace, computed where the trace was parsed;
-                 scope `file`: what is read from a StoredFile, kept for further questions
-    reduced      scope `run`: its type, a dataclass of JSON-safe values, bulk columns as `bytes`
-    parts        what a tab asks for once it is open (the stacks of one operator, a tile of the timeline):
-                 views of their own with slugs "<tab>/<part>" and without a place in the navigation;
-                 those of a run use the results that their tab's `reduce` made
+class _View(Generic[P, R]):
+    """
+    slug     the word in the route, the command line and the docs; "<tab>/<part>" of a part
+    title    for people
+    params   its fields are the query parameters, its defaults the defaults
+    payload  JSON-safe values in base units (ns, bytes, ratios 0..1)
     """
 
     slug: str
     title: str
-    order: int
-    scope: Scope
     params: type[P]
     payload: type[R]
-    unavailable: Callable[[Trace], str | None]
-    build: Callable[..., R]
-    reduce: Callable[[Any], Any] | None = None
-    reduced: type[Any] | None = None
-    parts: tuple[View[Any, Any], ...] = ()
+
+    @property
+    def tab(self) -> str:
+        """The slug of the tab that the view is or is a part of."""
+        return self.slug.partition("/")[0]
 
 
 @dataclass(frozen=True)
-class NoParams:
-    """A view without parameters."""
+class TraceView(_View[P, R]):
+    """A view of one trace. `eager`: built where the trace is parsed and kept with it; needs no parameter."""
+
+    build: Callable[[Trace, P], R]
+    eager: bool = False
+
+
+@dataclass(frozen=True)
+class RunView(_View[P, R], Generic[P, R, S]):
+    """A view of all workers of a run, from what `reduction` makes of each of their traces."""
+
+    build: Callable[[Members[S], P], R]
+    reduction: Reduction[S]
+
+
+@dataclass(frozen=True)
+class PairView(_View[P, R]):
+    """A view of two traces: `build(candidate, base, params)`."""
+
+    build: Callable[[Trace, Trace, P], R]
+
+
+@dataclass(frozen=True)
+class FileView(_View[P, R], Generic[P, R, F]):
+    """A view of a file; `params` are `FileParams`. What `read` makes of it is kept for the next question."""
+
+    build: Callable[[F, P], R]
+    read: Callable[[StoredFile], F]
+
+
+View = TraceView[Any, Any] | RunView[Any, Any, Any] | PairView[Any, Any] | FileView[Any, Any, Any]
+
+
+def _available(_: Trace) -> str | None:
+    return None
+
+
+Section = Literal["", "Where the time goes", "Resources", "Compare"]
+"""The headings of the navigation, in its order; "" stands above them all."""
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A place in the navigation.
+
+    section      the heading of the navigation that it stands under
+    view         what opens it
+    unavailable  the reason why a trace has nothing to show here and what to set in the profiler, or None
+    parts        what the tab asks for once it is open (the stacks of one operator, a tile of the timeline)
+    """
+
+    section: Section
+    view: View
+    unavailable: Callable[[Trace], str | None] = _available
+    parts: tuple[View, ...] = ()
+
+    @property
+    def slug(self) -> str:
+        return self.view.slug
 
 
 def parse_params(params: type[P], given: Mapping[str, str]) -> P:
-    """Text parameters (query string, --param) to a Params value.
+    """Text parameters (query string, --param) to a value of `params`.
 
-    Fields may be str, int, float, bool or an optional of these. UsageError names an unknown parameter
-    or a value that cannot be read, and lists what is possible.
+    UsageError names an unknown parameter, a missing one or a value that cannot be read, and lists the options.
     """
-    known = {row.name: row for row in fields(params)}  # type: ignore[arg-type]
-    hints = get_type_hints(params)
+    known = {field.name: field for field in fields(params)}
     values: dict[str, Any] = {}
     for name, text in given.items():
         if name not in known:
             options = ", ".join(sorted(known)) or "none"
             raise UsageError(f"unknown parameter {name!r}", hint=f"known parameters: {options}")
-        values[name] = _parse_value(name, hints[name], text)
-    missing = [
-        name
-        for name, row in known.items()
-        if name not in values and row.default is MISSING and row.default_factory is MISSING
-    ]
+        values[name] = _parse_value(known[name], text)
+    missing = [name for name, field in known.items() if field.required and name not in values]
     if missing:
         raise UsageError(f"missing parameter {missing[0]!r}")
     try:
@@ -143,20 +208,10 @@ def parse_params(params: type[P], given: Mapping[str, str]) -> P:
         raise UsageError(str(error)) from error
 
 
-_BOOLS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
-
-
-def _parse_value(name: str, hint: Any, text: str) -> Any:
-    kinds = [kind for kind in getattr(hint, "__args__", (hint,)) if kind is not type(None)]
-    for kind in kinds:
-        if kind is bool and text.lower() in _BOOLS:
-            return _BOOLS[text.lower()]
-        if kind in (int, float):
-            try:
-                return kind(text)
-            except ValueError:
-                continue
-        if kind is str:
-            return text
-    wanted = " or ".join(kind.__name__ for kind in kinds)
-    raise UsageError(f"parameter {name!r} cannot be {text!r}", hint=f"give a value of type {wanted}")
+def _parse_value(field: FieldInfo, text: str) -> Any:
+    try:
+        return msgspec.convert(text, field.type, strict=False)
+    except msgspec.ValidationError as error:
+        options = [option for option in get_args(field.type) if isinstance(option, str)]
+        hint = f"one of {', '.join(options)}" if options else str(error)
+        raise UsageError(f"parameter {field.name!r} cannot be {text!r}", hint=hint) from error

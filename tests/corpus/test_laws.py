@@ -59,7 +59,7 @@ def test_every_file_gives_an_overview_or_a_named_reason(traces: dict[str, Trace 
         if isinstance(trace, TraceError):
             assert trace.message and trace.hint, name
     for name, trace in parts(traces):
-        reason = overview.VIEW.unavailable(trace)
+        reason = overview.TAB.unavailable(trace)
         if reason is None:
             payload = overview.build(trace, NoParams())
             assert payload.steps, name
@@ -171,7 +171,7 @@ def test_the_documentation_lists_every_disagreement_with_the_predecessor(
         fields: set[str] = set()
         for answer in json.loads(gzip.decompress(path.read_bytes()))["workers"]:
             trace = traces[f"{run}/{answer['file']}"]
-            if isinstance(trace, Trace) and overview.VIEW.unavailable(trace) is None:
+            if isinstance(trace, Trace) and overview.TAB.unavailable(trace) is None:
                 fields |= disagreements(answer, overview.build(trace, NoParams()))
         if fields:
             found[run] = fields

@@ -21,7 +21,7 @@ from tests.reliability.logs import trace
 from tests.reliability.server import ROUTE, Server
 from torch_tb_profiler.http.app import ROUTES
 from torch_tb_profiler.http.openapi import document
-from torch_tb_profiler.views import with_parts
+from torch_tb_profiler.views import all_views
 
 THINKING = 0.2
 """Seconds at most between an answer and the next question of a client."""
@@ -53,7 +53,7 @@ class Record:
 def everything() -> list[tuple[str, str]]:
     """(method, route) of the whole surface."""
     plain = [(route.method, route.path[1:]) for route in ROUTES if "{" not in route.path]
-    return plain + [("GET", f"view/{view.slug}") for view in with_parts()]
+    return plain + [("GET", f"view/{view.slug}") for view in all_views()]
 
 
 def soak(made: Server, log: Path, requests: int, clients: int) -> Record:

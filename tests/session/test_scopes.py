@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+import torch_tb_profiler.views
 from tests.support.traces import document
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.model.trace import Trace, derived
-from torch_tb_profiler.session import Root, Session, jobs, viewer
-from torch_tb_profiler.view import Members, NoParams, Scope, View
+from torch_tb_profiler.session import Root, Session
+from torch_tb_profiler.view import Members, NoParams, PairView, Reduction, RunView, Tab
+from torch_tb_profiler.views import all_tabs
 
 
 @dataclass(frozen=True)
@@ -56,37 +58,22 @@ def needs_events(trace: Trace) -> str | None:
     return "a single event is not worth it" if len(trace) < 2 else None
 
 
-RUN = View(
-    "counts",
-    "Counts",
-    90,
-    Scope.RUN,
-    NoParams,
-    Counts,
-    needs_events,
-    count_all,
-    reduce=lambda trace: Count(len(trace)),
-    reduced=Count,
-)
-PART = replace(RUN, slug="counts/part", reduce=None, reduced=None)
-PAIR = View(
+COUNTS = Reduction("counts", Count, lambda trace: Count(len(trace)))
+RUN = RunView("counts", "Counts", NoParams, Counts, count_all, COUNTS)
+PART = RunView("counts/part", "Counts again", NoParams, Counts, count_all, COUNTS)
+PAIR = PairView(
     "difference",
     "Difference",
-    91,
-    Scope.PAIR,
     NoParams,
     Difference,
-    lambda trace: None,
     lambda candidate, base, params: Difference(len(candidate) - len(base)),
 )
 
 
 @pytest.fixture(autouse=True)
 def views(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    tabs = (*jobs.all_views(), replace(RUN, parts=(PART,)), PAIR)
-    monkeypatch.setattr(jobs, "all_views", lambda: tabs)
-    monkeypatch.setattr(viewer, "all_views", lambda: tabs)
-    monkeypatch.setattr(viewer, "with_parts", lambda: (*tabs, PART))
+    added_tabs = Tab("Resources", RUN, needs_events, (PART,)), Tab("Compare", PAIR)
+    monkeypatch.setattr(torch_tb_profiler.views, "TABS", (*all_tabs(), *added_tabs))
     added.clear()
     yield
 

@@ -15,12 +15,14 @@ from typing import Any
 
 import pytest
 
+import torch_tb_profiler.views
 from tests.support.traces import document
 from torch_tb_profiler import cache
 from torch_tb_profiler.base.errors import UsageError, WorkerDiedError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.executors import ProcessExecutor, make_executor
 from torch_tb_profiler.session import Root, Session, store
+from torch_tb_profiler.views import all_tabs
 
 
 def trace(count: int = 50, name: str = "aten::add", cat: str = "cpu_op") -> bytes:
@@ -296,20 +298,18 @@ def test_a_merged_file_is_one_worker_per_rank(tmp_path: Path) -> None:
 
 def test_facts_of_other_views_are_out_of_date(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After an update that brings a view, a kept file is asked whether it has something to show there."""
-    from torch_tb_profiler.session import jobs
-
     kept = settings(small_file_bytes=0, executor="serial")
     with Session([Root(str(folder))], kept) as session:
         session.scan()
         overview(session)
-    views = jobs.all_views()
+    tabs = all_tabs()
     with Session([Root(str(folder))], kept) as session:
         session.scan()
         target = session.find(None, None, None)
         session.load(target.run, target.span)
         assert session.state(target.run, target.span).state == "ready"
-    monkeypatch.setattr(jobs, "all_views", lambda: views[:-1])
+    monkeypatch.setattr(torch_tb_profiler.views, "TABS", tabs[:-1])
     with Session([Root(str(folder))], kept) as session:
         session.scan()
         overview(session)
-        assert views[-1].slug not in (session.unavailable(session.find(None, None, None)) or {})
+        assert tabs[-1].slug not in (session.unavailable(session.find(None, None, None)) or {})

@@ -11,7 +11,7 @@ from tests.support.traces import draw
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import parse_params
-from torch_tb_profiler.views import with_parts
+from torch_tb_profiler.views import find_view
 from torch_tb_profiler.views.trace import tiles as trace_tiles
 
 PICTURE = """
@@ -26,7 +26,7 @@ gpu0  kernel           gemm             60   50   correlation=7 device=0 stream=
 
 def ask(trace: Trace, slug: str, **params: object) -> Any:
     """The payload as it travels."""
-    (view,) = (view for view in with_parts() if view.slug == slug)
+    view = find_view(slug)
     given = {name: str(value) for name, value in params.items()}
     return msgspec.json.decode(msgspec.json.encode(view.build(trace, parse_params(view.params, given))))
 

@@ -8,6 +8,7 @@ import msgspec
 
 from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.session import ErrorInfo, FileState, ProgressInfo
+from torch_tb_profiler.view import Section
 
 
 class ErrorBody(msgspec.Struct, frozen=True):
@@ -111,12 +112,15 @@ class Health(msgspec.Struct, frozen=True):
 
 
 class ViewInfo(msgspec.Struct, frozen=True):
-    """A tab; `available` is null while the file is not loaded, `reason` says why it is not."""
+    """A tab under its section of the navigation; `params` are what its view takes.
+
+    `available` is null while the file is not loaded, `reason` says why it is not available.
+    """
 
     slug: str
     title: str
-    order: int
-    scope: str
+    section: Section
+    params: list[str]
     available: bool | None
     reason: str | None
 

@@ -18,7 +18,8 @@ from torch_tb_profiler.http import answers
 from torch_tb_profiler.http.attachment import Attachment
 from torch_tb_profiler.http.static import StaticFiles
 from torch_tb_profiler.session import ErrorInfo, FileState, Session, Target
-from torch_tb_profiler.views import all_views
+from torch_tb_profiler.view import BASE, PairView
+from torch_tb_profiler.views import all_tabs
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -171,14 +172,14 @@ class App:
         reasons = self._session.unavailable(self._find(query)) if catalog.runs else None
         listed = [
             answers.ViewInfo(
-                view.slug,
-                view.title,
-                view.order,
-                view.scope.value,
-                None if reasons is None else view.slug not in reasons,
-                None if reasons is None else reasons.get(view.slug),
+                tab.slug,
+                tab.view.title,
+                tab.section,
+                [*tab.view.params.__struct_fields__, *(BASE if isinstance(tab.view, PairView) else ())],
+                None if reasons is None else tab.slug not in reasons,
+                None if reasons is None else reasons.get(tab.slug),
             )
-            for view in all_views()
+            for tab in all_tabs()
         ]
         return 200, answers.Views(listed)
 
@@ -235,7 +236,7 @@ def _not_ready(state: FileState, what: str, run: str, worker: str, span: str) ->
     return 202, answers.Pending(pending, what, run, worker, span, state.progress)
 
 
-_CUT = tuple(Cut.__dataclass_fields__)
+_CUT = Cut.__struct_fields__
 
 ROUTES = (
     Route("/runs", "GET", (), answers.Runs, App.runs, "All runs and how many of their files are loaded"),

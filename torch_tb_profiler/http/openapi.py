@@ -8,16 +8,16 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-from dataclasses import MISSING, fields
-from typing import Any, get_type_hints
+from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
 from torch_tb_profiler.analyses.timeline.excerpt import Cut
 from torch_tb_profiler.http import answers
 from torch_tb_profiler.http.app import ROUTES
-from torch_tb_profiler.view import BASE, Scope
-from torch_tb_profiler.views import with_parts
+from torch_tb_profiler.view import BASE, NoParams, PairView
+from torch_tb_profiler.views import all_views
 
 _FILE = {"description": "a trace file", "content": {"application/json": {}, "application/gzip": {}}}
 
@@ -32,10 +32,13 @@ _REF = "#/components/schemas/{name}"
 
 def document() -> dict[str, Any]:
     """OpenAPI 3.1 of every route, relative to the plugin's prefix."""
-    views = with_parts()
+    views = all_views()
     bodies = [route.body for route in ROUTES if route.body not in (dict, bytes)]
     types: list[type] = [*bodies, answers.ErrorBody, answers.Pending, *(view.payload for view in views)]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
+    ambiguous = [name for name in components if "." in name]
+    if ambiguous:
+        raise TypeError(f"two payload types share a name: {', '.join(ambiguous)}")
     refs = dict(zip(types, schemas, strict=True))
     names = {view.slug: refs[view.payload] for view in views}
     paths: dict[str, Any] = {}
@@ -46,7 +49,8 @@ def document() -> dict[str, Any]:
         responses = {"200": answer}
         if route.path == "/slice":
             responses["202"] = _json(refs[answers.Pending])
-        parameters = _parameters(route.takes, Cut)
+        cut = Cut if route.path == "/slice" else NoParams
+        parameters = _parameters([name for name in route.takes if name not in cut.__struct_fields__], cut)
         operation = _operation(route.summary, parameters, responses, refs)
         paths[route.path] = {route.method.lower(): operation}
     for view in views:
@@ -65,9 +69,8 @@ def document() -> dict[str, Any]:
             },
         }
         responses = {"200": _json(ready), "202": _json(refs[answers.Pending])}
-        base = BASE if view.scope is Scope.PAIR else ()
-        takes = ("run", "worker", "span", *base, *view.params.__dataclass_fields__)
-        parameters = _parameters(takes, view.params)
+        base = BASE if isinstance(view, PairView) else ()
+        parameters = _parameters(("run", "worker", "span", *base), view.params)
         paths[f"/view/{view.slug}"] = {"get": _operation(f"The {view.title} view", parameters, responses, refs)}
     return {
         "openapi": "3.1.0",
@@ -84,24 +87,14 @@ def _described(schema: dict[str, Any]) -> dict[str, Any]:
     return {**schema, "description": inspect.cleandoc(text)} if text else schema
 
 
-_KINDS = {bool: "boolean", int: "integer", float: "number", str: "string"}
-
-
-def _parameters(takes: tuple[str, ...], params: type[Any]) -> list[dict[str, Any]]:
-    """The query parameters; what is no field of `params` names a trace."""
-    hints, known = get_type_hints(params), {row.name: row for row in fields(params)}
-    described = []
-    for name in takes:
-        hint, row = hints.get(name, str), known.get(name)
-        kinds = [_KINDS[kind] for kind in getattr(hint, "__args__", (hint,)) if kind in _KINDS]
-        parameter: dict[str, Any] = {
-            "name": name,
-            "in": "query",
-            "schema": {"type": kinds[0] if len(kinds) == 1 else kinds},
-        }
-        if row is not None and row.default is MISSING and row.default_factory is MISSING:
-            parameter["required"] = True
-        described.append(parameter)
+def _parameters(names: Iterable[str], params: type[msgspec.Struct]) -> list[dict[str, Any]]:
+    """The query parameters: names of traces, and the fields of `params`."""
+    described: list[dict[str, Any]] = [
+        {"name": name, "in": "query", "schema": {"type": "string"}} for name in names
+    ]
+    for field in msgspec.structs.fields(params):
+        parameter = {"name": field.name, "in": "query", "schema": msgspec.json.schema(field.type)}
+        described.append({**parameter, "required": True} if field.required else parameter)
     return described
 
 

@@ -20,7 +20,7 @@ from torch_tb_profiler.session.cutting import cut_large
 from torch_tb_profiler.session.jobs import Facts
 from torch_tb_profiler.session.state import ErrorInfo, FileState, HealthCounts, ProgressInfo
 from torch_tb_profiler.session.store import TraceStore
-from torch_tb_profiler.session.viewer import Answer, Names, Target, Viewer, find_view, lacking
+from torch_tb_profiler.session.viewer import Answer, Names, Target, Viewer, lacking
 from torch_tb_profiler.storage import Entry, Location, open_location
 from torch_tb_profiler.view import StoredFile, parse_params
 
@@ -36,7 +36,6 @@ __all__ = [
     "Root",
     "Session",
     "Target",
-    "find_view",
 ]
 
 logger = logging.getLogger(__name__)

@@ -18,11 +18,10 @@ from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.model.ranks import rank, split_ranks
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.storage import Location, open_location
-from torch_tb_profiler.view import NoParams
-from torch_tb_profiler.views import all_views
+from torch_tb_profiler.view import RunView, TraceView
+from torch_tb_profiler.views import all_tabs
 
 FACTS = "facts"
-EAGER = "overview"
 
 
 @dataclass(frozen=True)
@@ -141,16 +140,16 @@ def examine(trace: Trace) -> tuple[Facts, dict[str, bytes]]:
     results: dict[str, bytes] = {}
     health: dict[str, Note] = {note.kind: note for note in trace.health}
     for which, part in parts.items():
-        for view in all_views():
-            reason = view.unavailable(part)
+        for tab in all_tabs():
+            view, reason = tab.view, tab.unavailable(part)
             if reason is not None:
-                unavailable[view.slug] = reason
-            elif view.slug == EAGER:
-                payload = view.build(part, NoParams())
-                results[result_name(EAGER, which)] = encode(payload)
+                unavailable[tab.slug] = reason
+            elif isinstance(view, TraceView) and view.eager:
+                payload = view.build(part, view.params())
+                results[result_name(view.slug, which)] = encode(payload)
                 health.update((note.kind, note) for note in payload.health)
-            elif view.reduce is not None:
-                results[result_name(view.slug, which)] = encode(view.reduce(part))
+            elif isinstance(view, RunView):
+                results[result_name(view.reduction.slug, which)] = encode(view.reduction.reduce(part))
     facts = Facts(len(trace), rank(trace), tuple(split), _slugs(), unavailable, tuple(health.values()))
     return facts, results
 
@@ -178,11 +177,13 @@ def gather_facts(cache: Cache, key: str, facts: Facts | None = None) -> Facts | 
     facts = facts or facts_from_cache(cache, key)
     if facts is not None:
         for which in facts.ranks or (None,):
-            for view in all_views():
-                if (view.slug == EAGER or view.reduce is not None) and view.slug not in facts.unavailable:
-                    cache.fetch_json(key, result_name(view.slug, which))
+            for tab in all_tabs():
+                view = tab.view
+                kept = isinstance(view, RunView) or (isinstance(view, TraceView) and view.eager)
+                if kept and tab.slug not in facts.unavailable:
+                    cache.fetch_json(key, result_name(tab.slug, which))
     return facts
 
 
 def _slugs() -> tuple[str, ...]:
-    return tuple(view.slug for view in all_views())
+    return tuple(tab.slug for tab in all_tabs())

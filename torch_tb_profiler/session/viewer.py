@@ -14,11 +14,22 @@ import msgspec
 from torch_tb_profiler.base.errors import NotFoundError, TraceError
 from torch_tb_profiler.discovery import MemoryFile, Run, Span, Worker
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.session.jobs import EAGER, Facts, encode
+from torch_tb_profiler.session.jobs import Facts, encode
 from torch_tb_profiler.session.state import FileState, ProgressInfo, StateName
 from torch_tb_profiler.session.store import TraceStore
-from torch_tb_profiler.view import BASE, Member, Members, Scope, View, parse_params
-from torch_tb_profiler.views import all_views, with_parts
+from torch_tb_profiler.view import (
+    BASE,
+    FileView,
+    Member,
+    Members,
+    PairView,
+    Reduction,
+    RunView,
+    TraceView,
+    View,
+    parse_params,
+)
+from torch_tb_profiler.views import all_views, find_view
 
 if TYPE_CHECKING:
     from torch_tb_profiler.session import Session
@@ -79,15 +90,6 @@ class Answer:
     base: FullNames | None = None
 
 
-def find_view(slug: str) -> View[Any, Any]:
-    """A view or a part of one by its slug; NotFoundError lists what there is."""
-    for view in with_parts():
-        if view.slug == slug:
-            return view
-    slugs = ", ".join(view.slug for view in all_views())
-    raise NotFoundError(f"there is no view {slug!r}", hint=f"views: {slugs}")
-
-
 class Viewer:
     """Answers views over what a session knows and its store holds."""
 
@@ -103,13 +105,15 @@ class Viewer:
     ) -> Answer:
         """As `Session.view`."""
         view = find_view(slug)
-        if view.scope is Scope.RUN:
-            return self._of_run(view, names, params, wait, timeout)
-        if view.scope is Scope.PAIR:
-            return self._of_pair(view, names, params, wait, timeout)
-        if view.scope is Scope.FILE:
-            return self._of_file(view, names, params)
-        return self._of_worker(view, names, params, wait, timeout)
+        match view:
+            case TraceView():
+                return self._of_trace(view, names, params, wait, timeout)
+            case RunView():
+                return self._of_run(view, names, params, wait, timeout)
+            case PairView():
+                return self._of_pair(view, names, params, wait, timeout)
+            case FileView():
+                return self._of_file(view, names, params)
 
     def ready(self, names: Names, wait: bool, timeout: float | None) -> tuple[str, Target]:
         """Ask for a file, wait for it if told to; its key and whose it is."""
@@ -133,8 +137,8 @@ class Viewer:
 
     # ---- one worker ---------------------------------------------------------------------------------
 
-    def _of_worker(
-        self, view: View[Any, Any], names: Names, params: Mapping[str, str], wait: bool, timeout: float | None
+    def _of_trace(
+        self, view: TraceView[Any, Any], names: Names, params: Mapping[str, str], wait: bool, timeout: float | None
     ) -> Answer:
         parsed = parse_params(view.params, params)
         key, target = self.ready(names, wait, timeout)
@@ -146,25 +150,25 @@ class Viewer:
         return Answer(view.slug, *target.names, state, payload)
 
     def _payload(
-        self, view: View[Any, Any], params: object, key: str, target: Target
+        self, view: TraceView[Any, Any], params: msgspec.Struct, key: str, target: Target
     ) -> tuple[FileState, bytes | None]:
         self._check_available(view, key, target)
-        if view.slug == EAGER:
-            kept = self._store.result(key, EAGER, target.rank)
+        if view.eager:
+            kept = self._store.result(key, view.slug, target.rank)
             if kept is not None:
                 return self._store.state(key), kept
         state, trace = self.trace(key, target)
         return state, None if trace is None else encode(view.build(trace, params))
 
-    def _check_available(self, view: View[Any, Any], key: str, target: Target) -> None:
+    def _check_available(self, view: View, key: str, target: Target) -> None:
         facts = self._store.facts(key)
-        reason = lacking(facts, target.run).get(tab_of(view)) if facts is not None else None
+        reason = lacking(facts, target.run).get(view.tab) if facts is not None else None
         if reason is not None:
             raise NotFoundError(reason, where=target.span.file.path)
 
     # ---- files beside the traces --------------------------------------------------------------------
 
-    def _of_file(self, view: View[Any, Any], names: Names, params: Mapping[str, str]) -> Answer:
+    def _of_file(self, view: FileView[Any, Any, Any], names: Names, params: Mapping[str, str]) -> Answer:
         parsed = parse_params(view.params, params)
         run = self._session.catalog.run(names.run)
         file = self._session.memory_file(run, parsed.file)
@@ -173,9 +177,8 @@ class Viewer:
         payload = encode(view.build(made, parsed))
         return Answer(view.slug, run.name, worker.name, worker.spans[0].name, FileState("ready"), payload)
 
-    def _read(self, view: View[Any, Any], run: Run, file: MemoryFile) -> object:
+    def _read(self, view: FileView[Any, Any, Any], run: Run, file: MemoryFile) -> object:
         """What a file says; that of the last one is kept."""
-        assert view.reduce is not None
         name = (view.slug, file.file.key)
         with self._reading:  # one at a time: a snapshot takes many times its size in memory while it is read
             if self._last[0] != name:
@@ -183,7 +186,7 @@ class Viewer:
                 stored = self._session.open_file(run, file)
                 with stored.stream:
                     try:
-                        self._last = (name, view.reduce(stored))
+                        self._last = (name, view.read(stored))
                     except TraceError as error:
                         raise TraceError(error.message, where=file.name, hint=error.hint) from error
             return self._last[1]
@@ -191,7 +194,7 @@ class Viewer:
     # ---- two workers --------------------------------------------------------------------------------
 
     def _of_pair(
-        self, view: View[Any, Any], names: Names, params: Mapping[str, str], wait: bool, timeout: float | None
+        self, view: PairView[Any, Any], names: Names, params: Mapping[str, str], wait: bool, timeout: float | None
     ) -> Answer:
         parsed = parse_params(view.params, {name: text for name, text in params.items() if name not in BASE})
         given = Names(*(params.get(name) for name in BASE))
@@ -205,7 +208,7 @@ class Viewer:
             if trace is None:
                 return Answer(view.slug, *target.names, state, None, base=base.names)
             traces.append(trace)
-        payload = encode(view.build(*traces, parsed))
+        payload = encode(view.build(traces[0], traces[1], parsed))
         return Answer(view.slug, *target.names, state, payload, base=base.names)
 
     def _base(self, given: Names, candidate: Target) -> Names:
@@ -231,7 +234,12 @@ class Viewer:
     # ---- all workers of a run -----------------------------------------------------------------------
 
     def _of_run(
-        self, view: View[Any, Any], names: Names, params: Mapping[str, str], wait: bool, timeout: float | None
+        self,
+        view: RunView[Any, Any, Any],
+        names: Names,
+        params: Mapping[str, str],
+        wait: bool,
+        timeout: float | None,
     ) -> Answer:
         parsed = parse_params(view.params, params)
         run = self._session.catalog.run(names.run)
@@ -249,7 +257,7 @@ class Viewer:
             return replace(answer, state=FileState("loading", progress=_sum_progress(states)), loading=loading)
         if all(state.state == "failed" for state in states):
             return replace(answer, state=next(state for state in states if state.error is not None))
-        members = self._gather(find_view(tab_of(view)), span, places)
+        members = self._gather(view.reduction, span, places)
         reasons = [member.reason for member in members if member.state == "ready" and member.result is None]
         if len(reasons) == len(members) and reasons[0] is not None:
             raise NotFoundError(reasons[0], where=run.name)
@@ -270,20 +278,20 @@ class Viewer:
                 places.append(_Place(worker, key, which, self._store.state(key)))
         return places
 
-    def _gather(self, tab: View[Any, Any], span: str, places: list[_Place]) -> Members[Any]:
+    def _gather(self, reduction: Reduction[Any], span: str, places: list[_Place]) -> Members[Any]:
         """The members with their results; the same object as before if nothing has changed."""
-        keys = [(tab.slug, span, place) for place in places]
+        keys = [(reduction.slug, span, place) for place in places]
         known, members = self._gathered
         if keys != known:
             former = dict(zip(known, members, strict=True))
             members = Members(
-                former[key] if key in former else self._member(tab, span, place)
+                former[key] if key in former else self._member(reduction, span, place)
                 for key, place in zip(keys, places, strict=True)
             )
             self._gathered = keys, members
         return members
 
-    def _member(self, tab: View[Any, Any], span: str, place: _Place) -> Member[Any]:
+    def _member(self, reduction: Reduction[Any], span: str, place: _Place) -> Member[Any]:
         worker, state = place.worker, place.state
 
         def member(name: StateName, reason: str | None, result: object = None) -> Member[Any]:
@@ -294,27 +302,26 @@ class Viewer:
         facts = self._store.facts(place.key)
         if state.state != "ready" or facts is None:
             return member(state.state, state.error.message if state.error is not None else None)
-        if tab.slug in facts.unavailable:
-            return member("ready", facts.unavailable[tab.slug])
-        result = self._reduced(tab, place.key, place.which)
+        if reduction.slug in facts.unavailable:
+            return member("ready", facts.unavailable[reduction.slug])
+        result = self._reduced(reduction, place.key, place.which)
         return member("loading", None) if result is None else member("ready", None, result)
 
-    def _reduced(self, tab: View[Any, Any], key: str, which: int | None) -> object | None:
+    def _reduced(self, reduction: Reduction[Any], key: str, which: int | None) -> object | None:
         """What a trace was reduced to: kept since it was loaded, else made again; None while it is loading."""
-        assert tab.reduce is not None and tab.reduced is not None
-        kept = self._store.result(key, tab.slug, which)
+        kept = self._store.result(key, reduction.slug, which)
         if kept is not None:
             try:
-                result: object = msgspec.json.decode(kept, type=tab.reduced)
+                result: object = msgspec.json.decode(kept, type=reduction.type)
             except msgspec.DecodeError:
-                logger.warning("what is kept of a trace for %s cannot be read and is made again", tab.slug)
+                logger.warning("what is kept of a trace for %s cannot be read and is made again", reduction.slug)
             else:
                 return result
         trace = self._store.trace(key, which)
         if trace is None:
             self._store.reload(key)
             return None
-        made: object = tab.reduce(trace)
+        made: object = reduction.reduce(trace)
         return made
 
 
@@ -328,16 +335,11 @@ class _Place:
     state: FileState
 
 
-def tab_of(view: View[Any, Any]) -> str:
-    """The slug of the tab that a view is or is a part of."""
-    return view.slug.partition("/")[0]
-
-
 def lacking(facts: Facts, run: Run) -> Mapping[str, str]:
     """View slug -> why a trace has nothing to show there. A tab that opens the run's other files always has."""
     if not run.memory_files:
         return facts.unavailable
-    opens = {tab_of(view) for view in with_parts() if view.scope is Scope.FILE}
+    opens = {view.tab for view in all_views() if isinstance(view, FileView)}
     return {slug: reason for slug, reason in facts.unavailable.items() if slug not in opens}
 
 

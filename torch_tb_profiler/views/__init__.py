@@ -1,10 +1,9 @@
-"""The views, one module each; a new one is a module and a line here."""
+"""The views, one folder each; a new one is a folder and a line here."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from torch_tb_profiler.view import View
+from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.view import Tab, View
 from torch_tb_profiler.views import (
     diff,
     distributed,
@@ -17,23 +16,32 @@ from torch_tb_profiler.views import (
     trace,
 )
 
-
-def all_views() -> tuple[View[Any, Any], ...]:
-    """Every view, in the order of the navigation."""
-    views = (
-        overview.VIEW,
-        operators.VIEW,
-        kernels.VIEW,
-        trace.VIEW,
-        memory.VIEW,
-        distributed.VIEW,
-        diff.VIEW,
-        modules.VIEW,
-        lightning.VIEW,
-    )
-    return tuple(sorted(views, key=lambda view: (view.order, view.slug)))
+TABS: tuple[Tab, ...] = (
+    overview.TAB,
+    operators.TAB,
+    kernels.TAB,
+    trace.TAB,
+    modules.TAB,
+    lightning.TAB,
+    distributed.TAB,
+    memory.TAB,
+    diff.TAB,
+)
 
 
-def with_parts() -> tuple[View[Any, Any], ...]:
-    """Every view, each followed by its parts."""
-    return tuple(each for view in all_views() for each in (view, *view.parts))
+def all_tabs() -> tuple[Tab, ...]:
+    """Every tab, in the order of the navigation."""
+    return TABS
+
+
+def all_views() -> tuple[View, ...]:
+    """The view of every tab, each followed by its parts."""
+    return tuple(view for tab in TABS for view in (tab.view, *tab.parts))
+
+
+def find_view(slug: str) -> View:
+    """A view by its slug; NotFoundError lists those of the tabs."""
+    for view in all_views():
+        if view.slug == slug:
+            return view
+    raise NotFoundError(f"there is no view {slug!r}", hint=f"views: {', '.join(tab.slug for tab in TABS)}")

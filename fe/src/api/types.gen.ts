@@ -389,9 +389,9 @@ export interface paths {
           run?: string;
           worker?: string;
           span?: string;
-          begin?: number;
-          end?: number;
-          step?: string;
+          begin?: number | null;
+          end?: number | null;
+          step?: string | null;
           categories?: string;
           min_duration_ns?: number;
         };
@@ -522,7 +522,7 @@ export interface paths {
           run?: string;
           worker?: string;
           span?: string;
-          group_by?: string;
+          group_by?: 'annotation' | 'module' | 'name' | 'shape' | 'signature';
           step?: string;
           thread?: string;
           phase?: string;
@@ -599,12 +599,12 @@ export interface paths {
           worker?: string;
           span?: string;
           event: number;
-          group_by?: string;
+          group_by?: 'annotation' | 'module' | 'name' | 'shape' | 'signature';
           step?: string;
           thread?: string;
           phase?: string;
           kernel?: string;
-          time?: string;
+          time?: 'device' | 'host';
         };
         header?: never;
         path?: never;
@@ -677,12 +677,12 @@ export interface paths {
           worker?: string;
           span?: string;
           event: number;
-          group_by?: string;
+          group_by?: 'annotation' | 'module' | 'name' | 'shape' | 'signature';
           step?: string;
           thread?: string;
           phase?: string;
           kernel?: string;
-          time?: string;
+          time?: 'device' | 'host';
         };
         header?: never;
         path?: never;
@@ -754,10 +754,10 @@ export interface paths {
           run?: string;
           worker?: string;
           span?: string;
-          group_by?: string;
+          group_by?: 'launch' | 'name';
           step?: string;
-          device?: number;
-          stream?: number;
+          device?: number | null;
+          stream?: number | null;
           operator?: string;
         };
         header?: never;
@@ -831,10 +831,10 @@ export interface paths {
           worker?: string;
           span?: string;
           event: number;
-          group_by?: string;
+          group_by?: 'launch' | 'name';
           step?: string;
-          device?: number;
-          stream?: number;
+          device?: number | null;
+          stream?: number | null;
           operator?: string;
         };
         header?: never;
@@ -984,7 +984,7 @@ export interface paths {
           width?: number;
           tracks?: string;
           python?: boolean;
-          colour?: string;
+          colour?: 'class' | 'module' | 'process_group';
         };
         header?: never;
         path?: never;
@@ -1121,14 +1121,14 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** The Timeline colours view */
+    /** The Timeline colors view */
     get: {
       parameters: {
         query?: {
           run?: string;
           worker?: string;
           span?: string;
-          by?: string;
+          by?: 'class' | 'module' | 'process_group';
         };
         header?: never;
         path?: never;
@@ -1494,13 +1494,13 @@ export interface paths {
           run?: string;
           worker?: string;
           span?: string;
+          first?: number;
+          limit?: number | null;
           query: string;
           regex?: boolean;
           at?: number;
           event?: number;
           track?: number;
-          first?: number;
-          limit?: number;
           python?: boolean;
         };
         header?: never;
@@ -1573,12 +1573,13 @@ export interface paths {
           run?: string;
           worker?: string;
           span?: string;
+          first?: number;
+          limit?: number | null;
           begin: number;
           end: number;
           tracks?: string;
           python?: boolean;
-          sort?: string;
-          limit?: number;
+          sort?: 'count' | 'mean' | 'most' | 'name' | 'self' | 'total';
         };
         header?: never;
         path?: never;
@@ -1607,6 +1608,515 @@ export interface paths {
                 span: string;
               };
               payload: components['schemas']['TraceSelection'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/modules': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Modules view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['ModulesPayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/modules/flame': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Module flame graph view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          time?: 'device' | 'host';
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['ModuleFlame'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/modules/instances': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Module calls view */
+    get: {
+      parameters: {
+        query: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          place: number;
+          first?: number;
+          limit?: number | null;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['ModuleInstances'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/modules/calls': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Call tree view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          thread?: string | null;
+          parent?: number | null;
+          first?: number;
+          limit?: number | null;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['ModuleCalls'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/lightning': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Lightning view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['LightningPayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/lightning/flame': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Module flame graph view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          time?: 'device' | 'host';
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['ModuleFlame'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/lightning/instances': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Module calls view */
+    get: {
+      parameters: {
+        query: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          place: number;
+          first?: number;
+          limit?: number | null;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['ModuleInstances'];
             };
           };
         };
@@ -1721,15 +2231,26 @@ export interface paths {
           run?: string;
           worker?: string;
           span?: string;
-          sort?: string;
+          sort?:
+            | 'bandwidth'
+            | 'bytes'
+            | 'group'
+            | 'latency'
+            | 'name'
+            | 'ranks'
+            | 'skew'
+            | 'start'
+            | 'step'
+            | 'transfer'
+            | 'waiting';
           descending?: boolean;
-          offset?: number;
-          limit?: number;
           group?: number;
           name?: string;
           step?: string;
           late?: string;
           mismatched?: boolean;
+          first?: number;
+          limit?: number | null;
         };
         header?: never;
         path?: never;
@@ -1874,8 +2395,8 @@ export interface paths {
           worker?: string;
           span?: string;
           workers?: string;
-          begin?: number;
-          end?: number;
+          begin?: number | null;
+          end?: number | null;
           limit?: number;
         };
         header?: never;
@@ -2020,8 +2541,8 @@ export interface paths {
           worker?: string;
           span?: string;
           device?: string;
-          begin?: number;
-          end?: number;
+          begin?: number | null;
+          end?: number | null;
           points?: number;
         };
         header?: never;
@@ -2095,12 +2616,12 @@ export interface paths {
           worker?: string;
           span?: string;
           device?: string;
-          at?: number;
-          begin?: number;
-          end?: number;
-          group_by?: string;
+          at?: number | null;
+          begin?: number | null;
+          end?: number | null;
+          group_by?: 'module' | 'operator' | 'size' | 'stack';
           first?: number;
-          limit?: number;
+          limit?: number | null;
         };
         header?: never;
         path?: never;
@@ -2173,16 +2694,16 @@ export interface paths {
           worker?: string;
           span?: string;
           device?: string;
-          begin?: number;
-          end?: number;
-          at?: number;
+          begin?: number | null;
+          end?: number | null;
+          at?: number | null;
           operator?: string;
           search?: string;
-          state?: string;
-          sort?: string;
+          state?: ('older' | 'released' | 'replaced' | 'unknown' | 'unreleased') | '';
+          sort?: 'allocated' | 'duration' | 'operator' | 'released' | 'size';
           descending?: boolean;
           first?: number;
-          limit?: number;
+          limit?: number | null;
         };
         header?: never;
         path?: never;
@@ -2255,8 +2776,8 @@ export interface paths {
           worker?: string;
           span?: string;
           device?: string;
-          begin?: number;
-          end?: number;
+          begin?: number | null;
+          end?: number | null;
         };
         header?: never;
         path?: never;
@@ -2329,7 +2850,7 @@ export interface paths {
           worker?: string;
           span?: string;
           file?: number;
-          device?: number;
+          device?: number | null;
           points?: number;
           limit?: number;
         };
@@ -2613,515 +3134,6 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
-  '/view/modules': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /** The Modules view */
-    get: {
-      parameters: {
-        query?: {
-          run?: string;
-          worker?: string;
-          span?: string;
-        };
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              /** @constant */
-              state: 'ready';
-              view: string;
-              run: string;
-              worker: string;
-              span: string;
-              /** @description files of a run that are still to come into it */
-              loading: number;
-              /** @description what a pair is compared with */
-              base: null | {
-                run: string;
-                worker: string;
-                span: string;
-              };
-              payload: components['schemas']['ModulesPayload'];
-            };
-          };
-        };
-        202: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': components['schemas']['Pending'];
-          };
-        };
-        default: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': components['schemas']['ErrorBody'];
-          };
-        };
-      };
-    };
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/view/modules/flame': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /** The Module flame graph view */
-    get: {
-      parameters: {
-        query?: {
-          run?: string;
-          worker?: string;
-          span?: string;
-          time?: string;
-        };
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              /** @constant */
-              state: 'ready';
-              view: string;
-              run: string;
-              worker: string;
-              span: string;
-              /** @description files of a run that are still to come into it */
-              loading: number;
-              /** @description what a pair is compared with */
-              base: null | {
-                run: string;
-                worker: string;
-                span: string;
-              };
-              payload: components['schemas']['ModuleFlame'];
-            };
-          };
-        };
-        202: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': components['schemas']['Pending'];
-          };
-        };
-        default: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': components['schemas']['ErrorBody'];
-          };
-        };
-      };
-    };
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/view/modules/instances': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /** The Module calls view */
-    get: {
-      parameters: {
-        query: {
-          run?: string;
-          worker?: string;
-          span?: string;
-          place: number;
-          first?: number;
-          limit?: number;
-        };
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              /** @constant */
-              state: 'ready';
-              view: string;
-              run: string;
-              worker: string;
-              span: string;
-              /** @description files of a run that are still to come into it */
-              loading: number;
-              /** @description what a pair is compared with */
-              base: null | {
-                run: string;
-                worker: string;
-                span: string;
-              };
-              payload: components['schemas']['ModuleInstances'];
-            };
-          };
-        };
-        202: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': components['schemas']['Pending'];
-          };
-        };
-        default: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': components['schemas']['ErrorBody'];
-          };
-        };
-      };
-    };
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/view/modules/calls': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /** The Call tree view */
-    get: {
-      parameters: {
-        query?: {
-          run?: string;
-          worker?: string;
-          span?: string;
-          thread?: string;
-          parent?: number;
-          first?: number;
-          limit?: number;
-        };
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              /** @constant */
-              state: 'ready';
-              view: string;
-              run: string;
-              worker: string;
-              span: string;
-              /** @description files of a run that are still to come into it */
-              loading: number;
-              /** @description what a pair is compared with */
-              base: null | {
-                run: string;
-                worker: string;
-                span: string;
-              };
-              payload: components['schemas']['ModuleCalls'];
-            };
-          };
-        };
-        202: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': components['schemas']['Pending'];
-          };
-        };
-        default: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': components['schemas']['ErrorBody'];
-          };
-        };
-      };
-    };
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/view/lightning': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /** The Lightning view */
-    get: {
-      parameters: {
-        query?: {
-          run?: string;
-          worker?: string;
-          span?: string;
-        };
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              /** @constant */
-              state: 'ready';
-              view: string;
-              run: string;
-              worker: string;
-              span: string;
-              /** @description files of a run that are still to come into it */
-              loading: number;
-              /** @description what a pair is compared with */
-              base: null | {
-                run: string;
-                worker: string;
-                span: string;
-              };
-              payload: components['schemas']['LightningPayload'];
-            };
-          };
-        };
-        202: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': components['schemas']['Pending'];
-          };
-        };
-        default: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': components['schemas']['ErrorBody'];
-          };
-        };
-      };
-    };
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/view/lightning/flame': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /** The Module flame graph view */
-    get: {
-      parameters: {
-        query?: {
-          run?: string;
-          worker?: string;
-          span?: string;
-          time?: string;
-        };
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              /** @constant */
-              state: 'ready';
-              view: string;
-              run: string;
-              worker: string;
-              span: string;
-              /** @description files of a run that are still to come into it */
-              loading: number;
-              /** @description what a pair is compared with */
-              base: null | {
-                run: string;
-                worker: string;
-                span: string;
-              };
-              payload: components['schemas']['ModuleFlame'];
-            };
-          };
-        };
-        202: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': components['schemas']['Pending'];
-          };
-        };
-        default: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': components['schemas']['ErrorBody'];
-          };
-        };
-      };
-    };
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/view/lightning/instances': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /** The Module calls view */
-    get: {
-      parameters: {
-        query: {
-          run?: string;
-          worker?: string;
-          span?: string;
-          place: number;
-          first?: number;
-          limit?: number;
-        };
-        header?: never;
-        path?: never;
-        cookie?: never;
-      };
-      requestBody?: never;
-      responses: {
-        200: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': {
-              /** @constant */
-              state: 'ready';
-              view: string;
-              run: string;
-              worker: string;
-              span: string;
-              /** @description files of a run that are still to come into it */
-              loading: number;
-              /** @description what a pair is compared with */
-              base: null | {
-                run: string;
-                worker: string;
-                span: string;
-              };
-              payload: components['schemas']['ModuleInstances'];
-            };
-          };
-        };
-        202: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': components['schemas']['Pending'];
-          };
-        };
-        default: {
-          headers: {
-            [name: string]: unknown;
-          };
-          content: {
-            'application/json': components['schemas']['ErrorBody'];
-          };
-        };
-      };
-    };
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -3301,13 +3313,16 @@ export interface components {
     };
     /**
      * ViewInfo
-     * @description A tab; `available` is null while the file is not loaded, `reason` says why it is not.
+     * @description A tab under its section of the navigation; `params` are what its view takes.
+     *
+     *     `available` is null while the file is not loaded, `reason` says why it is not available.
      */
     ViewInfo: {
       slug: string;
       title: string;
-      order: number;
-      scope: string;
+      /** @enum {unknown} */
+      section: '' | 'Compare' | 'Resources' | 'Where the time goes';
+      params: string[];
       available: boolean | null;
       reason: string | null;
     };
@@ -3998,6 +4013,212 @@ export interface components {
       busy_ns: number;
     };
     /**
+     * ModulesPayload
+     * @description The outermost modules in order of their first call.
+     *
+     *     device_ns    all device time = sum of all `device_self_ns` + outside + unlinked
+     *     outside      launched outside of any module
+     *     unlinked     no launch and no operator is recorded for it
+     *     has_device   the trace holds device work; has_backward: some backward work has its module
+     *     reasons      field -> why it is null
+     */
+    ModulesPayload: {
+      rows: components['schemas']['ModuleRow'][];
+      device_ns: number;
+      outside: components['schemas']['ModuleRest'];
+      unlinked: components['schemas']['ModuleRest'];
+      has_device: boolean;
+      has_backward: boolean;
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * ModuleRow
+     * @description A place in the model: an instance of a module, called from the place around it. Times in ns.
+     *
+     *     place             number of the place, as `modules/instances` takes it
+     *     class_name        "Linear" of "Linear_75"
+     *     module_id         `Python module id`, null where the trace gives none
+     *     event             row of its longest call, for the timeline
+     *     occurrences       calls; null where only operators tell of the module (`Module Hierarchy`)
+     *     operators         operators called directly by it, forward
+     *     host_total_ns     of the calls, with all that happens in them
+     *     host_self_ns      of the calls, outside of modules and operators inside: Python and framework
+     *     operators_ns      host time of its operators: total = self + operators + totals of the modules inside
+     *     host_mean_ns      total / occurrences
+     *     host_share        total / total of the outermost modules
+     *     device_*          device work that it launched, forward and backward: self without the modules inside
+     *     device_share      device total / all device time of the trace; null if there is none
+     *     forward_device_*, backward_device_*  the two parts of it
+     *     backward_host_*   host time of its backward operators; not part of `host_*`
+     */
+    ModuleRow: {
+      place: number;
+      name: string;
+      class_name: string;
+      module_id: number | null;
+      event: number | null;
+      occurrences: number | null;
+      operators: number;
+      host_total_ns: number;
+      host_self_ns: number | null;
+      operators_ns: number;
+      host_mean_ns: number | null;
+      host_share: number | null;
+      device_total_ns: number;
+      device_self_ns: number;
+      device_share: number | null;
+      forward_device_total_ns: number;
+      forward_device_self_ns: number;
+      backward_device_total_ns: number;
+      backward_device_self_ns: number;
+      backward_host_total_ns: number;
+      backward_host_self_ns: number;
+      children: components['schemas']['ModuleRow'][];
+    };
+    /**
+     * ModuleRest
+     * @description Device work of no module.
+     */
+    ModuleRest: {
+      calls: number;
+      device_ns: number;
+    };
+    /**
+     * ModuleFlame
+     * @description Frames, each after the one around it; `total_ns` is the sum of the outermost.
+     */
+    ModuleFlame: {
+      time: string;
+      total_ns: number;
+      frames: components['schemas']['ModuleFrame'][];
+    };
+    /**
+     * ModuleFrame
+     * @description A frame of the flame graph.
+     *
+     *     kind      module; operator: the operators of that name that the module calls directly; backward: of the
+     *               module itself
+     *     parent    index of the frame around it, null for the outermost
+     *     value_ns  with all frames inside; frames beside each other share no time
+     *     place     the module, also of its operators and its backward pass
+     *     event     row of the longest of its events
+     */
+    ModuleFrame: {
+      name: string;
+      /** @enum {unknown} */
+      kind: 'backward' | 'module' | 'operator';
+      parent: number | null;
+      value_ns: number;
+      place: number;
+      event: number | null;
+    };
+    /**
+     * ModuleInstances
+     * @description Calls of one place; `path` leads from the outermost module to it.
+     */
+    ModuleInstances: {
+      path: string[];
+      total: number;
+      rows: components['schemas']['ModuleCall'][];
+    };
+    /**
+     * ModuleCall
+     * @description One call of a module; `recomputed` if backward made it, to compute activations again.
+     */
+    ModuleCall: {
+      event: number;
+      thread: string;
+      start_ns: number;
+      duration_ns: number;
+      device_ns: number;
+      recomputed: boolean;
+    };
+    /**
+     * ModuleCalls
+     * @description One level of the call tree, in order of time.
+     */
+    ModuleCalls: {
+      thread: string;
+      parent: number | null;
+      total: number;
+      rows: components['schemas']['CallNode'][];
+      threads: components['schemas']['CallThread'][];
+    };
+    /**
+     * CallNode
+     * @description One call. `self_ns` is what no call inside it covers; `device_ns` what it and those inside launched.
+     */
+    CallNode: {
+      event: number;
+      name: string;
+      kind: string;
+      module: string | null;
+      start_ns: number;
+      duration_ns: number;
+      self_ns: number;
+      device_ns: number;
+      children: number;
+    };
+    /** CallThread */
+    CallThread: {
+      thread: string;
+      name: string;
+      role: string;
+    };
+    /**
+     * LightningPayload
+     * @description Hooks and modules, the outermost in order of their first call.
+     *
+     *     rows      the model: dotted names, `class_name` in full; modules inside the module their name says
+     *     device_ns all device time = sum of `device_self_ns` of `rows` + outside + unlinked
+     *     reasons   field -> why it is null or empty
+     */
+    LightningPayload: {
+      hooks: components['schemas']['HookRow'][];
+      rows: components['schemas']['ModuleRow'][];
+      device_ns: number;
+      outside: components['schemas']['ModuleRest'];
+      unlinked: components['schemas']['ModuleRest'];
+      has_device: boolean;
+      has_backward: boolean;
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * HookRow
+     * @description A hook, called from the hook around it. Times in ns.
+     *
+     *     place           number of the hook
+     *     name            "L.training_step"; `owner` is what Lightning puts before it: LightningModule, Strategy,
+     *                     Callback, ...; "" if nothing
+     *     event           row of its longest call, for the timeline
+     *     operators       operators called directly by it
+     *     host_self_ns    outside of hooks and operators inside
+     *     operators_ns    host time of its operators: total = self + operators + totals of the hooks inside
+     *     host_share      total / total of the outermost hooks
+     *     device_*        device work launched while it ran, by the backward pass that it waited for too
+     */
+    HookRow: {
+      place: number;
+      name: string;
+      owner: string;
+      event: number | null;
+      occurrences: number;
+      operators: number;
+      host_total_ns: number;
+      host_self_ns: number;
+      operators_ns: number;
+      host_mean_ns: number;
+      host_share: number | null;
+      device_total_ns: number;
+      device_self_ns: number;
+      device_share: number | null;
+      children: components['schemas']['HookRow'][];
+    };
+    /**
      * Distributed
      * @description The payload of the tab.
      *
@@ -4345,9 +4566,9 @@ export interface components {
       steps: number;
       window_ns: number;
       median_window_ns: number;
-      categories: components['schemas']['torch_tb_profiler.views.distributed.payload.Share'][];
-      host: components['schemas']['torch_tb_profiler.views.distributed.payload.Share'][];
-      kernels: components['schemas']['torch_tb_profiler.views.distributed.payload.Share'][];
+      categories: components['schemas']['Share'][];
+      host: components['schemas']['Share'][];
+      kernels: components['schemas']['Share'][];
     };
     /**
      * Share
@@ -4355,7 +4576,7 @@ export interface components {
      *
      *     median_ns  null where it is not among the largest of the median rank: then it is less than those
      */
-    'torch_tb_profiler.views.distributed.payload.Share': {
+    Share: {
       name: string;
       late_ns: number;
       median_ns: number | null;
@@ -4367,7 +4588,7 @@ export interface components {
     Collectives: {
       rows: components['schemas']['CollectiveInstance'][];
       total: number;
-      offset: number;
+      first: number;
       reasons: {
         [key: string]: string;
       };
@@ -5137,16 +5358,16 @@ export interface components {
       base_name: string | null;
       candidate_name: string | null;
       busy: components['schemas']['Change'];
-      utilization: components['schemas']['torch_tb_profiler.views.diff.payload.Share'];
-      sm_efficiency: components['schemas']['torch_tb_profiler.views.diff.payload.Share'];
-      achieved_occupancy: components['schemas']['torch_tb_profiler.views.diff.payload.Share'];
-      tensor_core_ratio: components['schemas']['torch_tb_profiler.views.diff.payload.Share'];
+      utilization: components['schemas']['DiffShare'];
+      sm_efficiency: components['schemas']['DiffShare'];
+      achieved_occupancy: components['schemas']['DiffShare'];
+      tensor_core_ratio: components['schemas']['DiffShare'];
     };
     /**
-     * Share
+     * DiffShare
      * @description A ratio 0..1 on both sides; None where not known. `delta_share` is the difference of the two.
      */
-    'torch_tb_profiler.views.diff.payload.Share': {
+    DiffShare: {
       base: number | null;
       candidate: number | null;
       delta_share: number | null;
@@ -5189,212 +5410,6 @@ export interface components {
       status: 'added' | 'matched' | 'removed' | 'renamed';
       calls: components['schemas']['Calls'];
       total: components['schemas']['Change'];
-    };
-    /**
-     * ModulesPayload
-     * @description The outermost modules in order of their first call.
-     *
-     *     device_ns    all device time = sum of all `device_self_ns` + outside + unlinked
-     *     outside      launched outside of any module
-     *     unlinked     no launch and no operator is recorded for it
-     *     has_device   the trace holds device work; has_backward: some backward work has its module
-     *     reasons      field -> why it is null
-     */
-    ModulesPayload: {
-      rows: components['schemas']['ModuleRow'][];
-      device_ns: number;
-      outside: components['schemas']['ModuleRest'];
-      unlinked: components['schemas']['ModuleRest'];
-      has_device: boolean;
-      has_backward: boolean;
-      reasons: {
-        [key: string]: string;
-      };
-    };
-    /**
-     * ModuleRow
-     * @description A place in the model: an instance of a module, called from the place around it. Times in ns.
-     *
-     *     place             number of the place, as `modules/instances` takes it
-     *     class_name        "Linear" of "Linear_75"
-     *     module_id         `Python module id`, null where the trace gives none
-     *     event             row of its longest call, for the timeline
-     *     occurrences       calls; null where only operators tell of the module (`Module Hierarchy`)
-     *     operators         operators called directly by it, forward
-     *     host_total_ns     of the calls, with all that happens in them
-     *     host_self_ns      of the calls, outside of modules and operators inside: Python and framework
-     *     operators_ns      host time of its operators: total = self + operators + totals of the modules inside
-     *     host_mean_ns      total / occurrences
-     *     host_share        total / total of the outermost modules
-     *     device_*          device work that it launched, forward and backward: self without the modules inside
-     *     device_share      device total / all device time of the trace; null if there is none
-     *     forward_device_*, backward_device_*  the two parts of it
-     *     backward_host_*   host time of its backward operators; not part of `host_*`
-     */
-    ModuleRow: {
-      place: number;
-      name: string;
-      class_name: string;
-      module_id: number | null;
-      event: number | null;
-      occurrences: number | null;
-      operators: number;
-      host_total_ns: number;
-      host_self_ns: number | null;
-      operators_ns: number;
-      host_mean_ns: number | null;
-      host_share: number | null;
-      device_total_ns: number;
-      device_self_ns: number;
-      device_share: number | null;
-      forward_device_total_ns: number;
-      forward_device_self_ns: number;
-      backward_device_total_ns: number;
-      backward_device_self_ns: number;
-      backward_host_total_ns: number;
-      backward_host_self_ns: number;
-      children: components['schemas']['ModuleRow'][];
-    };
-    /**
-     * ModuleRest
-     * @description Device work of no module.
-     */
-    ModuleRest: {
-      calls: number;
-      device_ns: number;
-    };
-    /**
-     * ModuleFlame
-     * @description Frames, each after the one around it; `total_ns` is the sum of the outermost.
-     */
-    ModuleFlame: {
-      time: string;
-      total_ns: number;
-      frames: components['schemas']['ModuleFrame'][];
-    };
-    /**
-     * ModuleFrame
-     * @description A frame of the flame graph.
-     *
-     *     kind      module; operator: the operators of that name that the module calls directly; backward: of the
-     *               module itself
-     *     parent    index of the frame around it, null for the outermost
-     *     value_ns  with all frames inside; frames beside each other share no time
-     *     place     the module, also of its operators and its backward pass
-     *     event     row of the longest of its events
-     */
-    ModuleFrame: {
-      name: string;
-      /** @enum {unknown} */
-      kind: 'backward' | 'module' | 'operator';
-      parent: number | null;
-      value_ns: number;
-      place: number;
-      event: number | null;
-    };
-    /**
-     * ModuleInstances
-     * @description Calls of one place; `path` leads from the outermost module to it.
-     */
-    ModuleInstances: {
-      path: string[];
-      total: number;
-      rows: components['schemas']['ModuleCall'][];
-    };
-    /**
-     * ModuleCall
-     * @description One call of a module; `recomputed` if backward made it, to compute activations again.
-     */
-    ModuleCall: {
-      event: number;
-      thread: string;
-      start_ns: number;
-      duration_ns: number;
-      device_ns: number;
-      recomputed: boolean;
-    };
-    /**
-     * ModuleCalls
-     * @description One level of the call tree, in order of time.
-     */
-    ModuleCalls: {
-      thread: string;
-      parent: number | null;
-      total: number;
-      rows: components['schemas']['CallNode'][];
-      threads: components['schemas']['CallThread'][];
-    };
-    /**
-     * CallNode
-     * @description One call. `self_ns` is what no call inside it covers; `device_ns` what it and those inside launched.
-     */
-    CallNode: {
-      event: number;
-      name: string;
-      kind: string;
-      module: string | null;
-      start_ns: number;
-      duration_ns: number;
-      self_ns: number;
-      device_ns: number;
-      children: number;
-    };
-    /** CallThread */
-    CallThread: {
-      thread: string;
-      name: string;
-      role: string;
-    };
-    /**
-     * LightningPayload
-     * @description Hooks and modules, the outermost in order of their first call.
-     *
-     *     rows      the model: dotted names, `class_name` in full; modules inside the module their name says
-     *     device_ns all device time = sum of `device_self_ns` of `rows` + outside + unlinked
-     *     reasons   field -> why it is null or empty
-     */
-    LightningPayload: {
-      hooks: components['schemas']['HookRow'][];
-      rows: components['schemas']['ModuleRow'][];
-      device_ns: number;
-      outside: components['schemas']['ModuleRest'];
-      unlinked: components['schemas']['ModuleRest'];
-      has_device: boolean;
-      has_backward: boolean;
-      reasons: {
-        [key: string]: string;
-      };
-    };
-    /**
-     * HookRow
-     * @description A hook, called from the hook around it. Times in ns.
-     *
-     *     place           number of the hook
-     *     name            "L.training_step"; `owner` is what Lightning puts before it: LightningModule, Strategy,
-     *                     Callback, ...; "" if nothing
-     *     event           row of its longest call, for the timeline
-     *     operators       operators called directly by it
-     *     host_self_ns    outside of hooks and operators inside
-     *     operators_ns    host time of its operators: total = self + operators + totals of the hooks inside
-     *     host_share      total / total of the outermost hooks
-     *     device_*        device work launched while it ran, by the backward pass that it waited for too
-     */
-    HookRow: {
-      place: number;
-      name: string;
-      owner: string;
-      event: number | null;
-      occurrences: number;
-      operators: number;
-      host_total_ns: number;
-      host_self_ns: number;
-      operators_ns: number;
-      host_mean_ns: number;
-      host_share: number | null;
-      device_total_ns: number;
-      device_self_ns: number;
-      device_share: number | null;
-      children: components['schemas']['HookRow'][];
     };
   };
   responses: never;

@@ -17,6 +17,7 @@ from tests.support.traces import draw
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views.diff import build as diff
+from torch_tb_profiler.views.diff.level import build as build_part
 from torch_tb_profiler.views.diff.payload import DiffLevel, DiffParams, DiffPart, DiffPartParams, DiffPayload
 
 
@@ -25,7 +26,7 @@ def compare(base: Trace, candidate: Trace) -> DiffPayload:
 
 
 def part(base: Trace, candidate: Trace, path: str) -> DiffLevel:
-    return diff.PART.build(candidate, base, DiffPartParams(path=path))
+    return build_part(candidate, base, DiffPartParams(path=path))
 
 
 def noise(seed: int, step: float = 0.002, op: float = 0.003) -> Any:

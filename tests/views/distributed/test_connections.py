@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.jobs import Job, ddp
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.views.distributed.build import VIEW
+from torch_tb_profiler.views.distributed.build import TAB
 from torch_tb_profiler.views.distributed.connections import ConnectionsParams, build
 
 STEPS, BUCKETS = 3, 3
@@ -45,4 +45,4 @@ def test_a_worker_that_is_not_there_is_named_and_one_alone_is_joined_with_nothin
     with pytest.raises(NotFoundError, match="there is no worker 'nobody'"):
         build(members, ConnectionsParams("nobody"))
     assert build(members, ConnectionsParams(members[0].worker)).rows == []
-    assert "distributed/connections" in {part.slug for part in VIEW.parts}
+    assert "distributed/connections" in {part.slug for part in TAB.parts}

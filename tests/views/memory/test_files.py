@@ -130,8 +130,6 @@ def test_what_is_no_snapshot_is_told_so() -> None:
         shown(snapshot(), device=9)
     with pytest.raises(NotFoundError, match="no device"):
         shown({"segments": []})
-    with pytest.raises(ValueError, match="points"):
-        SnapshotParams(points=0)
 
 
 def test_references_to_one_list_do_not_multiply(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -10,7 +10,6 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.call_stacks import Stacks, distinct_stacks
 from torch_tb_profiler.analyses.shared.grouping import Groups, group
 from torch_tb_profiler.analyses.shared.memory_curve import Levels, Window, peak
-from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.memory.blocks import OLDER, memory_blocks
 from torch_tb_profiler.model.memory.events import memory_calls, memory_names, memory_records
 from torch_tb_profiler.model.modules.modules import modules
@@ -46,10 +45,8 @@ def instant(level: Levels, part: Window, at: int | None) -> int:
     return int(np.searchsorted(level.time, part.end, "right")) - 1 if found is None else found.index
 
 
-def live(trace: Trace, level: Levels, index: int, group_by: str) -> Live:
-    """UsageError for an unknown grouping."""
-    if group_by not in get_args(GroupBy):
-        raise UsageError(f"cannot group by {group_by!r}", hint=f"group_by: {', '.join(get_args(GroupBy))}")
+def live(trace: Trace, level: Levels, index: int, group_by: GroupBy) -> Live:
+    """What lives after the record at `index` (-1: before all of them)."""
     records, every = memory_records(trace), memory_blocks(trace)
     position = int(level.positions[index]) if index >= 0 else -1
     code = records.devices.index(level.device)
@@ -82,7 +79,7 @@ def start_and_end(trace: Trace, level: Levels) -> tuple[int | None, int | None]:
     return None if first == ABSENT else first, None if last == ABSENT else last
 
 
-def _grouped(trace: Trace, allocation: Int32, sizes: Int64, group_by: str) -> tuple[Groups, Stacks | None]:
+def _grouped(trace: Trace, allocation: Int32, sizes: Int64, group_by: GroupBy) -> tuple[Groups, Stacks | None]:
     if group_by == "size":
         return group(sizes), None
     if group_by == "module":

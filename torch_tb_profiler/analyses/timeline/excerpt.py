@@ -7,11 +7,11 @@ processes and threads ("M" events) and the metadata around the events always are
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.tracks.flows import flow_rows
 from torch_tb_profiler.analyses.tracks.tracks import INSTANT_PHASES, all_slices
@@ -24,8 +24,7 @@ CHUNK = 20_000
 """Events encoded at a time; the only ones that are Python objects."""
 
 
-@dataclass(frozen=True)
-class Cut:
+class Cut(msgspec.Struct, frozen=True):
     """What to keep.
 
     begin, end       ns since the trace's start; what touches [begin, end) is kept; None: open

@@ -1,5 +1,5 @@
 """The Diff tab."""
 
-from torch_tb_profiler.views.diff.build import VIEW
+from torch_tb_profiler.views.diff.build import TAB
 
-__all__ = ["VIEW"]
+__all__ = ["TAB"]

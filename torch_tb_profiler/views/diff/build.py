@@ -36,7 +36,7 @@ from torch_tb_profiler.model.memory.events import is_memory
 from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Int64, Trace
-from torch_tb_profiler.view import Scope, View
+from torch_tb_profiler.view import PairView, Tab
 from torch_tb_profiler.views.diff import level as diff_level
 from torch_tb_profiler.views.diff.level import Level, device_reason, steps_pair
 from torch_tb_profiler.views.diff.payload import (
@@ -51,9 +51,9 @@ from torch_tb_profiler.views.diff.payload import (
     DiffParams,
     DiffPartParams,
     DiffPayload,
+    DiffShare,
     DiffSide,
     DiffWaterfall,
-    Share,
     Size,
 )
 from torch_tb_profiler.views.diff.rows import NOTHING, Judged, magnitude, mean_calls, rules, status
@@ -240,9 +240,9 @@ def _device(old: Utilization | None, new: Utilization | None, busy: Change) -> D
     )
 
 
-def _share(base: Utilization | None, candidate: Utilization | None, field: str) -> Share:
+def _share(base: Utilization | None, candidate: Utilization | None, field: str) -> DiffShare:
     old, new = (None if side is None else getattr(side, field) for side in (base, candidate))
-    return Share(old, new, None if old is None or new is None else new - old)
+    return DiffShare(old, new, None if old is None or new is None else new - old)
 
 
 def _memory(base: Trace, candidate: Trace) -> list[DiffMemory]:
@@ -300,25 +300,9 @@ def _unavailable(trace: Trace) -> str | None:
     return None
 
 
-PART = View(
-    slug="diff/part",
-    title="Part of the timeline",
-    order=70,
-    scope=Scope.PAIR,
-    params=DiffPartParams,
-    payload=DiffLevel,
-    unavailable=_unavailable,
-    build=diff_level.build,
-)
-
-VIEW = View(
-    slug="diff",
-    title="Diff",
-    order=70,
-    scope=Scope.PAIR,
-    params=DiffParams,
-    payload=DiffPayload,
-    unavailable=_unavailable,
-    build=build,
-    parts=(PART,),
+TAB = Tab(
+    "Compare",
+    PairView("diff", "Diff", DiffParams, DiffPayload, build),
+    _unavailable,
+    (PairView("diff/part", "Part of the timeline", DiffPartParams, DiffLevel, diff_level.build),),
 )

@@ -6,8 +6,7 @@ Every difference is a key that starts with `delta_`: candidate less base. Times 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -58,7 +57,7 @@ class Size(msgspec.Struct, frozen=True):
     delta_ratio: float | None
 
 
-class Share(msgspec.Struct, frozen=True):
+class DiffShare(msgspec.Struct, frozen=True):
     """A ratio 0..1 on both sides; None where not known. `delta_share` is the difference of the two."""
 
     base: float | None
@@ -185,10 +184,10 @@ class DiffDevice(msgspec.Struct, frozen=True):
     base_name: str | None
     candidate_name: str | None
     busy: Change
-    utilization: Share
-    sm_efficiency: Share
-    achieved_occupancy: Share
-    tensor_core_ratio: Share
+    utilization: DiffShare
+    sm_efficiency: DiffShare
+    achieved_occupancy: DiffShare
+    tensor_core_ratio: DiffShare
 
 
 class DiffMemory(msgspec.Struct, frozen=True):
@@ -269,19 +268,13 @@ class DiffPayload(msgspec.Struct, frozen=True):
     reasons: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class DiffParams:
+class DiffParams(msgspec.Struct, frozen=True):
     """min_effect: smallest relative change that counts as one, 0..1."""
 
-    min_effect: float = 0.02
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.min_effect <= 10:
-            raise ValueError("min_effect is a ratio from 0 to 10")
+    min_effect: Annotated[float, msgspec.Meta(ge=0, le=10)] = 0.02
 
 
-@dataclass(frozen=True)
-class DiffPartParams(DiffParams):
+class DiffPartParams(DiffParams, frozen=True):
     """path: which part is open, "" the root."""
 
     path: str = ""

@@ -1,5 +1,5 @@
 """The Distributed tab."""
 
-from torch_tb_profiler.views.distributed.build import VIEW
+from torch_tb_profiler.views.distributed.build import TAB
 
-__all__ = ["VIEW"]
+__all__ = ["TAB"]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary, summarise
+from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.trace import Trace, derived
-from torch_tb_profiler.view import Members, NoParams, Scope, View
+from torch_tb_profiler.view import Members, NoParams, RunView, Tab
 from torch_tb_profiler.views.distributed import operations as operations
 from torch_tb_profiler.views.distributed import parts as distributed_parts
 from torch_tb_profiler.views.distributed import ranks as party_of
 from torch_tb_profiler.views.distributed import verdict as verdicts
 from torch_tb_profiler.views.distributed.payload import Distributed
 from torch_tb_profiler.views.distributed.reasons import reasons
+from torch_tb_profiler.views.distributed.reduction import RANK_SUMMARIES
 
 
 def build(members: Members[RankSummary], params: NoParams) -> Distributed:
@@ -56,16 +57,9 @@ def unavailable(trace: Trace) -> str | None:
     return "the trace records no communication between ranks (NCCL, gloo, MPI, ...)"
 
 
-VIEW = View(
-    slug="distributed",
-    title="Distributed",
-    order=50,
-    scope=Scope.RUN,
-    params=NoParams,
-    payload=Distributed,
-    unavailable=unavailable,
-    build=build,
-    reduce=summarise,
-    reduced=RankSummary,
-    parts=distributed_parts.PARTS,
+TAB = Tab(
+    "Resources",
+    RunView("distributed", "Distributed", NoParams, Distributed, build, RANK_SUMMARIES),
+    unavailable,
+    distributed_parts.PARTS,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import unquote
 
 import msgspec
@@ -11,17 +10,17 @@ import numpy as np
 
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.model.trace import ABSENT, Bool, Int64, Trace
-from torch_tb_profiler.view import Members, Scope, View
+from torch_tb_profiler.model.trace import ABSENT, Bool, Int64
+from torch_tb_profiler.view import Members, RunView
 from torch_tb_profiler.views.distributed.operations import full_name
 from torch_tb_profiler.views.distributed.ranks import Party, party
 from torch_tb_profiler.views.distributed.reasons import reasons
+from torch_tb_profiler.views.distributed.reduction import RANK_SUMMARIES
 
 MOST = 2000
 
 
-@dataclass(frozen=True)
-class ConnectionsParams:
+class ConnectionsParams(msgspec.Struct, frozen=True):
     """`workers`: names, percent-encoded, with commas between them. [begin, end) in job time, default all.
 
     At most `limit` collectives are answered, the longest ones.
@@ -145,10 +144,6 @@ def _event(who: Party, row: int) -> int:
     return int(cell["event"])
 
 
-def _never(trace: Trace) -> None:
-    return None
-
-
-VIEW = View(
-    "distributed/connections", "Connected ranks", 0, Scope.RUN, ConnectionsParams, Connections, _never, build
+CONNECTIONS = RunView(
+    "distributed/connections", "Connected ranks", ConnectionsParams, Connections, build, RANK_SUMMARIES
 )

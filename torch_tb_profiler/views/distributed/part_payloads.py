@@ -6,26 +6,25 @@ Units and reasons as in `distributed_payload`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 
+from torch_tb_profiler.view import Page
 
-@dataclass(frozen=True)
-class CollectivesParams:
+
+class CollectivesParams(Page, frozen=True):
     """Which rows of the table of collectives, in which order.
 
-    sort   start, name, group, step, ranks, bytes, latency, transfer, waiting, skew, bandwidth
-    limit  0: all rows
     group  id of a process group, -1: all
     late   only those in which this worker arrived last
     mismatched  only those that differ between ranks
     """
 
-    sort: str = "start"
+    sort: Literal[
+        "start", "name", "group", "step", "ranks", "bytes", "latency", "transfer", "waiting", "skew", "bandwidth"
+    ] = "start"
     descending: bool = False
-    offset: int = 0
-    limit: int = 0
     group: int = -1
     name: str = ""
     step: str = ""
@@ -76,12 +75,11 @@ class Collectives(msgspec.Struct, frozen=True):
 
     rows: list[CollectiveInstance]
     total: int
-    offset: int
+    first: int
     reasons: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class CollectiveParams:
+class CollectiveParams(msgspec.Struct, frozen=True):
     """`collective`: the id of a CollectiveInstance."""
 
     collective: int

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.comparison import CollectiveTable, collective_table
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES
-from torch_tb_profiler.base.errors import NotFoundError, UsageError
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int64, Trace, derived
-from torch_tb_profiler.view import Members, Scope, View
+from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int64, derived
+from torch_tb_profiler.view import Members, RunView
 from torch_tb_profiler.views.distributed import connections as distributed_connections
 from torch_tb_profiler.views.distributed.operations import full_name, known, number
 from torch_tb_profiler.views.distributed.part_payloads import (
@@ -26,6 +24,7 @@ from torch_tb_profiler.views.distributed.part_payloads import (
 )
 from torch_tb_profiler.views.distributed.ranks import Party, party
 from torch_tb_profiler.views.distributed.reasons import reasons
+from torch_tb_profiler.views.distributed.reduction import RANK_SUMMARIES
 
 
 @derived
@@ -51,9 +50,8 @@ def build_collectives(members: Members[RankSummary], params: CollectivesParams) 
     rows = np.flatnonzero(_kept(members, params))
     order = rows[np.argsort(_sort_key(who, table, params.sort)[rows], kind="stable")]
     order = order[::-1] if params.descending else order
-    last = params.offset + params.limit if params.limit > 0 else None
-    page = order[max(params.offset, 0) : last].tolist()
-    return Collectives([_instance(members, each) for each in page], len(rows), params.offset, reasons(who))
+    page = order[params.rows].tolist()
+    return Collectives([_instance(members, each) for each in page], len(rows), params.first, reasons(who))
 
 
 def _kept(members: Members[RankSummary], params: CollectivesParams) -> Bool:
@@ -98,8 +96,6 @@ def _sort_key(who: Party, table: CollectiveTable, sort: str) -> Int64 | Float64:
         "skew": who.found.arrivals.skew,
         "bandwidth": np.nan_to_num(table.bandwidth.bus, nan=-1.0),
     }
-    if sort not in keys:
-        raise UsageError(f"cannot sort by {sort!r}", hint=f"sort: {', '.join(keys)}")
     return keys[sort]
 
 
@@ -201,28 +197,12 @@ def _before(summary: RankSummary, cell: np.void) -> Before | None:
     return Before(int(cell["window"]), categories, named("host", "host_ns"), named("kernels", "kernel_ns"))
 
 
-def _never(trace: Trace) -> None:
-    return None
-
-
-_COLLECTIVES: View[Any, Any] = View(
-    "distributed/collectives",
-    "Collectives",
-    0,
-    Scope.RUN,
-    CollectivesParams,
-    Collectives,
-    _never,
-    build_collectives,
+PARTS = (
+    RunView(
+        "distributed/collectives", "Collectives", CollectivesParams, Collectives, build_collectives, RANK_SUMMARIES
+    ),
+    RunView(
+        "distributed/collective", "One collective", CollectiveParams, Collective, build_collective, RANK_SUMMARIES
+    ),
+    distributed_connections.CONNECTIONS,
 )
-_COLLECTIVE: View[Any, Any] = View(
-    "distributed/collective",
-    "One collective",
-    0,
-    Scope.RUN,
-    CollectiveParams,
-    Collective,
-    _never,
-    build_collective,
-)
-PARTS = (_COLLECTIVES, _COLLECTIVE, distributed_connections.VIEW)

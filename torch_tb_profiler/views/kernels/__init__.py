@@ -1,5 +1,5 @@
 """The Kernels tab."""
 
-from torch_tb_profiler.views.kernels.build import VIEW
+from torch_tb_profiler.views.kernels.build import TAB
 
-__all__ = ["VIEW"]
+__all__ = ["TAB"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -12,6 +11,7 @@ import numpy as np
 from torch_tb_profiler.analyses.kernels.table import (
     LIMITERS,
     Filter,
+    GroupBy,
     Table,
     kernel_table,
     limiters,
@@ -27,18 +27,17 @@ from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.tensor_cores import UNKNOWN, YES, uses_tensor_cores
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Trace
-from torch_tb_profiler.view import Scope, View
+from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.instances import Instances, instances
 
 
-@dataclass(frozen=True)
-class KernelsParams:
+class KernelsParams(msgspec.Struct, frozen=True):
     """`group_by`: name, or launch (name, operator, grid, block, registers, shared memory); the rest are filters.
 
     operator  only kernels that operators of this name launched
     """
 
-    group_by: str = "name"
+    group_by: GroupBy = "name"
     step: str = ""
     device: int | None = None
     stream: int | None = None
@@ -261,12 +260,11 @@ def _reasons(trace: Trace, rows: list[KernelRow]) -> dict[str, str]:
     return reasons
 
 
-@dataclass(frozen=True)
-class KernelRowParams:
+class KernelRowParams(msgspec.Struct, frozen=True):
     """A row of the table as it is grouped and filtered: `event` of it (of a kernel, a copy or a fill)."""
 
     event: int
-    group_by: str = "name"
+    group_by: GroupBy = "name"
     step: str = ""
     device: int | None = None
     stream: int | None = None
@@ -295,22 +293,9 @@ def unavailable(trace: Trace) -> str | None:
     return "no device work is recorded; `activities=[..., ProfilerActivity.CUDA]` (or XPU, MTIA) records it"
 
 
-def _never(trace: Trace) -> None:
-    return None
-
-
-_INSTANCES: View[Any, Any] = View(
-    "kernels/instances", "Durations", 0, Scope.WORKER, KernelRowParams, Instances, _never, build_instances
-)
-
-VIEW = View(
-    slug="kernels",
-    title="Kernels",
-    order=30,
-    scope=Scope.WORKER,
-    params=KernelsParams,
-    payload=KernelsPayload,
-    unavailable=unavailable,
-    build=build,
-    parts=(_INSTANCES,),
+TAB = Tab(
+    "Where the time goes",
+    TraceView("kernels", "Kernels", KernelsParams, KernelsPayload, build),
+    unavailable,
+    (TraceView("kernels/instances", "Durations", KernelRowParams, Instances, build_instances),),
 )

@@ -1,5 +1,5 @@
 """The Lightning tab."""
 
-from torch_tb_profiler.views.lightning.build import VIEW
+from torch_tb_profiler.views.lightning.build import TAB
 
-__all__ = ["VIEW"]
+__all__ = ["TAB"]

@@ -9,7 +9,7 @@ import msgspec
 from torch_tb_profiler.analyses.modules.times import module_times
 from torch_tb_profiler.model.modules.lightning import has_marks, lightning_hooks, lightning_modules
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.view import NoParams, Scope, View
+from torch_tb_profiler.view import NoParams, Tab, TraceView
 from torch_tb_profiler.views.modules.build import ModuleRest, ModuleRow, module_rows, reasons, rest
 from torch_tb_profiler.views.modules.parts import parts
 
@@ -115,14 +115,9 @@ def unavailable(trace: Trace) -> str | None:
     )
 
 
-VIEW = View(
-    slug="lightning",
-    title="Lightning",
-    order=75,
-    scope=Scope.WORKER,
-    params=NoParams,
-    payload=LightningPayload,
-    unavailable=unavailable,
-    build=build,
-    parts=parts("lightning", lightning_modules, unavailable),
+TAB = Tab(
+    "Where the time goes",
+    TraceView("lightning", "Lightning", NoParams, LightningPayload, build),
+    unavailable,
+    parts("lightning", lightning_modules),
 )

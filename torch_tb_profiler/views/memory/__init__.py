@@ -1,5 +1,5 @@
 """The Memory tab."""
 
-from torch_tb_profiler.views.memory.build import VIEW
+from torch_tb_profiler.views.memory.build import TAB
 
-__all__ = ["VIEW"]
+__all__ = ["TAB"]

@@ -21,7 +21,7 @@ from torch_tb_profiler.model.memory.events import (
 from torch_tb_profiler.model.modules.modules import has_modules, modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
-from torch_tb_profiler.view import NoParams, Scope, View
+from torch_tb_profiler.view import NoParams, Tab, TraceView
 from torch_tb_profiler.views.memory import files as memory_files
 from torch_tb_profiler.views.memory import parts as memory_parts
 from torch_tb_profiler.views.memory.payload import (
@@ -191,14 +191,9 @@ def unavailable(trace: Trace) -> str | None:
     return "no memory events are recorded (`profile(profile_memory=True)` records them)"
 
 
-VIEW = View(
-    slug="memory",
-    title="Memory",
-    order=50,
-    scope=Scope.WORKER,
-    params=NoParams,
-    payload=MemoryPayload,
-    unavailable=unavailable,
-    build=build,
-    parts=(*memory_parts.PARTS, *memory_files.PARTS),
+TAB = Tab(
+    "Resources",
+    TraceView("memory", "Memory", NoParams, MemoryPayload, build),
+    unavailable,
+    (*memory_parts.PARTS, *memory_files.PARTS),
 )

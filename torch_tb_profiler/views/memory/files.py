@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
+import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.memory.snapshot import (
@@ -23,7 +23,7 @@ from torch_tb_profiler.ingest.memory.timeline import read_timeline
 from torch_tb_profiler.model.memory.snapshot import IN_USE, OUT_OF_MEMORY, Snapshot
 from torch_tb_profiler.model.memory.timeline import CATEGORIES, Timeline
 from torch_tb_profiler.model.trace import ABSENT, Float64, Int64
-from torch_tb_profiler.view import FileParams, Scope, StoredFile, View
+from torch_tb_profiler.view import FileParams, FileView, StoredFile
 from torch_tb_profiler.views.memory.file_payload import (
     MemorySnapshot,
     MemoryTimeline,
@@ -32,27 +32,18 @@ from torch_tb_profiler.views.memory.file_payload import (
     SnapshotSegment,
     SnapshotStack,
 )
+from torch_tb_profiler.views.memory.payload import Points
 
-MAX_POINTS = 20_000
 ERRORS = 100
 """Out-of-memory errors listed; a loop that catches them makes thousands."""
 
 
-def _check(points: int) -> None:
-    if not 1 <= points <= MAX_POINTS:
-        raise ValueError(f"points must be 1 to {MAX_POINTS}")
-
-
-@dataclass(frozen=True)
-class SnapshotParams(FileParams):
+class SnapshotParams(FileParams, frozen=True):
     """A snapshot of the run, one device of it (default: the one that holds most); `limit` stacks and segments."""
 
     device: int | None = None
-    points: int = 1000
-    limit: int = 200
-
-    def __post_init__(self) -> None:
-        _check(self.points)
+    points: Points = 1000
+    limit: Annotated[int, msgspec.Meta(ge=0)] = 200
 
 
 def build_snapshot(snapshot: Snapshot, params: SnapshotParams) -> MemorySnapshot:
@@ -169,14 +160,10 @@ def _reasons(snapshot: Snapshot, past: Course, timed: bool) -> dict[str, str]:
     return reasons
 
 
-@dataclass(frozen=True)
-class TimelineParams(FileParams):
+class TimelineParams(FileParams, frozen=True):
     """A memory timeline of the run."""
 
-    points: int = 1000
-
-    def __post_init__(self) -> None:
-        _check(self.points)
+    points: Points = 1000
 
 
 def build_timeline(timeline: Timeline, params: TimelineParams) -> MemoryTimeline:
@@ -208,30 +195,7 @@ def _read_timeline(file: StoredFile) -> Timeline:
     return read_timeline(file.stream)
 
 
-def _never(_: object) -> None:
-    return None
-
-
-_SNAPSHOT: View[Any, Any] = View(
-    slug="memory/snapshot",
-    title="Memory snapshot",
-    order=0,
-    scope=Scope.FILE,
-    params=SnapshotParams,
-    payload=MemorySnapshot,
-    unavailable=_never,
-    build=build_snapshot,
-    reduce=_read_snapshot,
+PARTS = (
+    FileView("memory/snapshot", "Memory snapshot", SnapshotParams, MemorySnapshot, build_snapshot, _read_snapshot),
+    FileView("memory/timeline", "Memory timeline", TimelineParams, MemoryTimeline, build_timeline, _read_timeline),
 )
-_TIMELINE: View[Any, Any] = View(
-    slug="memory/timeline",
-    title="Memory timeline",
-    order=0,
-    scope=Scope.FILE,
-    params=TimelineParams,
-    payload=MemoryTimeline,
-    unavailable=_never,
-    build=build_timeline,
-    reduce=_read_timeline,
-)
-PARTS = (_SNAPSHOT, _TIMELINE)

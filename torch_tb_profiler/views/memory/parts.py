@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
+import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.memory.events import Filter, chosen_blocks, ordered, times
-from torch_tb_profiler.analyses.memory.live import Live, instant, live
+from torch_tb_profiler.analyses.memory.events import Filter, SortBy, chosen_blocks, ordered, times
+from torch_tb_profiler.analyses.memory.live import GroupBy, Live, instant, live
 from torch_tb_profiler.analyses.memory.operators import operator_memory
 from torch_tb_profiler.analyses.shared.memory_curve import Levels, Moment, of_device, peak, sample, unused, window
 from torch_tb_profiler.analyses.tracks.sources import frame, name_of
-from torch_tb_profiler.model.memory.blocks import STATES, has_addresses, memory_blocks
+from torch_tb_profiler.model.memory.blocks import STATES, State, has_addresses, memory_blocks
 from torch_tb_profiler.model.memory.events import memory_calls, memory_names, memory_records
 from torch_tb_profiler.model.modules.modules import has_modules, modules
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int64, Trace
-from torch_tb_profiler.view import Scope, View
+from torch_tb_profiler.view import Page, TraceView
 from torch_tb_profiler.views.memory.payload import (
     LiveGroup,
     MemoryCurve,
@@ -27,27 +27,21 @@ from torch_tb_profiler.views.memory.payload import (
     MemoryOperator,
     MemoryOperators,
     OutsideOperators,
+    Points,
 )
-
-MAX_POINTS = 20_000
 
 NO_ADDRESSES = (
     "the file has no addresses, so allocations and releases cannot be matched (PyTorch records them since 1.10)"
 )
 
 
-@dataclass(frozen=True)
-class CurveParams:
+class CurveParams(msgspec.Struct, frozen=True):
     """A device ("": the default one), a window [begin, end] in ns (default: its first to its last event)."""
 
     device: str = ""
     begin: int | None = None
     end: int | None = None
-    points: int = 1000
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.points <= MAX_POINTS:
-            raise ValueError(f"points must be 1 to {MAX_POINTS}")
+    points: Points = 1000
 
 
 def build_curve(trace: Trace, params: CurveParams) -> MemoryCurve:
@@ -96,8 +90,7 @@ def _bytes(values: Int64 | Float64) -> bytes:
     return values.astype("<f8").tobytes()
 
 
-@dataclass(frozen=True)
-class LiveParams:
+class LiveParams(Page, frozen=True):
     """What lives `at` a time (ns; default: at the peak of the window) by operator, module, stack or size.
 
     `limit` rows from `first` on, all by default.
@@ -107,9 +100,7 @@ class LiveParams:
     at: int | None = None
     begin: int | None = None
     end: int | None = None
-    group_by: str = "operator"
-    first: int = 0
-    limit: int | None = None
+    group_by: GroupBy = "operator"
 
 
 def build_live(trace: Trace, params: LiveParams) -> MemoryLive:
@@ -133,17 +124,13 @@ def build_live(trace: Trace, params: LiveParams) -> MemoryLive:
         older_bytes=found.older,
         older_released_bytes=found.older_released,
         total_rows=len(sizes),
-        rows=_live_rows(trace, found, sizes, _page(order, params.first, params.limit), params.group_by),
+        rows=_live_rows(trace, found, sizes, order[params.rows], params.group_by),
         reasons=_live_reasons(trace, level, found, index),
     )
 
 
 def _level(values: Int64, index: int) -> int | None:
     return None if index < 0 or values[index] == ABSENT else int(values[index])
-
-
-def _page(values: Int64, first: int, limit: int | None) -> Int64:
-    return values[max(first, 0) :][: None if limit is None else max(limit, 0)]
 
 
 def _live_rows(trace: Trace, found: Live, sizes: Int64, page: Int64, group_by: str) -> list[LiveGroup]:
@@ -209,8 +196,7 @@ def _live_reasons(trace: Trace, level: Levels, found: Live, index: int) -> dict[
     return reasons
 
 
-@dataclass(frozen=True)
-class EventsParams:
+class EventsParams(Page, frozen=True):
     """Blocks of a device: allocated or released in [begin, end], living `at` a time, allocated by an `operator`.
 
     operator    its name, or as the rows spell it; `search`: a part of that, whatever the case
@@ -225,11 +211,9 @@ class EventsParams:
     at: int | None = None
     operator: str = ""
     search: str = ""
-    state: str = ""
-    sort: str = "size"
+    state: State | Literal[""] = ""
+    sort: SortBy = "size"
     descending: bool = True
-    first: int = 0
-    limit: int | None = None
 
 
 def build_events(trace: Trace, params: EventsParams) -> MemoryEvents:
@@ -237,7 +221,7 @@ def build_events(trace: Trace, params: EventsParams) -> MemoryEvents:
     level = of_device(trace, params.device)
     kept = Filter(params.begin, params.end, params.at, params.operator, params.search, params.state)
     chosen = chosen_blocks(trace, level, kept)
-    page = _page(ordered(trace, chosen, params.sort, params.descending), params.first, params.limit)
+    page = ordered(trace, chosen, params.sort, params.descending)[params.rows]
     return MemoryEvents(
         device=level.device.name,
         total=len(chosen),
@@ -274,8 +258,7 @@ def _event_rows(trace: Trace, page: Int64) -> list[MemoryEvent]:
     return rows
 
 
-@dataclass(frozen=True)
-class MemoryOperatorsParams:
+class MemoryOperatorsParams(msgspec.Struct, frozen=True):
     """The memory events of a device in [begin, end] (ns), all by default."""
 
     device: str = ""
@@ -311,22 +294,9 @@ def build_operators(trace: Trace, params: MemoryOperatorsParams) -> MemoryOperat
     return MemoryOperators(level.device.name, params.begin, params.end, rows, outside)
 
 
-def _never(trace: Trace) -> None:
-    return None
-
-
-PARTS: tuple[View[Any, Any], ...] = (
-    View("memory/curve", "Memory curve", 0, Scope.WORKER, CurveParams, MemoryCurve, _never, build_curve),
-    View("memory/live", "Live memory", 0, Scope.WORKER, LiveParams, MemoryLive, _never, build_live),
-    View("memory/events", "Memory events", 0, Scope.WORKER, EventsParams, MemoryEvents, _never, build_events),
-    View(
-        "memory/operators",
-        "Memory by operator",
-        0,
-        Scope.WORKER,
-        MemoryOperatorsParams,
-        MemoryOperators,
-        _never,
-        build_operators,
-    ),
+PARTS = (
+    TraceView("memory/curve", "Memory curve", CurveParams, MemoryCurve, build_curve),
+    TraceView("memory/live", "Live memory", LiveParams, MemoryLive, build_live),
+    TraceView("memory/events", "Memory events", EventsParams, MemoryEvents, build_events),
+    TraceView("memory/operators", "Memory by operator", MemoryOperatorsParams, MemoryOperators, build_operators),
 )

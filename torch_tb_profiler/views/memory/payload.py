@@ -7,11 +7,15 @@ exact up to 2^53.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import msgspec
 
 from torch_tb_profiler.analyses.tracks.sources import Frame
 from torch_tb_profiler.model.memory.blocks import State
+
+Points = Annotated[int, msgspec.Meta(ge=1, le=20_000)]
+"""How many points of a curve are wanted."""
 
 
 class MemoryMoment(msgspec.Struct, frozen=True):

@@ -1,5 +1,5 @@
 """The Modules tab."""
 
-from torch_tb_profiler.views.modules.build import VIEW
+from torch_tb_profiler.views.modules.build import TAB
 
-__all__ = ["VIEW"]
+__all__ = ["TAB"]

@@ -11,8 +11,8 @@ from torch_tb_profiler.analyses.modules.times import DeviceWork, ModuleTimes, mo
 from torch_tb_profiler.model.kinds import Kind, of_kind
 from torch_tb_profiler.model.modules.modules import Modules, has_modules, modules
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
-from torch_tb_profiler.view import NoParams, Scope, View
-from torch_tb_profiler.views.modules.calls import CallsParams, ModuleCalls, build_calls, no_calls
+from torch_tb_profiler.view import NoParams, Tab, TraceView
+from torch_tb_profiler.views.modules.calls import CallsParams, ModuleCalls, build_calls
 from torch_tb_profiler.views.modules.parts import parts
 
 MAX_DEPTH = 200
@@ -196,17 +196,9 @@ def unavailable(trace: Trace) -> str | None:
     )
 
 
-VIEW = View(
-    slug="modules",
-    title="Modules",
-    order=70,
-    scope=Scope.WORKER,
-    params=NoParams,
-    payload=ModulesPayload,
-    unavailable=unavailable,
-    build=build,
-    parts=(
-        *parts("modules", modules, unavailable),
-        View("modules/calls", "Call tree", 0, Scope.WORKER, CallsParams, ModuleCalls, no_calls, build_calls),
-    ),
+TAB = Tab(
+    "Where the time goes",
+    TraceView("modules", "Modules", NoParams, ModulesPayload, build),
+    unavailable,
+    (*parts("modules", modules), TraceView("modules/calls", "Call tree", CallsParams, ModuleCalls, build_calls)),
 )

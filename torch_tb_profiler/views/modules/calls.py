@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 from torch_tb_profiler.analyses.modules.calls import calls, threads
@@ -11,11 +9,11 @@ from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.kinds import Kind, ends, kinds
 from torch_tb_profiler.model.modules.modules import modules
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
+from torch_tb_profiler.model.trace import NO_CODE, Trace
+from torch_tb_profiler.view import Page
 
 
-@dataclass(frozen=True)
-class CallsParams:
+class CallsParams(Page, frozen=True):
     """The children of `parent` (a row of the trace), or the outermost calls of `thread` (`pid/tid`).
 
     By default those of the main thread; `limit` of them from `first` on, all by default.
@@ -23,8 +21,6 @@ class CallsParams:
 
     thread: str | None = None
     parent: int | None = None
-    first: int = 0
-    limit: int | None = None
 
 
 class CallNode(msgspec.Struct, frozen=True):
@@ -79,7 +75,7 @@ def build_calls(trace: Trace, params: CallsParams) -> ModuleCalls:
         thread=thread_name(trace, thread),
         parent=params.parent,
         total=len(rows),
-        rows=[_node(trace, row) for row in page(rows, params.first, params.limit).tolist()],
+        rows=[_node(trace, row) for row in rows[params.rows].tolist()],
         threads=[CallThread(thread_name(trace, track.code), track.name, track.role) for track in listed],
     )
 
@@ -116,10 +112,3 @@ def _node(trace: Trace, row: int) -> CallNode:
         device_ns=int(tree.device[row]),
         children=len(tree.children(row)),
     )
-
-
-def page(rows: Int32, first: int, limit: int | None) -> Int32:
-    """A part of the rows; UsageError if it cannot be one."""
-    if first < 0 or (limit is not None and limit < 1):
-        raise UsageError("`first` counts from 0 and `limit` from 1")
-    return rows[first:] if limit is None else rows[first : first + limit]

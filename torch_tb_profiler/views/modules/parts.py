@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -16,19 +15,14 @@ from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.kinds import ends
 from torch_tb_profiler.model.modules.modules import Modules
 from torch_tb_profiler.model.trace import NO_CODE, Trace
-from torch_tb_profiler.view import Scope, View
-from torch_tb_profiler.views.modules.calls import page, thread_name
+from torch_tb_profiler.view import Page, TraceView, View
+from torch_tb_profiler.views.modules.calls import thread_name
 
 
-@dataclass(frozen=True)
-class FlameParams:
+class FlameParams(msgspec.Struct, frozen=True):
     """`time`: "host" or "device"."""
 
-    time: str = "host"
-
-    def __post_init__(self) -> None:
-        if self.time not in ("host", "device"):
-            raise ValueError(f"time cannot be {self.time!r}, only host or device")
+    time: Literal["host", "device"] = "host"
 
 
 class ModuleFrame(msgspec.Struct, frozen=True):
@@ -58,13 +52,10 @@ class ModuleFlame(msgspec.Struct, frozen=True):
     frames: list[ModuleFrame]
 
 
-@dataclass(frozen=True)
-class InstancesParams:
+class InstancesParams(Page, frozen=True):
     """`place` of a module; `limit` calls from `first` on, all by default. Longest calls come first."""
 
     place: int
-    first: int = 0
-    limit: int | None = None
 
 
 class ModuleCall(msgspec.Struct, frozen=True):
@@ -122,7 +113,7 @@ def build_instances(found: Modules, trace: Trace, params: InstancesParams) -> Mo
             device_ns=int(device[row]),
             recomputed=bool(again[row]),
         )
-        for row in page(rows, params.first, params.limit).tolist()
+        for row in rows[params.rows].tolist()
     ]
     return ModuleInstances(list(found.path(params.place)), len(rows), listed)
 
@@ -131,29 +122,21 @@ def _known(value: int) -> int | None:
     return None if value == NO_CODE else value
 
 
-def parts(
-    tab: str, source: Callable[[Trace], Modules], unavailable: Callable[[Trace], str | None]
-) -> tuple[View[Any, Any], ...]:
+def parts(tab: str, source: Callable[[Trace], Modules]) -> tuple[View, ...]:
     """The parts of a tab that shows these places."""
     return (
-        View(
+        TraceView(
             f"{tab}/flame",
             "Module flame graph",
-            0,
-            Scope.WORKER,
             FlameParams,
             ModuleFlame,
-            unavailable,
             lambda trace, params: build_flame(source(trace), trace, params),
         ),
-        View(
+        TraceView(
             f"{tab}/instances",
             "Module calls",
-            0,
-            Scope.WORKER,
             InstancesParams,
             ModuleInstances,
-            unavailable,
             lambda trace, params: build_instances(source(trace), trace, params),
         ),
     )

@@ -1,5 +1,5 @@
 """The Operators tab."""
 
-from torch_tb_profiler.views.operators.build import VIEW
+from torch_tb_profiler.views.operators.build import TAB
 
-__all__ = ["VIEW"]
+__all__ = ["TAB"]

@@ -22,7 +22,7 @@ from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.phases import PHASES
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Float64, Int64, Trace
-from torch_tb_profiler.view import Scope, View
+from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views.operators import parts as operator_parts
 from torch_tb_profiler.views.operators.parts import OperatorsParams
 
@@ -203,14 +203,9 @@ def unavailable(trace: Trace) -> str | None:
     return "no operators are recorded (`activities=[ProfilerActivity.CPU, ...]` records them)"
 
 
-VIEW = View(
-    slug="operators",
-    title="Operators",
-    order=20,
-    scope=Scope.WORKER,
-    params=OperatorsParams,
-    payload=OperatorsPayload,
-    unavailable=unavailable,
-    build=build,
-    parts=operator_parts.PARTS,
+TAB = Tab(
+    "Where the time goes",
+    TraceView("operators", "Operators", OperatorsParams, OperatorsPayload, build),
+    unavailable,
+    operator_parts.PARTS,
 )

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.operators.table import Filter, Table, operator_table
+from torch_tb_profiler.analyses.operators.table import Filter, GroupBy, Table, operator_table
 from torch_tb_profiler.analyses.shared.call_stacks import distinct_stacks, has_stacks, merge_stacks
 from torch_tb_profiler.analyses.tracks.sources import Frame, frame
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.trace import NO_CODE, Int64, Trace
-from torch_tb_profiler.view import Scope, View
+from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views._shared.instances import Instances, instances
 
 
-@dataclass(frozen=True)
-class OperatorsParams:
+class OperatorsParams(msgspec.Struct, frozen=True):
     """`group_by`: name, shape, signature (shapes, dtypes, strides), module or annotation; the rest are filters.
 
     thread  "pid/tid"
@@ -26,28 +24,23 @@ class OperatorsParams:
     kernel  only operators that launched device work of this name
     """
 
-    group_by: str = "name"
+    group_by: GroupBy = "name"
     step: str = ""
     thread: str = ""
     phase: str = ""
     kernel: str = ""
 
 
-@dataclass(frozen=True)
-class RowParams:
+class RowParams(msgspec.Struct, frozen=True):
     """A row of the table as it is grouped and filtered: `event` of it; `time` is host or device."""
 
     event: int
-    group_by: str = "name"
+    group_by: GroupBy = "name"
     step: str = ""
     thread: str = ""
     phase: str = ""
     kernel: str = ""
-    time: str = "host"
-
-    def __post_init__(self) -> None:
-        if self.time not in ("host", "device"):
-            raise ValueError(f"time cannot be {self.time!r}, only host or device")
+    time: Literal["host", "device"] = "host"
 
 
 def _row(trace: Trace, params: RowParams) -> tuple[Table, Int64]:
@@ -159,14 +152,7 @@ def build_instances(trace: Trace, params: RowParams) -> Instances:
     return instances(trace, table.found.rows[calls], column[calls])
 
 
-def _never(trace: Trace) -> None:
-    return None
-
-
-_STACKS: View[Any, Any] = View(
-    "operators/stacks", "Call stacks", 0, Scope.WORKER, RowParams, OperatorStacks, _never, build_stacks
+PARTS = (
+    TraceView("operators/stacks", "Call stacks", RowParams, OperatorStacks, build_stacks),
+    TraceView("operators/instances", "Durations", RowParams, Instances, build_instances),
 )
-_INSTANCES: View[Any, Any] = View(
-    "operators/instances", "Durations", 0, Scope.WORKER, RowParams, Instances, _never, build_instances
-)
-PARTS = (_STACKS, _INSTANCES)

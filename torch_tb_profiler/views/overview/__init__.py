@@ -1,5 +1,5 @@
 """The Overview tab."""
 
-from torch_tb_profiler.views.overview.build import VIEW
+from torch_tb_profiler.views.overview.build import TAB
 
-__all__ = ["VIEW"]
+__all__ = ["TAB"]

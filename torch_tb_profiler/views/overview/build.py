@@ -20,7 +20,7 @@ from torch_tb_profiler.model.kinds import Kind, of_kind
 from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.view import NoParams, Scope, View
+from torch_tb_profiler.view import NoParams, Tab, TraceView
 from torch_tb_profiler.views.overview.advice import Recommendation, advise
 
 
@@ -219,13 +219,4 @@ def _unavailable(trace: Trace) -> str | None:
     return None
 
 
-VIEW = View(
-    slug="overview",
-    title="Overview",
-    order=10,
-    scope=Scope.WORKER,
-    params=NoParams,
-    payload=Overview,
-    unavailable=_unavailable,
-    build=build,
-)
+TAB = Tab("", TraceView("overview", "Overview", NoParams, Overview, build, eager=True), _unavailable)

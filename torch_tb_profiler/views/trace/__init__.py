@@ -1,5 +1,5 @@
 """The Trace tab."""
 
-from torch_tb_profiler.views.trace.build import VIEW
+from torch_tb_profiler.views.trace.build import TAB
 
-__all__ = ["VIEW"]
+__all__ = ["TAB"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -17,15 +16,14 @@ from torch_tb_profiler.analyses.tracks.lanes import Lanes, lanes_of
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, Trace
-from torch_tb_profiler.view import Scope, View
+from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views.trace import event as trace_event
 from torch_tb_profiler.views.trace import find as trace_find
 from torch_tb_profiler.views.trace import tiles as trace_tiles
 from torch_tb_profiler.views.trace.tiles import counter_id
 
 
-@dataclass(frozen=True)
-class TraceParams:
+class TraceParams(msgspec.Struct, frozen=True):
     """`python`: unfold the Python frames (their lanes count in `depth`)."""
 
     python: bool = False
@@ -272,14 +270,9 @@ def unavailable(trace: Trace) -> str | None:
     return "no event of this trace has a time (`ts`), so nothing can be placed on a timeline"
 
 
-VIEW = View(
-    slug="trace",
-    title="Trace",
-    order=40,
-    scope=Scope.WORKER,
-    params=TraceParams,
-    payload=TracePayload,
-    unavailable=unavailable,
-    build=build,
-    parts=(*trace_tiles.PARTS, *trace_event.PARTS, *trace_find.PARTS),
+TAB = Tab(
+    "Where the time goes",
+    TraceView("trace", "Trace", TraceParams, TracePayload, build),
+    unavailable,
+    (*trace_tiles.PARTS, *trace_event.PARTS, *trace_find.PARTS),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -20,7 +19,7 @@ from torch_tb_profiler.model.kinds import DEVICE, Kind, kinds
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
-from torch_tb_profiler.views.trace.tiles import part
+from torch_tb_profiler.view import TraceView
 
 MAX_EDGES = 200
 
@@ -37,8 +36,7 @@ class TraceRef(msgspec.Struct, frozen=True):
     colour: int
 
 
-@dataclass(frozen=True)
-class EventParams:
+class EventParams(msgspec.Struct, frozen=True):
     """`event`: row number in the trace; `python`: whether Python frames are unfolded."""
 
     event: int
@@ -263,7 +261,7 @@ def build_module(trace: Trace, params: EventParams) -> TraceModule:
 
 
 PARTS = (
-    part("event", "Event", EventParams, TraceEvent, build_event),
-    part("module", "Module of an event", EventParams, TraceModule, build_module),
-    part("flows", "Flows", EventParams, TraceFlows, build_flows),
+    TraceView("trace/event", "Event", EventParams, TraceEvent, build_event),
+    TraceView("trace/module", "Module of an event", EventParams, TraceModule, build_module),
+    TraceView("trace/flows", "Flows", EventParams, TraceFlows, build_flows),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -14,12 +14,12 @@ from torch_tb_profiler.analyses.tracks.lanes import lanes_of
 from torch_tb_profiler.analyses.tracks.tracks import tracks
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.view import Page, TraceView
 from torch_tb_profiler.views.trace.event import TraceRef, ref
-from torch_tb_profiler.views.trace.tiles import check_window, part, track_ids
+from torch_tb_profiler.views.trace.tiles import check_window, track_ids
 
 
-@dataclass(frozen=True)
-class SearchParams:
+class SearchParams(Page, frozen=True, kw_only=True):
     """Part of a name, or a regular expression; case does not matter.
 
     at, event  where the reader is: the hit `event` that starts at `at`, or a time (event -1)
@@ -32,8 +32,7 @@ class SearchParams:
     at: int = 0
     event: int = -1
     track: int = -1
-    first: int = 0
-    limit: int = 100
+    limit: Annotated[int, msgspec.Meta(ge=0)] | None = 100
     python: bool = False
 
 
@@ -62,7 +61,7 @@ def build_search(trace: Trace, params: SearchParams) -> TraceSearch:
     listed = found.rows
     if params.track >= 0:
         listed = found.rows[found.track == params.track]
-    chosen = listed[max(params.first, 0) :][: max(params.limit, 0)]
+    chosen = listed[params.rows]
 
     def place(position: int | None) -> TraceRef | None:
         return None if position is None else ref(trace, int(found.rows[position]), params.python)
@@ -77,19 +76,14 @@ def build_search(trace: Trace, params: SearchParams) -> TraceSearch:
     )
 
 
-@dataclass(frozen=True)
-class SelectionParams:
-    """A window [begin, end) in ns and tracks (ids; empty: all); `sort`: total, self, count, mean, most or name.
-
-    limit  rows, 0: all
-    """
+class SelectionParams(Page, frozen=True, kw_only=True):
+    """A window [begin, end) in ns and tracks (ids; empty: all); `sort`: total, self, count, mean, most or name."""
 
     begin: int
     end: int
     tracks: str = ""
     python: bool = False
-    sort: str = "total"
-    limit: int = 0
+    sort: Literal["total", "self", "count", "mean", "most", "name"] = "total"
 
 
 class SelectionRow(msgspec.Struct, frozen=True):
@@ -160,7 +154,7 @@ def build_selection(trace: Trace, params: SelectionParams) -> TraceSelection:
         end_ns=params.end,
         slices=int(found.count.sum()),
         names=len(rows),
-        rows=rows[: params.limit] if params.limit > 0 else rows,
+        rows=rows[params.rows],
         devices=[
             SelectionDevice(
                 each.device, each.busy, each.idle, each.compute, each.communication, each.overlap, each.copy
@@ -179,8 +173,6 @@ def _has_slices(trace: Trace, id: int) -> bool:
 def _order(trace: Trace, found: Totals, sort: str) -> list[int]:
     if sort == "name":
         return sorted(range(len(found.name)), key=lambda i: _name(trace, found, i))
-    if sort not in _SORTS:
-        raise UsageError(f"sort cannot be {sort!r}", hint=", ".join([*_SORTS, "name"]))
     order: list[int] = np.argsort(-_SORTS[sort](found), kind="stable").tolist()
     return order
 
@@ -205,6 +197,6 @@ def _row(trace: Trace, found: Totals, i: int) -> SelectionRow:
 
 
 PARTS = (
-    part("search", "Search", SearchParams, TraceSearch, build_search),
-    part("selection", "Selection", SelectionParams, TraceSelection, build_selection),
+    TraceView("trace/search", "Search", SearchParams, TraceSearch, build_search),
+    TraceView("trace/selection", "Selection", SelectionParams, TraceSelection, build_selection),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -17,7 +17,7 @@ from torch_tb_profiler.analyses.tracks.tracks import tracks
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.trace import Int32, Int64, Trace
-from torch_tb_profiler.view import Scope, View
+from torch_tb_profiler.view import TraceView
 
 MAX_WIDTH = 8192
 MAX_BOXES = 75_000
@@ -32,8 +32,10 @@ MAX_LABEL = 300
 _LIMIT = 2**30
 
 
-@dataclass(frozen=True)
-class TileParams:
+Color = Literal["class", "process_group", "module"]
+
+
+class TileParams(msgspec.Struct, frozen=True):
     """A window [begin, end) in ns, as many buckets as pixels or a few more, some tracks (ids; empty: all).
 
     `colour` says what the colour codes are: `class` (TracePayload.classes), `process_group` or `module`
@@ -45,7 +47,7 @@ class TileParams:
     width: int = 1500
     tracks: str = ""
     python: bool = False
-    colour: str = "class"
+    colour: Color = "class"
 
 
 class TraceTile(msgspec.Struct, frozen=True):
@@ -129,9 +131,7 @@ def _colours(trace: Trace, rows: Int32, by: str) -> npt.NDArray[np.generic]:
         return classes(trace)[rows]
     if by == "process_group":
         return np.minimum(process_groups(trace)[0][rows], 0xFFFF)
-    if by == "module":
-        return np.minimum(modules(trace).code[rows] + 1, 0xFFFF)
-    raise UsageError(f"colour cannot be {by!r}", hint="class, process_group, module")
+    return np.minimum(modules(trace).code[rows] + 1, 0xFFFF)
 
 
 def check_window(begin: int, end: int, width: int) -> None:
@@ -158,8 +158,7 @@ def counter_id(trace: Trace, index: int) -> int:
     return len(tracks(trace).tracks) + index
 
 
-@dataclass(frozen=True)
-class NamesParams:
+class NamesParams(msgspec.Struct, frozen=True):
     """Codes of names with commas between them, at most 1000."""
 
     codes: str
@@ -180,11 +179,10 @@ def build_names(trace: Trace, params: NamesParams) -> TraceNames:
     return TraceNames({code: trace.strings[code] for code in codes if 0 <= code < len(trace.strings)})
 
 
-@dataclass(frozen=True)
-class ColoursParams:
+class ColoursParams(msgspec.Struct, frozen=True):
     """`by`: class, process_group or module."""
 
-    by: str = "class"
+    by: Color = "class"
 
 
 class TraceColours(msgspec.Struct, frozen=True):
@@ -200,15 +198,12 @@ def build_colours(trace: Trace, params: ColoursParams) -> TraceColours:
         return TraceColours("class", list(CLASSES))
     if params.by == "process_group":
         return TraceColours(params.by, list(process_groups(trace)[1]))
-    if params.by == "module":
-        found = modules(trace)
-        paths = [" / ".join(found.path(code)) for code in range(min(len(found.names), 0xFFFE))]
-        return TraceColours(params.by, ["none", *paths])
-    raise UsageError(f"colours cannot be by {params.by!r}", hint="class, process_group, module")
+    found = modules(trace)
+    paths = [" / ".join(found.path(code)) for code in range(min(len(found.names), 0xFFFE))]
+    return TraceColours(params.by, ["none", *paths])
 
 
-@dataclass(frozen=True)
-class CounterParams:
+class CounterParams(msgspec.Struct, frozen=True):
     """A window as for tiles; `tracks` are ids of counters, empty: all."""
 
     begin: int
@@ -269,18 +264,9 @@ def build_counters(trace: Trace, params: CounterParams) -> TraceCounters:
     )
 
 
-def _never(trace: Trace) -> None:
-    return None
-
-
-def part(slug: str, title: str, params: type, payload: type, build: object) -> View:  # type: ignore[type-arg]
-    """A part of the timeline."""
-    return View(f"trace/{slug}", title, 0, Scope.WORKER, params, payload, _never, build)  # type: ignore[arg-type]
-
-
 PARTS = (
-    part("tile", "Timeline tile", TileParams, TraceTile, build_tile),
-    part("names", "Timeline names", NamesParams, TraceNames, build_names),
-    part("colours", "Timeline colours", ColoursParams, TraceColours, build_colours),
-    part("counters", "Timeline counters", CounterParams, TraceCounters, build_counters),
+    TraceView("trace/tile", "Timeline tile", TileParams, TraceTile, build_tile),
+    TraceView("trace/names", "Timeline names", NamesParams, TraceNames, build_names),
+    TraceView("trace/colours", "Timeline colors", ColoursParams, TraceColours, build_colours),
+    TraceView("trace/counters", "Timeline counters", CounterParams, TraceCounters, build_counters),
 )
