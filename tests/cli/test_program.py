@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from torch_tb_profiler.base.slugs import TABS
-from torch_tb_profiler.views import all_views
+from torch_tb_profiler.views import SLUGS, all_tabs
 
 HEAVY = (
     "numpy",
@@ -19,7 +18,7 @@ HEAVY = (
     "pyarrow",
     "fsspec",
     "tensorboard",
-    "torch_tb_profiler.views",
+    "torch_tb_profiler.view",
     "torch_tb_profiler.session",
 )
 
@@ -35,7 +34,7 @@ PROGRAM = (
     [
         (["--help"], "COMMAND"),
         (["--version"], f"torch-tb-profiler {version('torch-tb-profiler')}"),
-        (["view", "--help"], ", ".join(TABS[:3])),
+        (["view", "--help"], ", ".join(SLUGS[:3])),
         (["diff", "--help"], "--fail-over"),
     ],
 )
@@ -65,4 +64,4 @@ def test_the_module_is_the_program() -> None:
 
 
 def test_the_slugs_in_the_help_are_those_of_the_views() -> None:
-    assert tuple(view.slug for view in all_views()) == TABS
+    assert tuple(tab.slug for tab in all_tabs()) == SLUGS

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-import torch_tb_profiler.views
 from tests.support.traces import document
+from tests.support.views import add_tab
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.model.trace import Trace, derived
 from torch_tb_profiler.session import Root, Session
 from torch_tb_profiler.view import Members, NoParams, PairView, Reduction, RunView, Tab
-from torch_tb_profiler.views import all_tabs
 
 
 @dataclass(frozen=True)
@@ -72,8 +71,8 @@ PAIR = PairView(
 
 @pytest.fixture(autouse=True)
 def views(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    added_tabs = Tab("Resources", RUN, needs_events, (PART,)), Tab("Compare", PAIR)
-    monkeypatch.setattr(torch_tb_profiler.views, "TABS", (*all_tabs(), *added_tabs))
+    for tab in (Tab("Resources", RUN, needs_events, (PART,)), Tab("Compare", PAIR)):
+        add_tab(monkeypatch, tab)
     added.clear()
     yield
 

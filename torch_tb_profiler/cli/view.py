@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.settings import Settings
-from torch_tb_profiler.base.slugs import TABS
 from torch_tb_profiler.cli._command import FORMATS, OK, Command, add_path, add_selection, selection
 from torch_tb_profiler.cli._output import print_payload
 from torch_tb_profiler.cli._session import open_session, wait_for
+from torch_tb_profiler.views import SLUGS
 
 if TYPE_CHECKING:
     from torch_tb_profiler.session import FileState
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     # No `choices`: a view also has parts, such as operators/stacks.
-    parser.add_argument("slug", metavar="SLUG", help=f"the view: {', '.join(TABS)}, or a part of one")
+    parser.add_argument("slug", metavar="SLUG", help=f"the view: {', '.join(SLUGS)}, or a part of one")
     add_path(parser)
     add_selection(parser)
     parser.add_argument(

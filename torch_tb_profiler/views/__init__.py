@@ -1,42 +1,40 @@
-"""The views, one folder each; a new one is a folder and a line here."""
+"""The views, one folder each; a new one is a folder and a line here.
+
+The list is data: importing it loads no view, so that help texts cost nothing.
+"""
 
 from __future__ import annotations
 
-from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.view import Tab, View
-from torch_tb_profiler.views import (
-    diff,
-    distributed,
-    kernels,
-    lightning,
-    memory,
-    modules,
-    operators,
-    overview,
-    trace,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-TABS: tuple[Tab, ...] = (
-    overview.TAB,
-    operators.TAB,
-    kernels.TAB,
-    trace.TAB,
-    modules.TAB,
-    lightning.TAB,
-    distributed.TAB,
-    memory.TAB,
-    diff.TAB,
+from torch_tb_profiler.base.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.view import Tab, View
+
+SLUGS: tuple[str, ...] = (
+    "overview",
+    "operators",
+    "kernels",
+    "trace",
+    "modules",
+    "lightning",
+    "distributed",
+    "memory",
+    "diff",
 )
+"""The folders of all tabs, in the order of the navigation."""
 
 
 def all_tabs() -> tuple[Tab, ...]:
     """Every tab, in the order of the navigation."""
-    return TABS
+    return tuple(import_module(f"{__name__}.{slug}").TAB for slug in SLUGS)
 
 
 def all_views() -> tuple[View, ...]:
     """The view of every tab, each followed by its parts."""
-    return tuple(view for tab in TABS for view in (tab.view, *tab.parts))
+    return tuple(view for tab in all_tabs() for view in (tab.view, *tab.parts))
 
 
 def find_view(slug: str) -> View:
@@ -44,4 +42,4 @@ def find_view(slug: str) -> View:
     for view in all_views():
         if view.slug == slug:
             return view
-    raise NotFoundError(f"there is no view {slug!r}", hint=f"views: {', '.join(tab.slug for tab in TABS)}")
+    raise NotFoundError(f"there is no view {slug!r}", hint=f"views: {', '.join(SLUGS)}")

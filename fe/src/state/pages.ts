@@ -9,7 +9,6 @@ export function usePages<P>(
   selectors: Selectors,
   params: Record<string, string>,
   size: number,
-  paging: 'first' | 'offset' = 'first',
 ) {
   const client = useClient();
   const [inSight, setPages] = useState<number[]>([]);
@@ -17,14 +16,14 @@ export function usePages<P>(
   const pages = [0, ...inSight.filter(page => page > 0)];
   const ask = useCallback(
     async (first: number, limit?: number): Promise<P> => {
-      const page = { [paging]: String(first), ...(limit === undefined ? {} : { limit: String(limit) }) };
+      const page = { first: String(first), ...(limit === undefined ? {} : { limit: String(limit) }) };
       const answer = await client.view<P>(slug, selectors, { ...params, ...page });
       if (answer.state !== 'ready') {
         throw new Error('the trace is being read again');
       }
       return answer.payload;
     },
-    [client, slug, selectors, params, paging],
+    [client, slug, selectors, params],
   );
   const answers = useQueries({
     queries: pages.map(page => ({

@@ -268,7 +268,7 @@ export function Every({
     }),
     [wanted, by, descending, search],
   );
-  const pages = usePages<Collectives>('distributed/collectives', selectors, params, PAGE, 'offset');
+  const pages = usePages<Collectives>('distributed/collectives', selectors, params, PAGE);
   const columns = useMemo(() => everyColumns(payload, onPick), [payload, onPick]);
   return (
     <PagedTable
