@@ -6,7 +6,7 @@ const ALLOWED = {
   base: [],
   api: ['base'],
   state: ['api', 'base'],
-  widgets: ['base'],
+  widgets: ['state', 'base'],
   timeline: ['api', 'base'],
   views: ['timeline', 'widgets', 'state', 'api', 'base'],
   shell: ['views', 'widgets', 'state', 'api', 'base'],
