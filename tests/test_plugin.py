@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from tensorboard.plugins import base_plugin
 
 from tests.support.tensorboard import tensorboard
 from tests.support.traces import document
+from tests.support.waiting import PATIENCE, until
 from torch_tb_profiler.plugin import PluginLoader, ProfilerPlugin
 
 PREFIX = "data/plugin/pytorch_profiler"
@@ -28,17 +28,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def ask(address: str, path: str) -> Any:
-    with urllib.request.urlopen(f"{address}/{path}", timeout=30) as response:
+    with urllib.request.urlopen(f"{address}/{path}", timeout=PATIENCE) as response:
         return json.load(response)
-
-
-def until(address: str, path: str, ready: Any) -> Any:
-    for _ in range(300):
-        answer = ask(address, path)
-        if ready(answer):
-            return answer
-        time.sleep(0.1)  # the page's own way: ask again
-    raise AssertionError(answer)
 
 
 @pytest.mark.parametrize("prefix", [(), ("--path_prefix", "/some/where")])
@@ -48,22 +39,22 @@ def test_in_a_real_tensorboard(folder: Path, tmp_path: Path, prefix: tuple[str, 
         assert listing["enabled"] is True
         assert listing["loading_mechanism"]["type"] == "IFRAME"
         assert listing["loading_mechanism"]["module_path"].endswith(f"{PREFIX}/index.js")
-        answer = until(address, f"{PREFIX}/view/overview", lambda body: body["state"] == "ready")
+        answer = until(lambda: ask(address, f"{PREFIX}/view/overview"), lambda body: body["state"] == "ready")
         assert answer["payload"]["average"]["duration_ns"] == 10_000
-        with urllib.request.urlopen(f"{address}/{PREFIX}/index.js", timeout=30) as response:
+        with urllib.request.urlopen(f"{address}/{PREFIX}/index.js", timeout=PATIENCE) as response:
             assert response.headers["Content-Type"].startswith("text/javascript")
 
 
 def test_several_named_log_folders(folder: Path, tmp_path: Path) -> None:
     with tensorboard("--logdir_spec", f"one:{folder},two:{folder}", cache=tmp_path / "cache") as address:
-        runs = until(address, f"{PREFIX}/runs", lambda body: not body["scanning"])["runs"]
+        runs = until(lambda: ask(address, f"{PREFIX}/runs"), lambda body: not body["scanning"])["runs"]
         assert [run["name"] for run in runs] == ["one/run", "two/run"]
 
 
 def test_an_empty_log_folder_leaves_the_tab_out_and_everything_else_alive(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     with tensorboard("--logdir", str(tmp_path / "log"), cache=tmp_path / "cache") as address:
-        assert until(address, f"{PREFIX}/runs", lambda body: not body["scanning"])["runs"] == []
+        assert until(lambda: ask(address, f"{PREFIX}/runs"), lambda body: not body["scanning"])["runs"] == []
         listing = ask(address, "data/plugins_listing")
         assert listing["pytorch_profiler"]["enabled"] is False
         assert "scalars" in listing
@@ -85,7 +76,7 @@ def test_the_constructor_does_nothing_and_activity_comes_from_memory(tmp_path: P
     plugin.get_plugin_apps()
     assert plugin._session is not None
     try:
-        assert plugin._session._scanned.wait(30)
+        assert plugin._session._scanned.wait(PATIENCE)
         calls = 0
 
         def scan(*_: object) -> None:

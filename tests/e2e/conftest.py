@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, FrameLocator, Page, sync_playwright
+from playwright.sync_api import Browser, FrameLocator, Page, expect, sync_playwright
 
 from tests.analyses.modules.test_times import TRAINING
 from tests.support.jobs import Job, ddp
 from tests.support.snapshots import snapshot
 from tests.support.tensorboard import tensorboard
 from tests.support.traces import document, event
+from tests.support.waiting import PATIENCE
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -26,6 +27,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+MILLISECONDS = 1000 * PATIENCE
 SCRIPT = "<img src=x onerror=alert(1)>"
 
 HOOKS = """
@@ -146,6 +148,8 @@ def browser() -> Iterator[Browser]:
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if not path:
         pytest.skip("there is no Chromium (set CHROMIUM to its path)")
+    # Playwright gives a page 5 s, which a busy machine may take for a single frame.
+    expect.set_options(timeout=MILLISECONDS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser
@@ -166,6 +170,7 @@ def open_page(browser: Browser, server: str) -> Iterator[Open]:
     ) -> tuple[Page, FrameLocator]:
         context = browser.new_context(viewport={"width": width, "height": height})
         contexts.append(context)
+        context.set_default_timeout(MILLISECONDS)
         page = context.new_page()
         page.on("request", lambda r: None if _is_ours(r.url, server) else trouble.append(f"request {r.url}"))
         page.on("pageerror", lambda error: trouble.append(f"error {error}"))

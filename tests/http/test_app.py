@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from werkzeug.test import Client, TestResponse
 
 from tests.support.traces import document
+from tests.support.waiting import until
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.http import App
 from torch_tb_profiler.http.app import ROUTES
@@ -55,13 +55,12 @@ def get(client: Client, path: str, **query: str) -> TestResponse:
 
 def view(client: Client, worker: str) -> TestResponse:
     """The overview, asked for until it is there or has failed."""
-    for _ in range(600):
-        response = get(client, "/view/overview", worker=worker)
-        if response.status_code != 202:
-            return response
-        assert response.get_json()["state"] in ("waiting", "loading")
-        time.sleep(0.05)  # what a page does between two questions
-    raise AssertionError("the file was never read")
+    return until(lambda: get(client, "/view/overview", worker=worker), _final)
+
+
+def _final(response: TestResponse) -> bool:
+    assert response.status_code != 202 or response.get_json()["state"] in ("waiting", "loading")
+    return response.status_code != 202
 
 
 def test_runs_workers_spans_state(client: Client) -> None:

@@ -7,11 +7,9 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from urllib.parse import urlencode
 import psutil
 
 from tests.support.storage_servers import free_port, wait_for
+from tests.support.waiting import PATIENCE, until
 
 ROUTE = "/data/plugin/pytorch_profiler"
 
@@ -63,13 +62,13 @@ class Server:
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         self.process.send_signal(how)
-        self.process.wait(30)
+        self.process.wait(PATIENCE)
 
     def get(self, route: str, *, method: str = "GET", **query: str) -> tuple[int, Any]:
         """Status and body."""
         request = urllib.request.Request(f"{self.url}{ROUTE}/{route}?{urlencode(query)}", method=method)
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return answer.status, json.loads(answer.read())
         except urllib.error.HTTPError as error:
             with error:
@@ -121,17 +120,7 @@ def server(log: Path, launcher: Sequence[str] = (), **environ: str) -> Iterator[
     finally:
         workers = made.workers() if made.process.poll() is None else []
         made.stop()
-        gone, alive = psutil.wait_procs(workers, timeout=20)
+        gone, alive = psutil.wait_procs(workers, timeout=PATIENCE)
         for process in alive:
             process.kill()
         assert not alive, "worker processes outlived the server"
-
-
-def until(condition: Callable[[], bool], seconds: float = 60) -> bool:
-    """Ask again until it holds; False if it never does."""
-    end, pause = time.monotonic() + seconds, threading.Event()
-    while time.monotonic() < end:
-        if condition():
-            return True
-        pause.wait(0.05)
-    return False

@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,8 @@ from typing import Any
 import pytest
 
 from tests.reliability.logs import VIEWS, expected, payload, trace, write_log
-from tests.reliability.server import FULL_DISK, until
+from tests.reliability.server import FULL_DISK
+from tests.support.waiting import until
 from torch_tb_profiler.base.errors import StorageError, TooLargeError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache, cache_key, folder
@@ -282,8 +284,8 @@ def test_a_folder_that_is_removed_and_comes_back(tmp_path: Path) -> None:
 @pytest.fixture
 def nobody(tmp_path: Path) -> Iterator[Path]:
     """A folder whose permissions bind us; root loses its privileges for the test."""
-    folder = Path("/tmp") / f"profiler-{os.getpid()}-{time.monotonic_ns()}"
-    folder.mkdir(mode=0o755)
+    folder = Path(tempfile.mkdtemp(prefix="profiler-"))
+    folder.chmod(0o755)
     root = os.geteuid() == 0
     write_log(folder / "log")
     for path in [folder, *folder.rglob("*")]:

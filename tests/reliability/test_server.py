@@ -20,7 +20,8 @@ import psutil
 import pytest
 
 from tests.reliability.logs import VIEWS, expected, write_log
-from tests.reliability.server import FULL_DISK, ROUTE, Server, server, until
+from tests.reliability.server import FULL_DISK, ROUTE, Server, server
+from tests.support.waiting import PATIENCE, until
 from torch_tb_profiler.base.settings import Settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="signals")]
@@ -92,7 +93,7 @@ def test_a_killed_server_takes_its_workers_along_and_starts_again(large: Server,
     large.stop(signal.SIGKILL)
     for worker in workers:
         worker.resume()
-    _, alive = psutil.wait_procs(workers, timeout=20)
+    _, alive = psutil.wait_procs(workers, timeout=PATIENCE)
     assert not alive
     large.start()
     assert {slug: large.payload(slug) for slug in VIEWS} == right_answers(tmp_path / "log", tmp_path / "own")
@@ -113,7 +114,7 @@ def test_two_hundred_requests_at_once(tmp_path: Path) -> None:
         def ask(item: tuple[str, str, str]) -> tuple[int, bool]:
             name, run, worker = item
             takes = {"runs": {}, "workers": {"run": run}, "spans": {"run": run, "worker": worker}}
-            start.wait(60)
+            start.wait(PATIENCE)
             status, body = made.get(name, **takes.get(name, {"run": run, "worker": worker}))
             slug = name.partition("/")[2]
             return status, status != 200 or not slug or body["payload"] == right[run, worker, slug]

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.reliability.logs import write_log
-from tests.reliability.server import server, until
+from tests.reliability.server import server
 from tests.reliability.soak import Record, soak
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 MIB = 1 << 20

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.session.test_session import wait_for
 from tests.support.cluster import Cluster, cluster
 from tests.support.storage_servers import free_port, s3
 from tests.support.traces import document
+from tests.support.waiting import until
 from torch_tb_profiler.base.errors import MissingExtraError, WorkerDiedError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.executors import make_executor
@@ -111,7 +111,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing_but_time(
     with Session([Root(str(ranks))], shared) as session:
         executor = session._store._executor = make_executor(workers.spec)
         held = [executor.submit(_report_and_wait, str(pipe)) for pipe in pipes]
-        assert wait_for(lambda: all(executor.progress(future) is not None for future in held))
+        assert until(lambda: all(executor.progress(future) is not None for future in held))
         keys = load_all(session)
         told = executor.progress(held[0])
         assert told is not None
@@ -243,7 +243,7 @@ def _check_progress(workers: Cluster) -> None:
     try:
         future = executor.submit(_report_and_wait, str(pipe))
         with open(pipe, "w") as end:
-            assert wait_for(lambda: executor.progress(future) is not None)
+            assert until(lambda: executor.progress(future) is not None)
             assert executor.progress(future) == ("reading", workers.workers[0].pid, 2, 3)
             end.write("go")
         assert future.result(30) == "go"

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,13 @@ from typing import Any
 import pytest
 
 from tests.support.traces import document
+from tests.support.waiting import PATIENCE, until
 from torch_tb_profiler import cache, views
 from torch_tb_profiler.base.errors import UsageError, WorkerDiedError
 from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.discovery import Catalog
 from torch_tb_profiler.executors import ProcessExecutor, make_executor
-from torch_tb_profiler.session import Root, Session, store
+from torch_tb_profiler.session import SETTLED_SECONDS, Root, Session, store
 
 
 def trace(count: int = 50, name: str = "aten::add", cat: str = "cpu_op") -> bytes:
@@ -116,23 +118,28 @@ def test_a_file_that_has_gone_is_a_named_failure(folder: Path) -> None:
         assert answer.state.error.code == "storage"
 
 
-def test_a_growing_file_is_left_alone_until_it_is_whole(folder: Path) -> None:
-    with Session([Root(str(folder))], settings(poll_seconds=0.1)) as session:
+class Stepwise(Session):
+    """Lists once; the next listing waits until it is allowed."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.allowed = threading.Event()
+
+    def scan(self) -> Catalog:
+        if self.scanned:
+            assert self.allowed.wait(PATIENCE)
+        return super().scan()
+
+
+def test_a_growing_file_is_left_alone_until_two_listings_agree(folder: Path) -> None:
+    changed = time.time() + SETTLED_SECONDS / 2
+    os.utime(folder / "run" / "w.1.pt.trace.json", (changed, changed))
+    with Stepwise([Root(str(folder))], settings(poll_seconds=0.1)) as session:
         session.start()
-        answer = session.view("overview") if wait_for(lambda: session.scanned) else None
-        assert answer is not None
-        assert answer.state.state == "waiting"
-        assert wait_for(lambda: session.view("overview").payload is not None)
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 30) -> bool:
-    """Ask again until it holds."""
-    asked = threading.Event()
-    for _ in range(int(seconds / 0.05)):
-        if condition():
-            return True
-        asked.wait(0.05)
-    return False
+        until(lambda: session.scanned)
+        assert session.view("overview").state.state == "waiting"
+        session.allowed.set()
+        assert until(lambda: session.view("overview").payload)
 
 
 def test_workers_parse_large_files_and_the_cache_serves_the_second_session(folder: Path) -> None:
@@ -255,7 +262,7 @@ def test_a_worker_killed_while_reading_is_a_failed_file_that_can_be_retried(fold
         target = session.find(None, "w", None)
         span = replace(target.span, file=replace(target.span.file, path="run/slow.pt.trace.json"))
         key = session.load(target.run, span)
-        assert wait_for(lambda: bool(executor._slots[0].pool and executor._slots[0].pool._processes))
+        assert until(lambda: bool(executor._slots[0].pool and executor._slots[0].pool._processes))
         for process in executor._slots[0].pool._processes.values():  # type: ignore[union-attr]
             process.kill()
         assert session.wait(key, 60)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from tests.support import storage_servers as servers
 from tests.support.storage_servers import SECRET, CuttingProxy, Place
 from tests.support.tensorboard import tensorboard
 from tests.support.traces import document
+from tests.support.waiting import PATIENCE, until
 from torch_tb_profiler.base.errors import StorageError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.session import Root, Session
@@ -181,17 +181,12 @@ def test_tensorboard_serves_a_bucket(monkeypatch: pytest.MonkeyPatch, tmp_path: 
             monkeypatch.setenv(name, value)
         with tensorboard("--logdir", place.url, cache=tmp_path) as address:
             plugin = f"{address}/data/plugin/pytorch_profiler"
-            assert until(f"{plugin}/runs", lambda answer: answer["runs"])["root"] == place.url
-            payload = until(f"{plugin}/view/overview", lambda answer: answer["state"] == "ready")["payload"]
-            assert payload["steps"][0]["duration_ns"] == 395_000
+            assert until(lambda: read_json(f"{plugin}/runs"), lambda answer: answer["runs"])["root"] == place.url
+            overview = f"{plugin}/view/overview"
+            answer = until(lambda: read_json(overview), lambda answer: answer["state"] == "ready")
+            assert answer["payload"]["steps"][0]["duration_ns"] == 395_000
 
 
-def until(url: str, wanted: Callable[[Any], Any]) -> Any:
-    """The answer of a server once it is what is wanted."""
-    deadline = time.monotonic() + 30
-    while True:
-        with urllib.request.urlopen(url, timeout=30) as response:
-            answer = json.loads(response.read())
-        if wanted(answer) or time.monotonic() > deadline:
-            return answer
-        time.sleep(0.1)
+def read_json(url: str) -> Any:
+    with urllib.request.urlopen(url, timeout=PATIENCE) as response:
+        return json.loads(response.read())

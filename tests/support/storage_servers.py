@@ -8,13 +8,14 @@ import shutil
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.support.waiting import until
 
 SECRET = "hushhush0123456789"
 """The password of every server; it must never be seen anywhere."""
@@ -42,16 +43,17 @@ def free_port() -> int:
 
 def wait_for(port: int, process: subprocess.Popen[bytes] | None = None) -> None:
     """Until something listens on a port of this machine."""
-    for _ in range(300):
+
+    def listens() -> bool:
         if process is not None and process.poll() is not None:
             raise RuntimeError(f"the server ended with {process.returncode}")
         try:
-            socket.create_connection(("127.0.0.1", port), 0.2).close()
+            socket.create_connection(("127.0.0.1", port), 1).close()
         except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    raise RuntimeError("the server does not listen")
+            return False
+        return True
+
+    until(listens)
 
 
 @contextmanager

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support.waiting import PATIENCE
+
 
 @contextmanager
 def tensorboard(*arguments: str, cache: Path) -> Iterator[str]:
@@ -24,7 +26,7 @@ def tensorboard(*arguments: str, cache: Path) -> Iterator[str]:
         yield _address(process)
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE)
         assert process.stderr is not None
         process.stderr.close()
 
