@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Sets up everything the tests need and runs them all: `python3 scripts/test.py [pytest arguments]`.
+"""Sets up everything that the tests need and runs them: `python3 scripts/test.py [pytest arguments]`.
 
-Makes `.venv-test` with the package, torch for the CPU and the tools, installs Chromium (with apt-get, where
-that is possible) for the browser tests, checks and builds the page, checks the Python side, runs pytest.
+Creates `.venv-test` with the package, torch for the CPU and the tools, installs Chromium (with apt-get, where
+possible) for the browser tests, checks and builds the page, checks the Python side and runs pytest. Without
+arguments, it then installs the wheel for each other Python of this machine and runs the quick tests there.
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv-test"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 TORCH = "torch==2.13.0"
-# Older ones try the thousands of releases of boto3 one by one for what fits s3fs.
+# Older versions try the releases of boto3 one by one until one fits s3fs.
 PIP = "pip>=24"
+QUICK = ["-m", "not browser and not torch and not slow"]
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 
 
@@ -37,8 +41,7 @@ def main(arguments: Sequence[str]) -> int:
         env=environment(CHROMIUM=chromium(), AZURITE=azurite()),
     )
     if code == 0 and not arguments:
-        wheel = build_wheel()
-        code = test_other_pythons(wheel) or test_oldest_tensorboard(wheel)
+        code = test_installations(installations(build_wheel()))
     return code
 
 
@@ -64,14 +67,14 @@ def check_page() -> None:
 def chromium() -> str:
     """Path of a Chromium; installs Debian's if that is possible. Empty: the browser tests are skipped."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-    if found is None and shutil.which("apt-get") and os.geteuid() == 0:
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    if path is None and shutil.which("apt-get") and os.geteuid() == 0:
         run(["apt-get", "-qq", "update"])
         run(["apt-get", "-qq", "install", "-y", "chromium"])
-        found = shutil.which("chromium")
-    if found is None:
+        path = shutil.which("chromium")
+    if path is None:
         print("no Chromium found: install it or set CHROMIUM to its path; the browser tests are skipped")
-    return found or ""
+    return path or ""
 
 
 def azurite() -> str:
@@ -92,54 +95,75 @@ def build_wheel() -> Path:
     return next((ROOT / "dist").glob("*.whl"))
 
 
-def test_other_pythons(wheel: Path) -> int:
-    """The quick tests on every other Python of this machine, from the wheel, as a user installs it."""
-    quick = ["-m", "not browser and not torch and not slow"]
-    for version, interpreter in other_pythons().items():
-        code = test_installed(f"Python {version}", interpreter, [f"{wheel}[test]"], quick)
-        if code:
-            return code
-    return 0
+class Installation(NamedTuple):
+    """The wheel as a user installs it, and what is tested there."""
+
+    title: str
+    interpreter: str
+    packages: Sequence[str]
+    tests: Sequence[str]
+
+    @property
+    def folder(self) -> Path:
+        return ROOT / f".venv-test-{self.title.replace(' ', '-').lower()}"
+
+    @property
+    def python(self) -> str:
+        return str(self.folder / BIN.name / PYTHON.name)
 
 
-def test_oldest_tensorboard(wheel: Path) -> int:
-    """The plugin in the oldest TensorBoard it promises, which needs a setuptools that still has pkg_resources."""
-    needs = [f"{wheel}[test]", "tensorboard==2.17.*", "setuptools<81"]
-    return test_installed("TensorBoard 2.17", sys.executable, needs, ["tests/test_plugin.py"])
+def installations(wheel: Path) -> list[Installation]:
+    """Each other Python of this machine with the quick tests; the oldest supported TensorBoard with the plugin's."""
+    rows = [
+        Installation(f"Python {version}", interpreter, [f"{wheel}[test]"], QUICK)
+        for version, interpreter in other_pythons().items()
+    ]
+    # TensorBoard 2.17 needs a setuptools that still has pkg_resources.
+    oldest = [f"{wheel}[test]", "tensorboard==2.17.*", "setuptools<81"]
+    return [*rows, Installation("TensorBoard 2.17", sys.executable, oldest, ["tests/test_plugin.py"])]
 
 
-def test_installed(title: str, interpreter: str, needs: Sequence[str], arguments: Sequence[str]) -> int:
-    """Run tests in a new environment that holds `needs`."""
-    print(f"--- {title}", flush=True)
-    venv = ROOT / ".venv-test-other"
-    shutil.rmtree(venv, ignore_errors=True)
-    run([interpreter, "-m", "venv", str(venv)])
-    python = str(venv / BIN.name / PYTHON.name)
-    for wanted in ([PIP], needs):
-        run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted])
+def test_installations(rows: Sequence[Installation]) -> int:
+    """Install two at a time, then test one after the other; the first exit code that is not 0."""
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(install, rows))
+        return next((code for row in rows if (code := test_installed(row))), 0)
+    finally:
+        for row in rows:
+            shutil.rmtree(row.folder, ignore_errors=True)
+
+
+def install(row: Installation) -> None:
+    shutil.rmtree(row.folder, ignore_errors=True)
+    run([row.interpreter, "-m", "venv", str(row.folder)])
+    for packages in ([PIP], row.packages):
+        run([row.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages])
+
+
+def test_installed(row: Installation) -> int:
+    print(f"--- {row.title}", flush=True)
     # -P: the installed wheel is tested, not this folder (3.10 lacks the option).
-    old = subprocess.call([python, "-P", "-c", ""], stderr=subprocess.DEVNULL) != 0
-    pytest = ["-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *arguments]
-    code = subprocess.call([python, *([] if old else ["-P"]), *pytest], cwd=ROOT, env=environment())
-    shutil.rmtree(venv, ignore_errors=True)
-    return code
+    old = subprocess.call([row.python, "-P", "-c", ""], stderr=subprocess.DEVNULL) != 0
+    pytest = ["-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *row.tests]
+    return subprocess.call([row.python, *([] if old else ["-P"]), *pytest], cwd=ROOT, env=environment())
 
 
 def other_pythons() -> dict[str, str]:
     """Version -> interpreter: what is on the path, and what a version manager keeps beside this Python."""
     mine = f"{sys.version_info.major}.{sys.version_info.minor}"
     beside = Path(sys.base_prefix).parent
-    found: dict[str, str] = {}
+    interpreters: dict[str, str] = {}
     for version in VERSIONS:
         candidates = [shutil.which(f"python{version}"), *beside.glob(f"*{version}*/bin/python{version}")]
         working = next((str(path) for path in candidates if path and works(str(path))), None)
         if version != mine and working:
-            found[version] = working
-    return found
+            interpreters[version] = working
+    return interpreters
 
 
 def works(interpreter: str) -> bool:
-    """True if this Python is really there (version managers put launchers of absent ones on the path)."""
+    """True if this Python exists (version managers put launchers of absent ones on the path)."""
     return subprocess.call([interpreter, "-c", "import venv"], stderr=subprocess.DEVNULL) == 0
 
 

@@ -13,6 +13,8 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views.diff import build as diff
 from torch_tb_profiler.views.diff.payload import DiffParams, DiffPayload
 
+pytestmark = pytest.mark.slow
+
 
 def load(traces: Path, run: str, which: int = 0) -> Trace:
     return read_bytes(sorted((traces / run).iterdir())[which].read_bytes())

@@ -159,6 +159,7 @@ def test_labels_are_times_where_stamps_are_times() -> None:
     assert stamp_label("12") == "12"
 
 
+@pytest.mark.slow
 @given(st.text(max_size=40))
 def test_any_name_can_be_parsed_and_ordered(name: str) -> None:
     parse_file_name(name + ".pt.trace.json")

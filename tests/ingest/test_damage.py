@@ -125,6 +125,7 @@ def test_missing_and_odd_fields_cost_nothing_else() -> None:
 BASE = document([op(i) for i in range(60)])
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(
     st.lists(
@@ -159,6 +160,7 @@ def test_mutated_files_never_crash_the_reader(changes: list[tuple[str, int, int]
         assert len(trace) > 0
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(

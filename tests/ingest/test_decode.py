@@ -72,6 +72,7 @@ def assert_same(one: Trace, other: Trace) -> None:
         assert cells(one, key) == cells(other, key), key
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.lists(events(), min_size=1, max_size=12), min_size=1, max_size=6))
 def test_learned_blocks_equal_plain_ones(blocks: list[list[dict[str, Any]]]) -> None:

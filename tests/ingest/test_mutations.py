@@ -16,6 +16,8 @@ from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.jobs import examine
 
+pytestmark = pytest.mark.slow
+
 ROUNDS = 400
 """Mutated traces per case; ten cases."""
 

@@ -91,6 +91,7 @@ def test_a_file_that_takes_too_much_memory_is_named(tmp_path: Path, monkeypatch:
 # ---- disks and caches -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_costs_only_the_cache(tmp_path: Path) -> None:
     """Every write beyond the first 4 KiB fails in the server and in its worker, as on a full disk."""
     log = write_log(tmp_path / "log", workers=1)
@@ -178,6 +179,7 @@ def test_a_cache_that_is_emptied_under_an_open_session_is_filled_again(tmp_path:
             shutil.rmtree(settings().cache_dir)
 
 
+@pytest.mark.slow
 def test_two_servers_share_a_cache_that_is_too_small_for_both(tmp_path: Path) -> None:
     """Each drops what the other has just written; both give the right numbers."""
     log = write_log(tmp_path / "log", workers=6, count=300)

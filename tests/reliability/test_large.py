@@ -14,6 +14,8 @@ import pytest
 
 from tests.reliability.logs import write_log
 
+pytestmark = pytest.mark.slow
+
 CLI = [sys.executable, "-c", "import sys; from torch_tb_profiler.cli import main; sys.exit(main())"]
 
 

@@ -174,6 +174,7 @@ def test_a_storage_that_cannot_be_reached_is_a_reason_and_no_hang(
         assert SECRET not in repr(session.error)
 
 
+@pytest.mark.slow
 def test_tensorboard_serves_a_bucket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with servers.s3("served") as place:
         place.put("run/w.1.pt.trace.json", TRACE)

@@ -37,6 +37,7 @@ def test_intervals_hold_the_truth_nineteen_times_in_twenty(steps: int) -> None:
     assert 0.93 <= covered <= 0.995
 
 
+@pytest.mark.slow
 def test_many_rows_without_a_difference_raise_no_alarm() -> None:
     rng = np.random.default_rng(1)
     alarms = 0

@@ -107,6 +107,7 @@ def changed(ops: Sequence[Op]) -> list[Op]:
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(branches(), st.integers(0, 10**6))
 def test_exactly_what_was_changed_is_reported(ops: list[Op], seed: int) -> None:
@@ -135,6 +136,7 @@ def test_exactly_what_was_changed_is_reported(ops: list[Op], seed: int) -> None:
     assert any("6 of the base, 9 of the candidate" in note for note in found.notes)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(branches(), branches(), st.integers(1, 4), st.integers(1, 4))
 def test_parts_and_bars_sum_to_the_whole(ops: list[Op], other: list[Op], first: int, second: int) -> None:

@@ -94,6 +94,7 @@ def test_what_another_version_reduced_is_made_anew() -> None:
         msgspec.json.decode(msgspec.json.encode(kept | {"layout": 0}), type=RankSummary)
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None)
 @given(ranks)
 def test_any_ranks_can_be_compared(drawn: list[tuple[list[dict[str, Any]], dict[str, Any]]]) -> None:
