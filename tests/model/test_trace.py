@@ -37,3 +37,40 @@ def test_a_trace_travels_without_what_was_derived_from_it() -> None:
     copy = pickle.loads(pickle.dumps(trace))
     assert copy.events.start.tolist() == trace.events.start.tolist()
     assert copy.strings == trace.strings
+
+
+def test_a_derived_table_is_kept_per_combination_of_its_arguments() -> None:
+    calls: list[tuple[str, bool]] = []
+
+    @derived
+    def lanes(trace: Trace, device: str, python: bool = False) -> tuple[str, bool]:
+        calls.append((device, python))
+        return device, python
+
+    trace = draw("host cpu_op a 0 1")
+    for _ in range(2):
+        assert lanes(trace, "cpu") == ("cpu", False)
+        assert lanes(trace, "gpu") == ("gpu", False)
+        assert lanes(trace, "gpu", python=True) == ("gpu", True)
+    assert calls == [("cpu", False), ("gpu", False), ("gpu", True)]
+    assert lanes(draw("host cpu_op b 0 1"), "cpu") == ("cpu", False), "another trace has tables of its own"
+    assert len(calls) == 4
+
+
+def test_requests_for_one_combination_compute_it_once() -> None:
+    calls: list[int] = []
+    together = threading.Barrier(4)
+
+    @derived
+    def table(trace: Trace, number: int) -> int:
+        calls.append(number)
+        return number
+
+    def ask(number: int) -> int:
+        together.wait()
+        return table(trace, number)
+
+    trace = draw("host cpu_op a 0 1")
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(ask, [1, 1, 2, 2])) == [1, 1, 2, 2]
+    assert sorted(calls) == [1, 2]

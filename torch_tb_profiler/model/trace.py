@@ -14,11 +14,11 @@ The arguments of the events are sparse columns by key (`Trace.args`): most keys 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from threading import RLock
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -94,8 +94,8 @@ class ArgColumn:
     dictionary: Sequence[str] = ()
 
 
-class Memo(dict[str, Any]):
-    """Tables derived from one trace, by name. They stay in their process: a pickled memo is empty."""
+class Memo(dict[Hashable, Any]):
+    """Tables derived from one trace, by name and arguments. They stay in their process: a copy has none."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -211,31 +211,36 @@ def _float_or_nan(text: str) -> float:
         return float("nan")
 
 
+P = ParamSpec("P")
 T = TypeVar("T")
-M = TypeVar("M", bound="Memoised")
+M = TypeVar("M", bound="Memoized")
 
 
-class Memoised(Protocol):
+class Memoized(Protocol):
     """An immutable value that keeps what was derived from it: a trace, the members of a run."""
 
     @property
     def _memo(self) -> Memo: ...
 
 
-def derived(function: Callable[[M], T]) -> Callable[[M], T]:
-    """Memoise a table derived from a trace next to the trace; the trace itself is immutable.
+def derived(function: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M, P], T]:
+    """Memoize a table derived from a trace next to the trace; the trace itself is immutable.
 
-    Several requests may ask at once: the first computes, the others wait for it.
+        @derived
+        def lanes_of(trace: Trace, python: bool) -> Lanes: ...
+
+    There is one table per combination of the further arguments, which must be hashable. Several requests may
+    ask at once: the first computes, the others wait for it.
     """
-    key = f"{function.__module__}.{function.__qualname__}"
+    name = f"{function.__module__}.{function.__qualname__}"
 
     @wraps(function)
-    def memoised(trace: M) -> T:
-        memo = trace._memo
+    def memoized(trace: M, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        memo, key = trace._memo, (name, args, frozenset(kwargs.items()))
         if key not in memo:
             with memo.lock:
                 if key not in memo:
-                    memo[key] = function(trace)
+                    memo[key] = function(trace, *args, **kwargs)
         return memo[key]  # type: ignore[no-any-return]
 
-    return memoised
+    return memoized
