@@ -46,7 +46,7 @@ _OF_KIND = {
 def classes(trace: Trace) -> npt.NDArray[np.int8]:
     """int8[n]: index into CLASSES of every event."""
     table = np.array([CLASSES.index(_OF_KIND.get(kind, "other")) for kind in Kind], np.int8)
-    found = table[kinds(trace)]
+    found: npt.NDArray[np.int8] = table[kinds(trace)]
     found[communication_kernels(trace) | communication_calls(trace)] = CLASSES.index("communication")
     found[is_data_loading(trace)[trace.events.name]] = CLASSES.index("dataloader")
     # Old profilers record steps as operators.

@@ -114,7 +114,7 @@ def all_slices(trace: Trace) -> Bool:
 @derived
 def roles(trace: Trace) -> np.ndarray:
     """int8[n]: the Role of every slice or instant (HOST for what is neither)."""
-    role = _ROLE_OF_KIND[kinds(trace)]
+    role: np.ndarray = _ROLE_OF_KIND[kinds(trace)]
     role[_of_phase(trace, INSTANT_PHASES)] = Role.INSTANT
     return role
 
