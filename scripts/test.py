@@ -113,7 +113,7 @@ class Installation(NamedTuple):
 
 
 def installations(wheel: Path) -> list[Installation]:
-    """Each other Python of this machine with the quick tests; the oldest supported TensorBoard with the plugin's."""
+    """The quick tests on each other Python of this machine; the plugin in the oldest supported TensorBoard."""
     rows = [
         Installation(f"Python {version}", interpreter, [f"{wheel}[test]"], QUICK)
         for version, interpreter in other_pythons().items()
