@@ -1,4 +1,4 @@
-"""What the examples share: the profiler, set up the way we recommend."""
+"""Shared by the examples: the profiler with the recommended settings."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trac
 
 
 def device() -> torch.device:
-    """The accelerator if there is one."""
+    """The GPU if there is one, otherwise the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def profiler(logdir: str, worker: str | None = None, steps: int = 4) -> profile:
     """Records `steps` steps after one of warm-up, with memory, shapes, stacks and modules.
 
-    The trace lands in `logdir` as `<worker>.<time>.pt.trace.json.gz` when the last step is done.
+    The trace is written to `logdir` as `<worker>.<time>.pt.trace.json.gz` when the last step is done.
     """
     activities = [ProfilerActivity.CPU]
     if torch.cuda.is_available():

@@ -1,8 +1,8 @@
-"""Trains in two processes that exchange gradients (DistributedDataParallel), each profiling itself.
+"""Trains in two processes that exchange gradients (DistributedDataParallel); each profiles itself.
 
     python examples/ddp.py --logdir log/ddp
 
-Uses NCCL where there is a GPU per process, gloo on the CPU otherwise.
+Uses NCCL if there is a GPU per process, otherwise Gloo on the CPU.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 def train(rank: int, world: int, meeting_point: str, logdir: str, steps: int) -> None:
-    """What each process does."""
+    """The work of one process."""
     on_gpu = torch.cuda.device_count() >= world
     place = torch.device("cuda", rank) if on_gpu else torch.device("cpu")
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // world))

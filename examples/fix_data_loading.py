@@ -1,4 +1,4 @@
-"""The story of docs/data_loading.md: see that data loading is the bottleneck, fix it, see that it is gone.
+"""The example of docs/data_loading.md: find that data loading is the bottleneck, fix it, check that it is gone.
 
     python examples/fix_data_loading.py --logdir log
 
@@ -17,7 +17,7 @@ import torch_tb_profiler
 
 
 def data_loading_share(logdir: Path) -> tuple[float, float]:
-    """(average step in ms, share of it that waits for data)."""
+    """(average step in ms, fraction of it spent waiting for data)."""
     with torch_tb_profiler.open(str(logdir)) as session:
         answer = session.view("overview", wait=True)
     average = json.loads(answer.payload or b"{}")["average"]
@@ -36,7 +36,7 @@ def main() -> None:
             [sys.executable, str(script), "--logdir", str(logdir), "--workers", str(workers)], check=True
         )
         step, share = data_loading_share(logdir)
-        print(f"{name}: an average step takes {step:.1f} ms, {share:.0%} of it waits for data")
+        print(f"{name}: an average step takes {step:.1f} ms, {share:.0%} of it waiting for data")
 
 
 if __name__ == "__main__":

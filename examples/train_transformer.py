@@ -1,4 +1,4 @@
-"""Trains a small transformer to repeat its input, and profiles it.
+"""Trains a small transformer to copy its input, and profiles it.
 
 python examples/train_transformer.py --logdir log/transformer
 """
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 
 class SmallTransformer(nn.Module):
-    """Embedding, a few encoder layers, a projection back to the vocabulary."""
+    """An embedding, a few encoder layers, and a projection back to the vocabulary."""
 
     def __init__(self, vocabulary: int, width: int, layers: int, length: int) -> None:
         super().__init__()

@@ -1,9 +1,9 @@
-"""Trains a small ResNet on pictures that are made up on the CPU, and profiles it.
+"""Trains a small ResNet on images generated on the CPU, and profiles it.
 
     python examples/train_vision.py --logdir log/vision_0_workers
     python examples/train_vision.py --logdir log/vision_2_workers --workers 2
 
-Making a picture takes time, as decoding and augmenting real ones does: without workers each step waits for it.
+Generating an image takes time, as decoding and augmenting a real one does: without workers, each step waits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, Dataset
 
 
 class MadeUpPictures(Dataset[tuple[Tensor, Tensor]]):
-    """Noise that is blurred again and again, with a label."""
+    """Noise that is blurred repeatedly, with a label."""
 
     def __init__(self, count: int, size: int, effort: int) -> None:
         self.count, self.size, self.effort = count, size, effort
@@ -71,8 +71,8 @@ def main() -> None:
     parser.add_argument("--logdir", default="log/vision")
     parser.add_argument("--workers", type=int, default=0, help="processes that load data")
     parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--size", type=int, default=64, help="edge of a picture")
-    parser.add_argument("--effort", type=int, default=30, help="work to make one picture")
+    parser.add_argument("--size", type=int, default=64, help="edge of an image in pixels")
+    parser.add_argument("--effort", type=int, default=30, help="blur passes per image")
     parser.add_argument("--steps", type=int, default=4, help="steps to record")
     options = parser.parse_args()
 

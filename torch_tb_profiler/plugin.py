@@ -1,7 +1,7 @@
 """The TensorBoard plugin: a thin adapter from TensorBoard's context to a session and its HTTP routes.
 
-TensorBoard imports this module at every start, for all its users: nothing heavy is imported before the
-plugin's routes are mounted, and nothing in a constructor can fail.
+TensorBoard imports this module whenever it starts, for all of its users: nothing heavy is imported before the
+plugin's routes are mounted, and no constructor can fail.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PLUGIN_NAME = "pytorch_profiler"
 
 
 class PluginLoader(base_plugin.TBLoader):  # type: ignore[misc]
-    """Adds the flags and makes the plugin."""
+    """Defines the flags and creates the plugin."""
 
     def define_flags(self, parser: argparse.ArgumentParser) -> None:
         group = parser.add_argument_group("PyTorch profiler plugin")
@@ -60,7 +60,7 @@ class ProfilerPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return App(self._session).mount()
 
     def is_active(self) -> bool:
-        """True if there is a run, something to say, or the first listing is not done; never looks at a disk."""
+        """True if there is a run or an error to show, or the first listing is not done; never touches the disk."""
         session = self._session
         if session is None:
             return False

@@ -1,16 +1,16 @@
-"""Every error this package raises on purpose.
+"""The errors that this package raises on purpose.
 
     ProfilerError
     |-- UsageError            the caller asked for something that does not exist or makes no sense
     |   `-- NotFoundError     ... an unknown run, worker, span or view
     |-- StorageError          a file or folder cannot be listed or read
     |   `-- MissingExtraError ... because an optional package is not installed
-    |-- TraceError            a file was read and nothing could be made of it
-    |   `-- TooLargeError     ... because it holds more than may be read at once
+    |-- TraceError            a file was read, but it is not a usable trace
+    |   `-- TooLargeError     ... because it is larger than the limit
     |-- WorkerDiedError       the process that was parsing a file was killed
     `-- ClusterError          the cluster that parses files cannot be reached or used
 
-Errors carry data (`where`, `hint`) and neutral words; surfaces turn them into a status or an exit code.
+Errors carry data (`where`, `hint`) and a neutral message; surfaces map them to a status or an exit code.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ProfilerError(Exception):
         self.hint = hint
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Exceptions with keyword-only arguments do not survive the way back from a worker process.
+        # Exceptions with keyword-only arguments cannot be unpickled when they return from a worker process.
         return _rebuild, (type(self), self.message, self.where, self.hint)
 
 

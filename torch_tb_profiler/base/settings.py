@@ -1,4 +1,4 @@
-"""Settings are rows: name, environment variable, default, meaning. Flags and docs are made from them."""
+"""Settings as rows: name, environment variable, default, meaning. The flags are generated from them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Settings:
     cache_bytes: int = _row(  # type: ignore[assignment]
         20 * 2**30,
         "TORCH_PROFILER_CACHE_BYTES",
-        "How large the cache may grow; the least recently used entries go first. 0 turns it off.",
+        "How large the cache may grow; the least recently used entries are removed first. 0 turns it off.",
     )
     executor: str = _row(  # type: ignore[assignment]
         "processes:2",
@@ -36,14 +36,14 @@ class Settings:
     memory_bytes: int = _row(  # type: ignore[assignment]
         4 * 2**30,
         "TORCH_PROFILER_MEMORY_BYTES",
-        "How much memory open traces may take in the server; then the least recently used are closed, to be "
-        "opened again from the cache.",
+        "How much memory open traces may use in the server; beyond it, the least recently used are closed, and "
+        "reopened from the cache when needed.",
     )
     trace_bytes: int = _row(  # type: ignore[assignment]
         4 * 2**30,
         "TORCH_PROFILER_TRACE_BYTES",
-        "How much JSON one file may hold, unpacked. Reading takes up to 2.5 times as much memory, and a worker "
-        "process gets three times.",
+        "How much JSON one file may hold, uncompressed. Reading takes up to 2.5 times as much memory; a worker "
+        "process may use three times as much.",
     )
     poll_seconds: float = _row(  # type: ignore[assignment]
         5.0,
@@ -53,7 +53,7 @@ class Settings:
     small_file_bytes: int = _row(  # type: ignore[assignment]
         16 * 2**20,
         "TORCH_PROFILER_SMALL_FILE_BYTES",
-        "A file whose JSON is estimated below this is parsed in the server, without a process.",
+        "Files whose JSON is estimated to be smaller are parsed in the server, without a worker process.",
     )
     log_level: str = _row(  # type: ignore[assignment]
         "INFO", "TORCH_PROFILER_LOG_LEVEL", "Level of the log messages on stderr."
