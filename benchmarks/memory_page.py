@@ -57,8 +57,8 @@ def main() -> None:
             page = browser.new_page(viewport={"width": 1440, "height": 900})
             page.goto(f"{address}/#pytorch_profiler&p.pytorch_profiler.view=memory")
             frame = page.frame_locator("iframe")
-            frame.locator(".memory-curve path.allocated").wait_for(timeout=READ_SECONDS * 1000)
-            frame.locator(".memory-tables [role=row]").nth(3).wait_for(timeout=READ_SECONDS * 1000)
+            frame.locator("[data-part=memory-curve] [data-part=allocated]").wait_for(timeout=READ_SECONDS * 1000)
+            frame.locator("[data-part=memory-tables] [role=row]").nth(3).wait_for(timeout=READ_SECONDS * 1000)
             thread = record(browser, page, lambda: use(page, frame))
             browser.close()
     work = np.array([task.get("tdur", 0) / 1e3 for task in tasks(thread)])
@@ -70,12 +70,12 @@ def main() -> None:
 
 def use(page: Page, frame: FrameLocator) -> None:
     """Points along the curve, scrolls through all rows, sorts, searches, takes a range."""
-    box = frame.locator(".memory-curve svg").bounding_box()
+    box = frame.locator("[data-part=memory-curve] svg").bounding_box()
     assert box is not None
     for i in range(40):
         page.mouse.move(box["x"] + 80 + i * 12, box["y"] + 100)
         page.wait_for_timeout(16)
-    scroller = frame.locator(".memory-tables .table-scroll")
+    scroller = frame.locator("[data-part=memory-tables] [data-part=table-scroll]")
     for i in range(40):
         scroller.evaluate("(e, share) => e.scrollTo(0, share * e.scrollHeight)", i / 40)
         page.wait_for_timeout(33)

@@ -37,13 +37,13 @@ ARGUMENTS = [
 READ_SECONDS = 600
 HAND_MS = 200
 FRAME_MS = 1000 / 60
-LINK = ".nav-item[title=Trace]"
+LINK = "[data-part=nav-item][title=Trace]"
 
 # Resolves to the milliseconds from the click to the frame after the one that drew the tiles of the window.
 FIRST_PAINT = """link => new Promise(resolve => {
     const begin = performance.now();
     const look = () => requestAnimationFrame(
-        document.querySelector('.tl-frame.drawn') ? () => resolve(performance.now() - begin) : look
+        document.querySelector('[data-part=timeline][data-state=drawn]') ? () => resolve(performance.now() - begin) : look
     );
     link.click();
     look();
@@ -146,7 +146,7 @@ def cost(request: Request) -> tuple[float, float]:
 
 def drive(page: Page, frame: Frame, memory: Memory) -> None:
     """In from the whole to single slices and out again, panning on the way, by keys and by wheel."""
-    stage = frame.locator(".tl-stage")
+    stage = frame.locator("[data-part=stage]")
     box = stage.bounding_box()
     assert box is not None
     x, y = box["x"] + 0.6 * box["width"], box["y"] + 0.5 * box["height"]

@@ -1,14 +1,21 @@
 /// <reference types="vitest/config" />
+import { basename, dirname } from 'node:path';
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
 import { thirdPartyNotices } from './scripts/third-party-notices';
 
 const notices = thirdPartyNotices();
 
+/** `trace-Canvas_stage`: a class says in the developer tools which component draws it. */
+function scopedName(name: string, file: string): string {
+  return `${basename(dirname(file))}-${basename(file, '.module.css')}_${name}`;
+}
+
 // TensorBoard imports `index.js` and calls its render(); everything else has a hashed name beside it.
 export default defineConfig({
   base: './',
   plugins: [react(), notices.page],
+  css: { modules: { generateScopedName: scopedName } },
   build: {
     outDir: '../torch_tb_profiler/static',
     emptyOutDir: true,

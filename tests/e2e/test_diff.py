@@ -12,7 +12,7 @@ from tests.e2e.conftest import Open
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PAIR = {"view": "diff", "run": "p_faster", "base_run": "a_training"}
-ROWS = ".diff-table [role=row]"
+ROWS = "[data-part=diff-table] [role=row]"
 
 
 def in_address(name: str) -> re.Pattern[str]:
@@ -22,10 +22,10 @@ def in_address(name: str) -> re.Pattern[str]:
 @pytest.mark.parametrize(("width", "theme"), [(900, "light"), (1440, "dark"), (2500, "light")])
 def test_what_makes_the_difference(open_page: Open, width: int, theme: str) -> None:
     _, frame = open_page(width=width, theme=theme, **PAIR)
-    expect(frame.locator(".waterfall")).to_be_visible()
-    expect(frame.locator(".waterfall text").filter(has_text="−200 µs").first).to_be_visible()
-    expect(frame.locator(".crumb")).to_contain_text("p_faster · w · span 1 against a_training · w · span 1")
-    assert frame.locator(".diff-view img").count() == 0
+    expect(frame.locator("[data-part=waterfall]")).to_be_visible()
+    expect(frame.locator("[data-part=waterfall] text").filter(has_text="−200 µs").first).to_be_visible()
+    expect(frame.locator("[data-part=crumb]")).to_contain_text("p_faster · w · span 1 against a_training · w · span 1")
+    assert frame.locator("[data-part=diff-view] img").count() == 0
     assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
 
 
@@ -34,23 +34,23 @@ def test_kernels_and_only_what_is_real(open_page: Open) -> None:
     expect(frame.locator(ROWS).filter(has_text="sgemm")).to_contain_text("↓ faster")
     frame.get_by_role("group", name="Table").get_by_role("button", name="Operators").click()
     frame.get_by_label("Only real changes").check()
-    expect(frame.locator(".diff-table .table-foot")).to_contain_text("real changes")
+    expect(frame.locator("[data-part=diff-table] [data-part=table-foot]")).to_contain_text("real changes")
     frame.get_by_role("group", name="Time of the operators").get_by_role("button", name="Device self").click()
     expect(frame.locator(ROWS).filter(has_text="aten::mm <img")).to_contain_text("−200 µs")
 
 
 def test_a_part_opens_and_the_crumbs_lead_back(open_page: Open) -> None:
     page, frame = open_page(**PAIR)
-    expect(frame.locator(".part-pair").first).to_be_visible()
-    parts = frame.locator(".part-pair").count()
-    frame.locator(".part-pair.opens").first.click()
+    expect(frame.locator("[data-part=part-pair]").first).to_be_visible()
+    parts = frame.locator("[data-part=part-pair]").count()
+    frame.locator("[data-part=part-pair][aria-disabled=false]").first.click()
     expect(page).to_have_url(in_address("part"))
-    crumbs = frame.locator(".crumbs button")
+    crumbs = frame.locator("[data-part=breadcrumbs] button")
     expect(crumbs).to_have_count(1)
     _, again = open_page(part=re.findall(r"pytorch_profiler\.part=([\d-]+)", page.url)[0], **PAIR)
-    expect(again.locator(".crumbs button")).to_have_count(1)
+    expect(again.locator("[data-part=breadcrumbs] button")).to_have_count(1)
     crumbs.first.click()
-    expect(frame.locator(".part-pair")).to_have_count(parts)
+    expect(frame.locator("[data-part=part-pair]")).to_have_count(parts)
 
 
 def test_the_other_way_round(open_page: Open) -> None:
@@ -58,7 +58,7 @@ def test_the_other_way_round(open_page: Open) -> None:
     expect(frame.locator(ROWS).filter(has_text="sgemm")).to_contain_text("−200 µs")
     frame.get_by_role("button", name="Switch sides").click()
     expect(frame.locator(ROWS).filter(has_text="sgemm")).to_contain_text("+200 µs")
-    expect(frame.locator(".crumb")).to_contain_text("a_training · w · span 1 against p_faster · w · span 1")
+    expect(frame.locator("[data-part=crumb]")).to_contain_text("a_training · w · span 1 against p_faster · w · span 1")
     page.go_back()
     expect(frame.locator(ROWS).filter(has_text="sgemm")).to_contain_text("−200 µs")
 
@@ -66,6 +66,6 @@ def test_the_other_way_round(open_page: Open) -> None:
 def test_a_run_against_itself_is_equal(open_page: Open) -> None:
     _, frame = open_page(view="diff", run="a_training", base_run="a_training", table="kernels")
     expect(frame.locator(ROWS).filter(has_text="sgemm")).to_contain_text("= equal")
-    frame.locator(".diff-sides").get_by_role("button", name="Run").click()
+    frame.locator("[data-part=diff-sides]").get_by_role("button", name="Run").click()
     frame.get_by_role("option", name=re.compile("^p_faster")).click()
     expect(frame.locator(ROWS).filter(has_text="sgemm")).to_contain_text("+200 µs")

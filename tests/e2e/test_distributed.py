@@ -13,7 +13,7 @@ from tests.support.jobs import CULPRIT
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 JOB = {"view": "distributed", "run": "o_job"}
-TABLE = ".job-tables [role=row]"
+TABLE = "[data-part=job-tables] [role=row]"
 
 
 def in_address(name: str) -> re.Pattern[str]:
@@ -24,16 +24,16 @@ def in_address(name: str) -> re.Pattern[str]:
 def test_the_late_rank_is_named_with_what_it_did(open_page: Open, width: int, theme: str) -> None:
     _, frame = open_page(width=width, theme=theme, **JOB)
     expect(frame.locator("h1")).to_contain_text("Rank 4 keeps the others waiting")
-    expect(frame.locator(".answer")).to_contain_text(CULPRIT)
-    expect(frame.locator(".straggler-row.selected")).to_contain_text("rank 4")
-    expect(frame.locator(".while-row").first).to_contain_text(CULPRIT)
-    expect(frame.locator(".rank-bar")).to_have_count(6)
+    expect(frame.locator("[data-part=answer]")).to_contain_text(CULPRIT)
+    expect(frame.locator("[data-part=straggler-row][aria-current]")).to_contain_text("rank 4")
+    expect(frame.locator("[data-part=while-row]").first).to_contain_text(CULPRIT)
+    expect(frame.locator("[data-part=rank-bar]")).to_have_count(6)
     assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
 
 
 def test_a_broken_rank_is_listed_and_the_rest_is_shown(open_page: Open) -> None:
     _, frame = open_page(table="ranks", **JOB)
-    expect(frame.locator(".job-problems")).to_contain_text("rank6")
+    expect(frame.locator("[data-part=job-problems]")).to_contain_text("rank6")
     expect(frame.locator(TABLE).filter(has_text="rank6")).to_contain_text("the file is empty")
     expect(frame.locator(TABLE).filter(has_text="rank0")).to_contain_text("sets the clock")
 
@@ -43,32 +43,32 @@ def test_a_late_cell_leads_to_its_collectives_and_these_to_the_timeline(open_pag
     late = frame.get_by_role("figure", name="How late each rank arrives, per step")
     late.locator("button").nth(4 * 3 + 1).click()
     expect(page).to_have_url(in_address("late"))
-    expect(frame.locator(".job-tables .chip")).to_contain_text("last: rank 4")
+    expect(frame.locator("[data-part=job-tables] [data-part=chip]")).to_contain_text("last: rank 4")
     row = frame.locator(TABLE).nth(1)
     expect(row).to_contain_text("rank 4")
     row.get_by_role("button").first.click()
-    detail = frame.locator(".row-detail")
-    expect(detail.locator(".arrival")).to_have_count(6)
+    detail = frame.locator("[data-part=row-detail]")
+    expect(detail.locator("[data-part=arrival]")).to_have_count(6)
     expect(detail).to_contain_text("came last")
     expect(detail).to_contain_text(CULPRIT)
-    detail.locator(".arrival").nth(2).click()
+    detail.locator("[data-part=arrival]").nth(2).click()
     expect(page).to_have_url(in_address("event"))
     expect(page).to_have_url(re.compile("worker=rank2"))
-    expect(frame.locator(".tl-details h2")).to_contain_text("nccl", ignore_case=True)
+    expect(frame.locator("[data-part=event-details] h2")).to_contain_text("nccl", ignore_case=True)
 
 
 def test_tables_by_rank_by_group_and_every_collective(open_page: Open) -> None:
     page, frame = open_page(**JOB)
     expect(frame.locator(TABLE).nth(1)).to_contain_text("nccl:all_reduce")
     frame.get_by_role("button", name="By process group").click()
-    expect(frame.locator(".job-tables .table-foot")).to_contain_text("process group")
+    expect(frame.locator("[data-part=job-tables] [data-part=table-foot]")).to_contain_text("process group")
     frame.get_by_role("button", name="Every collective").click()
-    foot = frame.locator(".job-tables .table-foot")
+    foot = frame.locator("[data-part=job-tables] [data-part=table-foot]")
     expect(foot).to_contain_text("9 collectives")
     frame.get_by_role("button", name="Skew", exact=True).click()
     expect(frame.locator(TABLE).nth(1)).to_contain_text("ms")
     frame.get_by_label("Filter by name").fill("no such thing")
-    expect(frame.locator(".table-empty")).to_contain_text("No collective passes")
+    expect(frame.locator("[data-part=table-empty]")).to_contain_text("No collective passes")
 
 
 def test_a_single_rank_still_has_the_view(open_page: Open) -> None:
@@ -80,24 +80,24 @@ def test_ranks_lie_on_one_timeline_with_their_collectives_joined(open_page: Open
     page, frame = open_page(**JOB)
     frame.get_by_role("button", name="One timeline").click()
     expect(frame.locator("h1")).to_have_text("Ranks 2, 3, 4 and 5 on the clock of the job.")
-    expect(frame.locator(".answer")).to_contain_text("9 collectives in sight")
-    labels = frame.locator(".tl-label.group")
+    expect(frame.locator("[data-part=answer]")).to_contain_text("9 collectives in sight")
+    labels = frame.locator("[data-part=track-label][data-kind=group]")
     expect(labels.filter(has_text="rank 4")).to_have_count(2)
     frame.get_by_role("button", name="Ranks", exact=False).first.click()
     frame.get_by_role("checkbox", name="rank 2").click()
     page.keyboard.press("Escape")
     expect(frame.locator("h1")).to_have_text("Ranks 3, 4 and 5 on the clock of the job.")
     expect(page).to_have_url(in_address("ranks"))
-    stage = frame.locator(".tl-stage")
-    expect(frame.locator(".tl-frame.drawn")).to_be_visible()
+    stage = frame.locator("[data-part=stage]")
+    expect(frame.locator("[data-part=timeline][data-state=drawn]")).to_be_visible()
     box = stage.bounding_box()
     assert box is not None
-    communication = frame.locator(".tl-label.slices", has_text="stream 20").first
+    communication = frame.locator("[data-part=track-label][data-kind=slices]", has_text="stream 20").first
     place = communication.bounding_box()
     assert place is not None
     page.mouse.click(box["x"] + box["width"] * 0.5, place["y"] + place["height"] / 2)
     page.mouse.move(box["x"] + box["width"] * 0.5, place["y"] + place["height"] / 2)
-    expect(frame.locator(".tl-details h2, .tl-tip").first).to_be_visible()
+    expect(frame.locator("[data-part=event-details] h2, [data-part=event-tip]").first).to_be_visible()
     frame.get_by_role("button", name="The job").click()
     expect(frame.locator("h1")).to_contain_text("Rank 4 keeps the others waiting")
 
@@ -107,7 +107,7 @@ def test_a_collective_opens_its_ranks_on_one_timeline(open_page: Open) -> None:
     frame.get_by_role("button", name="Ranks on one timeline").click()
     expect(frame.locator("h1")).to_contain_text("on the clock of the job")
     expect(page).to_have_url(in_address("at"))
-    expect(frame.locator(".answer")).to_contain_text("in sight, joined from rank to rank")
+    expect(frame.locator("[data-part=answer]")).to_contain_text("in sight, joined from rank to rank")
 
 
 def test_of_a_thousand_ranks_only_the_rows_in_sight_are_drawn(open_page: Open) -> None:
@@ -122,6 +122,6 @@ def test_of_a_thousand_ranks_only_the_rows_in_sight_are_drawn(open_page: Open) -
 
     page.route(re.compile("/view/distributed\\?"), enlarge)
     page.reload()
-    expect(frame.locator(".job-tables .table-foot")).to_contain_text("1,200 rows")
+    expect(frame.locator("[data-part=job-tables] [data-part=table-foot]")).to_contain_text("1,200 rows")
     expect(frame.locator(TABLE).nth(1)).to_be_visible()
     assert frame.locator(TABLE).count() < 60

@@ -13,13 +13,13 @@ from tests.e2e.conftest import Open
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 RUN = {"view": "memory", "run": "n_memory"}
-ROWS = ".memory-tables [role=row]"
+ROWS = "[data-part=memory-tables] [role=row]"
 
 
 def curve(frame: FrameLocator) -> dict[str, float]:
     """Waits for the drawing; returns where it is on the screen."""
-    expect(frame.locator(".memory-curve path.allocated")).to_be_visible()
-    box = frame.locator(".memory-curve svg").bounding_box()
+    expect(frame.locator("[data-part=memory-curve] [data-part=allocated]")).to_be_visible()
+    box = frame.locator("[data-part=memory-curve] svg").bounding_box()
     assert box is not None
     return dict(box)
 
@@ -33,59 +33,59 @@ def test_the_peak_its_share_and_who_holds_it(open_page: Open, width: int, theme:
     _, frame = open_page(width=width, theme=theme, **RUN)
     curve(frame)
     # 64 MiB from before, 5 kept, the largest scratch block is 2.5 MiB.
-    expect(frame.locator("h1")).to_contain_text("Memory peaks at 71.5 MiB, 7 % of the GPU")
+    expect(frame.locator("h1")).to_contain_text("Memory peaks at 71.5 MiB, 7% of the GPU")
     expect(frame.locator("h1")).to_contain_text("64.0 MiB of it is from before the trace")
-    expect(frame.locator(".live-rows")).to_contain_text("from before the trace")
-    expect(frame.locator(".live-rows img")).to_have_count(0)
+    expect(frame.locator("[data-part=live-rows]")).to_contain_text("from before the trace")
+    expect(frame.locator("[data-part=live-rows] img")).to_have_count(0)
     assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
 
 
 def test_a_click_asks_for_an_instant_and_the_address_reopens_it(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     box = curve(frame)
-    live = frame.locator(".memory-live")
+    live = frame.locator("[data-part=memory-live]")
     expect(live.locator("h2")).to_contain_text("Live at the peak")
     page.mouse.click(box["x"] + box["width"] * 0.5, box["y"] + 120)
     expect(live.locator("h2")).not_to_contain_text("the peak")
     expect(page).to_have_url(in_address("at"))
     said = live.inner_text()
     _, again = open_page(at=str(re.findall(r"pytorch_profiler\.at=(\d+)", page.url)[0]), **RUN)
-    expect(again.locator(".live-rows li").first).to_be_visible()
-    assert again.locator(".memory-live").inner_text() == said
+    expect(again.locator("[data-part=live-rows] li").first).to_be_visible()
+    assert again.locator("[data-part=memory-live]").inner_text() == said
     frame.get_by_role("button", name="To the peak").click()
-    expect(frame.locator(".memory-live h2")).to_contain_text("Live at the peak")
+    expect(frame.locator("[data-part=memory-live] h2")).to_contain_text("Live at the peak")
 
 
 def test_a_dragged_range_filters_and_a_right_click_resets(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     box = curve(frame)
-    expect(frame.locator(".memory-tables .table-foot")).to_contain_text("205 blocks")
+    expect(frame.locator("[data-part=memory-tables] [data-part=table-foot]")).to_contain_text("205 blocks")
     y = box["y"] + 120
     page.mouse.move(box["x"] + box["width"] * 0.3, y)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.5, y, steps=4)
     page.mouse.up()
     expect(page).to_have_url(in_address("range"))
-    expect(frame.locator(".memory-tables .table-foot")).not_to_contain_text("205 blocks")
-    expect(frame.locator(".chip")).to_be_visible()
+    expect(frame.locator("[data-part=memory-tables] [data-part=table-foot]")).not_to_contain_text("205 blocks")
+    expect(frame.locator("[data-part=chip]")).to_be_visible()
     frame.get_by_role("button", name="Zoom in").click()
-    expect(frame.locator(".memory-strip svg")).to_be_visible()
+    expect(frame.locator("[data-part=memory-strip] svg")).to_be_visible()
     frame.get_by_role("button", name="Show all").first.click()
     box = curve(frame)
     page.mouse.move(box["x"] + box["width"] * 0.3, y)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.5, y, steps=4)
     page.mouse.up()
-    expect(frame.locator(".chip")).to_be_visible()
+    expect(frame.locator("[data-part=chip]")).to_be_visible()
     page.mouse.click(box["x"] + 200, y, button="right")
-    expect(frame.locator(".chip")).to_have_count(0)
-    expect(frame.locator(".memory-tables .table-foot")).to_contain_text("205 blocks")
+    expect(frame.locator("[data-part=chip]")).to_have_count(0)
+    expect(frame.locator("[data-part=memory-tables] [data-part=table-foot]")).to_contain_text("205 blocks")
 
 
 def test_the_keyboard_moves_the_instant(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     curve(frame)
-    frame.locator(".memory-curve svg").focus()
+    frame.locator("[data-part=memory-curve] svg").focus()
     page.keyboard.press("ArrowLeft")
     expect(page).to_have_url(in_address("at"))
 
@@ -98,21 +98,21 @@ def test_blocks_are_sorted_searched_and_saved_by_the_server(open_page: Open) -> 
     frame.get_by_role("button", name="Size").click()
     expect(first).to_contain_text("64.0 KiB")
     frame.get_by_label("Filter by operator").fill("kept")
-    expect(frame.locator(".memory-tables .table-foot")).to_contain_text("5 blocks")
+    expect(frame.locator("[data-part=memory-tables] [data-part=table-foot]")).to_contain_text("5 blocks")
     expect(first).to_contain_text("not released")
     with page.expect_download() as saved:
         frame.get_by_label("Save as CSV").click()
     rows = list(csv.DictReader(saved.value.path().read_text().splitlines()))
     assert [int(row["size"]) for row in rows] == [1 << 20] * 5
     frame.get_by_label("Filter by operator").fill("")
-    expect(frame.locator(".memory-tables .table-foot")).to_contain_text("205 blocks")
-    frame.locator(".memory-tables .table-scroll").evaluate("e => e.scrollTo(0, e.scrollHeight)")
+    expect(frame.locator("[data-part=memory-tables] [data-part=table-foot]")).to_contain_text("205 blocks")
+    frame.locator("[data-part=memory-tables] [data-part=table-scroll]").evaluate("e => e.scrollTo(0, e.scrollHeight)")
     expect(frame.locator(f"{ROWS}[aria-rowindex='206']")).to_contain_text("aten::scratch")
 
 
 def test_a_leak_is_named_and_leads_to_its_allocation(open_page: Open) -> None:
     page, frame = open_page(**RUN)
-    warning = frame.locator(".memory-warning")
+    warning = frame.locator("[data-part=memory-warning]")
     expect(warning).to_contain_text("by 1.00 MiB a step")
     expect(warning).to_contain_text("aten::kept <img")
     warning.get_by_role("button").click()
@@ -120,13 +120,13 @@ def test_a_leak_is_named_and_leads_to_its_allocation(open_page: Open) -> None:
     frame.locator(ROWS).nth(1).click()
     frame.get_by_role("button", name="Show the latest on the timeline").click()
     expect(page).to_have_url(in_address("event"))
-    expect(frame.locator(".tl-details h2")).to_contain_text("aten::kept")
+    expect(frame.locator("[data-part=event-details] h2")).to_contain_text("aten::kept")
 
 
 def test_operators_add_up_with_what_is_outside(open_page: Open) -> None:
     page, frame = open_page(table="operators", **RUN)
-    expect(frame.locator(".memory-tables [role=row]").nth(1)).to_contain_text("aten::scratch")
-    expect(frame.locator(".memory-tables .table-foot")).to_contain_text("outside of operators")
+    expect(frame.locator("[data-part=memory-tables] [role=row]").nth(1)).to_contain_text("aten::scratch")
+    expect(frame.locator("[data-part=memory-tables] [data-part=table-foot]")).to_contain_text("outside of operators")
 
 
 def test_a_trace_without_memory_says_what_to_set(open_page: Open) -> None:
@@ -137,17 +137,17 @@ def test_a_trace_without_memory_says_what_to_set(open_page: Open) -> None:
 def test_the_memory_files_of_the_run_are_opened_or_refused(open_page: Open) -> None:
     _, frame = open_page(**RUN)
     curve(frame)
-    files = frame.locator(".file-tools select").first
+    files = frame.locator("[data-part=file-tools] select").first
     files.select_option("oom <b>.pickle")
     expect(frame.locator("h1")).to_contain_text("GPU 0 holds 4.00 KiB, 1.50 KiB of it in use")
-    expect(frame.locator(".live-rows")).to_contain_text("forward")
-    expect(frame.locator("details.error")).to_contain_text("An allocation of 954 MiB failed")
-    expect(frame.locator(".segments li")).to_have_count(2)
+    expect(frame.locator("[data-part=live-rows]")).to_contain_text("forward")
+    expect(frame.locator("[data-part=allocation-error]")).to_contain_text("An allocation of 954 MiB failed")
+    expect(frame.locator("[data-part=segments] li")).to_have_count(2)
     files.select_option("w.raw.json")
-    expect(frame.locator("h1")).to_contain_text("Memory peaks at 950 B; 42.1 % of it is parameter")
-    expect(frame.locator(".kind-list")).to_contain_text("activation")
+    expect(frame.locator("h1")).to_contain_text("Memory peaks at 950 B; 42.1% of it is parameter")
+    expect(frame.locator("[data-part=kind-list]")).to_contain_text("activation")
     files.select_option("evil.pickle")
     expect(frame.locator("h1")).to_contain_text("cannot be shown")
-    expect(frame.locator(".answer .why")).to_contain_text("the pickle names a class or function")
+    expect(frame.locator("[data-part=answer] [data-part=why]")).to_contain_text("the pickle names a class or function")
     files.select_option("the trace")
     curve(frame)

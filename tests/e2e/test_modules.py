@@ -18,8 +18,8 @@ def row(frame: FrameLocator, name: str) -> Locator:
 
 def test_the_tree_shows_the_times_that_were_drawn(open_page: Open) -> None:
     _, frame = open_page(view="modules", run=RUN)
-    expect(frame.locator("h1")).to_contain_text("Linear takes 94 % of the modules’ device time", timeout=30_000)
-    expect(frame.locator(".why")).to_contain_text("Forward 57.0 µs, backward 60.0 µs")
+    expect(frame.locator("h1")).to_contain_text("Linear takes 94% of the modules’ device time", timeout=30_000)
+    expect(frame.locator("[data-part=why]")).to_contain_text("Forward 57.0 µs, backward 60.0 µs")
     expect(row(frame, "Net_0")).to_contain_text("117 µs")
     expect(row(frame, "Linear_0")).to_contain_text("60.0 µs")
     expect(row(frame, SCRIPT)).to_be_visible()
@@ -72,11 +72,11 @@ def test_the_flame_graph_zooms_and_finds(open_page: Open) -> None:
         page.keyboard.press("ArrowDown")
         expect(graph).to_have_attribute("aria-label", name)
     page.keyboard.press("Enter")
-    expect(frame.locator(".flame .crumbs")).to_contain_text("Linear_0")
+    expect(frame.locator("[data-part=flame] [data-part=breadcrumbs]")).to_contain_text("Linear_0")
     page.keyboard.press("Escape")
-    expect(frame.locator(".flame .crumbs")).not_to_contain_text("Linear_0")
+    expect(frame.locator("[data-part=flame] [data-part=breadcrumbs]")).not_to_contain_text("Linear_0")
     frame.get_by_role("button", name="Host time").click()
-    expect(frame.locator(".flame .hover")).to_contain_text("all modules 180 µs")
+    expect(frame.locator("[data-part=flame] [data-part=flame-hover]")).to_contain_text("all modules 180 µs")
     assert "time=host" in page.url
     frame.get_by_placeholder("Find a module or operator").fill("(")
     frame.get_by_role("button", name="Regular expression").click()

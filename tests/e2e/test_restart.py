@@ -34,7 +34,7 @@ def test_a_page_outlives_its_server(browser: Browser, tmp_path: Path) -> None:
         drawn = title.inner_text()
         made.stop(signal.SIGKILL)
         expect(title).to_have_text(drawn)
-        frame.locator(".nav-item", has_text="Operators").click()
+        frame.locator("[data-part=nav-item]", has_text="Operators").click()
         expect(title).to_contain_text("does not answer", timeout=30_000)
         made.start()
         expect(title).not_to_contain_text("does not answer", timeout=30_000)

@@ -20,7 +20,7 @@ KERNELS = {"view": "kernels", "run": "a_training"}
 
 
 def names(frame: FrameLocator, table: str = "operators") -> list[str]:
-    cells = frame.locator(f"[aria-label={table}] .table-body [role=row] [role=gridcell]:first-child")
+    cells = frame.locator(f"[aria-label={table}] [data-part=table-body] [role=row] [role=gridcell]:first-child")
     expect(cells.first).to_be_visible()
     return cells.all_inner_texts()
 
@@ -30,27 +30,27 @@ def test_operators_say_what_takes_the_time(open_page: Open, width: int, theme: s
     _, frame = open_page(width=width, theme=theme, **OPERATORS)
     expect(frame.locator("h1")).to_contain_text("of the device time")
     assert names(frame) == [f"aten::mm {SCRIPT}"]
-    expect(frame.locator(".donut")).to_have_count(4)
+    expect(frame.locator("[data-part=donut]")).to_have_count(4)
     assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
 
 
 def test_a_row_leads_to_its_kernels_and_to_the_timeline_and_back(open_page: Open) -> None:
     page, frame = open_page(**OPERATORS)
-    frame.locator(".table-body [role=row]").first.click()
-    detail = frame.locator(".row-detail")
+    frame.locator("[data-part=table-body] [role=row]").first.click()
+    detail = frame.locator("[data-part=row-detail]")
     expect(detail.locator("h2")).to_have_text(f"aten::mm {SCRIPT}")
     expect(detail).to_contain_text("with_stack")
-    expect(detail.locator(".histogram svg")).to_be_visible()
+    expect(detail.locator("[data-part=histogram] svg")).to_be_visible()
     detail.get_by_role("button", name="Its kernels").click()
-    expect(frame.locator(".crumb")).to_contain_text("launched by aten::mm")
+    expect(frame.locator("[data-part=crumb]")).to_contain_text("launched by aten::mm")
     assert names(frame, "kernels") == ["sgemm"]
-    frame.locator("[aria-label=kernels] .table-body [role=row]").first.click()
+    frame.locator("[aria-label=kernels] [data-part=table-body] [role=row]").first.click()
     frame.get_by_role("button", name="Launched by").click()
     assert names(frame) == [f"aten::mm {SCRIPT}"]
     page.go_back()
-    expect(frame.locator(".row-detail h2")).to_have_text("sgemm")
+    expect(frame.locator("[data-part=row-detail] h2")).to_have_text("sgemm")
     frame.get_by_role("button", name="Show on timeline").click()
-    expect(frame.locator(".tl-details h2")).to_have_text("sgemm")
+    expect(frame.locator("[data-part=event-details] h2")).to_have_text("sgemm")
 
 
 def test_groups_and_filters_are_in_the_address(open_page: Open) -> None:
@@ -59,9 +59,9 @@ def test_groups_and_filters_are_in_the_address(open_page: Open) -> None:
     expect(frame.get_by_role("columnheader", name="Input shapes")).to_be_visible()
     expect(page).to_have_url(re.compile("group_by=shape"))
     frame.get_by_label("Phase").select_option("backward")
-    expect(frame.locator(".table-empty")).to_have_text("No operator passes these filters.")
+    expect(frame.locator("[data-part=table-empty]")).to_have_text("No operator passes these filters.")
     frame.get_by_role("button", name="Clear filters").click()
-    expect(frame.locator(".table-body [role=row]")).to_have_count(1)
+    expect(frame.locator("[data-part=table-body] [role=row]")).to_have_count(1)
 
 
 def test_the_csv_holds_base_units(open_page: Open) -> None:
@@ -110,7 +110,7 @@ def test_a_hundred_thousand_rows_stay_pleasant(browser: Browser, large: str) -> 
     page = context.new_page()
     page.goto(f"{large}/#pytorch_profiler&p.pytorch_profiler.view=operators")
     frame = page.frame_locator("iframe")
-    expect(frame.locator(".table-foot")).to_contain_text("100,000 operators", timeout=60_000)
+    expect(frame.locator("[data-part=table-foot]")).to_contain_text("100,000 operators", timeout=60_000)
     thread = record(browser, page, lambda: use(page, frame))
     long = sorted((task.get("tdur", 0) / 1000 for task in tasks(thread)), reverse=True)
     assert all(ms <= 200 for ms in long[1:]), long[:5]  # one may be the sort
@@ -120,24 +120,24 @@ def test_a_hundred_thousand_rows_stay_pleasant(browser: Browser, large: str) -> 
 def use(page: Page, frame: FrameLocator) -> None:
     """Scrolls, searches and sorts."""
     inner = next(each for each in page.frames if "plugin_entry" in each.url)
-    scroller = frame.locator(".table-scroll")
+    scroller = frame.locator("[data-part=table-scroll]")
     for _ in range(10):
         scroller.evaluate("e => { e.scrollTop += e.scrollHeight / 12 }")
         inner.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     frame.get_by_label("Filter 100,000 operators").fill("operator_0777")
-    expect(frame.locator(".table-foot")).to_contain_text("100 of 100,000")
+    expect(frame.locator("[data-part=table-foot]")).to_contain_text("100 of 100,000")
     frame.get_by_label("Regular expression").click()
     frame.get_by_label("Filter 100,000 operators").fill("_0+42$")
-    expect(frame.locator(".table-foot")).to_contain_text("1 of 100,000")
+    expect(frame.locator("[data-part=table-foot]")).to_contain_text("1 of 100,000")
     frame.get_by_label("Filter 100,000 operators").fill("(")
     expect(frame.get_by_role("alert")).to_contain_text("Not a regular expression")
     frame.get_by_label("Filter 100,000 operators").fill("")
-    expect(frame.locator(".table-foot > span").first).to_have_text("100,000 operators")
+    expect(frame.locator("[data-part=table-foot] > span").first).to_have_text("100,000 operators")
     frame.get_by_role("columnheader", name="Operator").get_by_role("button").click()
-    expect(frame.locator(".table-body [role=row]").first).to_be_visible()
+    expect(frame.locator("[data-part=table-body] [role=row]").first).to_be_visible()
     scroller.press("Home")
-    expect(frame.locator(".row-detail h2")).to_have_text("custom::operator_000000")
+    expect(frame.locator("[data-part=row-detail] h2")).to_have_text("custom::operator_000000")
     scroller.press("ArrowDown")
-    expect(frame.locator(".row-detail h2")).to_have_text("custom::operator_000001")
+    expect(frame.locator("[data-part=row-detail] h2")).to_have_text("custom::operator_000001")
     scroller.press("End")
-    expect(frame.locator(".row-detail h2")).to_have_text("custom::operator_099999")
+    expect(frame.locator("[data-part=row-detail] h2")).to_have_text("custom::operator_099999")

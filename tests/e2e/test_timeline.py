@@ -18,8 +18,8 @@ RUN = {"view": "trace", "run": "a_training"}
 
 def ready(frame: FrameLocator) -> dict[str, float]:
     """Waits for the drawing; returns where it is on the screen."""
-    expect(frame.locator(".tl-frame.drawn .tl-stage canvas").first).to_be_visible()
-    box = frame.locator(".tl-stage").bounding_box()
+    expect(frame.locator("[data-part=timeline][data-state=drawn] [data-part=stage] canvas").first).to_be_visible()
+    box = frame.locator("[data-part=stage]").bounding_box()
     assert box is not None
     return dict(box)
 
@@ -33,14 +33,14 @@ def test_draws_tracks_and_says_how_the_time_is_spent(open_page: Open, width: int
     _, frame = open_page(width=width, theme=theme, **RUN)
     ready(frame)
     expect(frame.locator("h1")).to_contain_text("is busy")
-    assert frame.locator(".tl-label.slices").count() >= 2
-    ink = frame.locator(".tl-stage canvas").first.evaluate(
+    assert frame.locator("[data-part=track-label][data-kind=slices]").count() >= 2
+    ink = frame.locator("[data-part=stage] canvas").first.evaluate(
         """canvas => {
             const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-            const colours = new Set();
+            const colors = new Set();
             for (let i = 0; i < data.length; i += 4)
-                colours.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
-            return colours.size;
+                colors.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
+            return colors.size;
         }"""
     )
     assert ink > 5
@@ -51,33 +51,33 @@ def test_a_click_tells_all_of_a_slice_and_the_address_reopens_it(open_page: Open
     page, frame = open_page(**RUN)
     box = ready(frame)
     page.mouse.click(box["x"] + box["width"] * 0.045, box["y"] + 46 + 26 + 30)
-    details = frame.locator(".tl-details")
+    details = frame.locator("[data-part=event-details]")
     expect(details.locator("h2")).to_contain_text("DataLoader")
     expect(details).to_contain_text("330 µs")
     expect(page).to_have_url(in_address(page, "event"))
     event = re.search(r"pytorch_profiler\.event=(\d+)", page.url)
     assert event
     _, again = open_page(event=event.group(1), **RUN)
-    expect(again.locator(".tl-details h2")).to_contain_text("DataLoader")
+    expect(again.locator("[data-part=event-details] h2")).to_contain_text("DataLoader")
 
 
 def test_keys_zoom_pan_and_step_from_slice_to_slice(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     box = ready(frame)
     page.mouse.click(box["x"] + box["width"] * 0.045, box["y"] + 46 + 26 + 30)
-    expect(frame.locator(".tl-details h2")).to_contain_text("DataLoader")
+    expect(frame.locator("[data-part=event-details] h2")).to_contain_text("DataLoader")
     page.keyboard.press("ArrowRight")
-    expect(frame.locator(".tl-details h2")).to_contain_text("aten::mm")
-    expect(frame.locator(".tl-details h2 img")).to_have_count(0)
+    expect(frame.locator("[data-part=event-details] h2")).to_contain_text("aten::mm")
+    expect(frame.locator("[data-part=event-details] h2 img")).to_have_count(0)
     page.keyboard.press("ArrowUp")
-    expect(frame.locator(".tl-details h2")).to_contain_text("ProfilerStep")
+    expect(frame.locator("[data-part=event-details] h2")).to_contain_text("ProfilerStep")
     page.keyboard.press("f")
     expect(page).to_have_url(in_address(page, "at"))
     before = page.url
     page.keyboard.press("d")
     expect(page).not_to_have_url(before)
     page.keyboard.press("Escape")
-    expect(frame.locator(".tl-details")).to_have_count(0)
+    expect(frame.locator("[data-part=event-details]")).to_have_count(0)
 
 
 def test_search_counts_lists_and_steps_through_the_hits(open_page: Open) -> None:
@@ -86,30 +86,30 @@ def test_search_counts_lists_and_steps_through_the_hits(open_page: Open) -> None
     page.mouse.click(box["x"] + 5, box["y"] + box["height"] - 5)
     page.keyboard.press("/")
     page.keyboard.type("sgemm")
-    expect(frame.locator(".tl-find")).to_contain_text("6")
+    expect(frame.locator("[data-part=find]")).to_contain_text("6")
     page.keyboard.press("Enter")
-    expect(frame.locator(".tl-details h2")).to_have_text("sgemm")
-    expect(frame.locator(".tl-find")).to_contain_text("1 of 6")
+    expect(frame.locator("[data-part=event-details] h2")).to_have_text("sgemm")
+    expect(frame.locator("[data-part=find]")).to_contain_text("1 of 6")
     page.keyboard.press("Enter")
-    expect(frame.locator(".tl-find")).to_contain_text("2 of 6")
+    expect(frame.locator("[data-part=find]")).to_contain_text("2 of 6")
     page.keyboard.press("Shift+Enter")
-    expect(frame.locator(".tl-find")).to_contain_text("1 of 6")
+    expect(frame.locator("[data-part=find]")).to_contain_text("1 of 6")
 
 
 def test_flows_lead_from_the_kernel_to_its_launch_and_operator(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     ready(frame)
     frame.locator("[data-find]").fill("sgemm")
-    expect(frame.locator(".tl-hits li").first).to_be_visible()
-    frame.locator(".tl-hits li button").first.click()
-    details = frame.locator(".tl-details")
+    expect(frame.locator("[data-part=find-hits] li").first).to_be_visible()
+    frame.locator("[data-part=find-hits] li button").first.click()
+    details = frame.locator("[data-part=event-details]")
     expect(details.locator("h2")).to_have_text("sgemm")
     expect(details).to_contain_text("waited 50.0 µs in the queue")
     details.get_by_role("button", name="cudaLaunchKernel").first.click()
     expect(details.locator("h2")).to_have_text("cudaLaunchKernel")
     page.keyboard.press("]")
     expect(details.locator("h2")).to_have_text("sgemm")
-    expect(details.locator(".tl-links")).to_contain_text("aten::mm <img")
+    expect(details.locator("[data-part=event-links]")).to_contain_text("aten::mm <img")
 
 
 def test_a_dragged_stretch_is_added_up(open_page: Open) -> None:
@@ -120,13 +120,13 @@ def test_a_dragged_stretch_is_added_up(open_page: Open) -> None:
     page.mouse.down()
     page.mouse.move(box["x"] + 500, middle, steps=5)
     page.mouse.up()
-    area = frame.locator(".tl-area")
+    area = frame.locator("[data-part=selected-area]")
     expect(area.locator("h2")).to_contain_text("Selected")
     expect(area).to_contain_text("busy")
     expect(area.locator("[role=row]").nth(1)).to_be_visible()
     expect(page).to_have_url(in_address(page, "area"))
     area.get_by_title("Close (Escape)").click()
-    expect(frame.locator(".tl-area")).to_have_count(0)
+    expect(frame.locator("[data-part=selected-area]")).to_have_count(0)
 
 
 def test_the_totals_of_a_stretch_are_those_of_the_file(open_page: Open) -> None:
@@ -139,9 +139,9 @@ def test_the_totals_of_a_stretch_are_those_of_the_file(open_page: Open) -> None:
             clipped.setdefault(event["name"], []).append(inside)
     page, frame = open_page(area=f"{begin}-{end}", **RUN)
     ready(frame)
-    area = frame.locator(".tl-area")
+    area = frame.locator("[data-part=selected-area]")
     # The kernel runs for 500 µs of each 1,000 µs, from 400 µs on: for 500, 500 and 50 µs of the stretch.
-    expect(area.locator(".tl-devices")).to_contain_text("busy 1.05 ms (46.7 %), idle 1.20 ms")
+    expect(area.locator("[data-part=area-devices]")).to_contain_text("busy 1.05 ms (46.7%), idle 1.20 ms")
     with page.expect_download() as file:
         area.get_by_label("Save as CSV").click()
     rows = csv.DictReader(file.value.path().read_text().splitlines())
@@ -153,8 +153,8 @@ def test_a_copied_link_opens_the_same_picture_in_another_window(open_page: Open)
     page, frame = open_page(**RUN)
     box = ready(frame)
     page.mouse.click(box["x"] + box["width"] * 0.045, box["y"] + 46 + 26 + 30)
-    expect(frame.locator(".tl-details h2")).to_contain_text("DataLoader")
-    label = frame.locator(".tl-label.slices").first
+    expect(frame.locator("[data-part=event-details] h2")).to_contain_text("DataLoader")
+    label = frame.locator("[data-part=track-label][data-kind=slices]").first
     label.hover()
     label.get_by_role("button", name=re.compile("^Pin")).click()
     for key in "wdm":
@@ -170,7 +170,7 @@ def test_a_copied_link_opens_the_same_picture_in_another_window(open_page: Open)
     other.goto(page.url)
     again = other.frame_locator("iframe")
     ready(again)
-    expect(again.locator(".tl-details h2")).to_contain_text("DataLoader")
+    expect(again.locator("[data-part=event-details] h2")).to_contain_text("DataLoader")
     rest(other)
     try:
         assert pixels(again) == shown
@@ -187,7 +187,7 @@ def rest(page: Page) -> None:
 
 def pixels(frame: FrameLocator) -> list[str]:
     """What both canvases show."""
-    canvases = frame.locator(".tl-stage canvas")
+    canvases = frame.locator("[data-part=stage] canvas")
     return [canvases.nth(i).evaluate("canvas => canvas.toDataURL()") for i in range(canvases.count())]
 
 
@@ -195,32 +195,32 @@ def test_a_step_of_the_ruler_is_a_stretch(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     box = ready(frame)
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 34)
-    expect(frame.locator(".tl-area h2")).to_contain_text("Selected 1.00 ms")
+    expect(frame.locator("[data-part=selected-area] h2")).to_contain_text("Selected 1.00 ms")
 
 
 def test_tracks_fold_pin_and_hide_in_the_address(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     ready(frame)
-    label = frame.locator(".tl-label.slices").first
+    label = frame.locator("[data-part=track-label][data-kind=slices]").first
     label.hover()
     label.get_by_role("button", name=re.compile("^Pin")).click()
     expect(page).to_have_url(in_address(page, "pins"))
-    frame.locator(".tl-label.group").first.get_by_role("button").first.click()
+    frame.locator("[data-part=track-label][data-kind=group]").first.get_by_role("button").first.click()
     expect(page).to_have_url(in_address(page, "folded"))
     frame.get_by_role("button", name=re.compile("^Tracks")).click()
-    frame.locator(".tl-menu input[type=checkbox]").first.uncheck()
+    frame.locator("[data-part=trace-menu] input[type=checkbox]").first.uncheck()
     expect(page).to_have_url(in_address(page, "hidden"))
 
 
-def test_colours_and_clocks(open_page: Open) -> None:
+def test_colors_and_clocks(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     ready(frame)
     for value in ("name", "module", "process_group", "class"):
-        frame.get_by_label("Colour by").select_option(value)
+        frame.get_by_label("Color by").select_option(value)
         ready(frame)
     for value in ("step", "wall", "trace"):
         frame.get_by_label("Time from").select_option(value)
-    expect(frame.locator(".tl-trouble")).to_have_count(0)
+    expect(frame.locator("[data-part=trouble]")).to_have_count(0)
 
 
 def test_the_file_and_what_is_shown_can_be_downloaded(open_page: Open) -> None:

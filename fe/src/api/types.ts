@@ -70,7 +70,7 @@ export type TraceModule = Schemas['TraceModule'];
 export type TraceFlows = Schemas['TraceFlows'];
 export type TraceSearch = Schemas['TraceSearch'];
 export type TraceSelection = Schemas['TraceSelection'];
-export type TraceColours = Schemas['TraceColours'];
+export type TraceColors = Schemas['TraceColours'];
 export type TraceRef = Schemas['TraceRef'];
 
 export interface Ready<P> {

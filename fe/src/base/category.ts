@@ -1,4 +1,4 @@
-// One colour, one meaning: the eight categories of time, in order of priority.
+// One color, one meaning: the eight categories of time, in order of priority.
 
 export const CATEGORIES = [
   'kernel',

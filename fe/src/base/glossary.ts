@@ -29,7 +29,7 @@ export const GLOSSARY = {
   },
   runtime: {
     title: 'Runtime',
-    text: 'The host is inside a driver or runtime call (launch, synchronise, allocate) and the device waits.',
+    text: 'The host is inside a driver or runtime call (launch, synchronize, allocate) and the device waits.',
   },
   dataloader: {
     title: 'DataLoader',
@@ -175,7 +175,7 @@ export const GLOSSARY = {
   meanwhile: {
     title: 'Meanwhile',
     text: 'What the rank did between the previous collective and the one where it came last, beside the rank that arrived in the middle.',
-    formula: 'summed over the collectives that make up 90 % of its lateness',
+    formula: 'summed over the collectives that make up 90% of its lateness',
   },
   late: {
     title: 'Lateness',

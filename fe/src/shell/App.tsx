@@ -20,6 +20,7 @@ import { Nav } from './Nav';
 import { NoRuns, Unreachable } from './NoRuns';
 import { Shortcuts } from './Shortcuts';
 import { TopBar } from './TopBar';
+import css from './App.module.css';
 
 interface Props {
   theme: ThemeChoice;
@@ -86,7 +87,7 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
   }, [onTheme]);
 
   return (
-    <div className="app">
+    <div className={css.app}>
       <Nav
         views={views.data?.views ?? []}
         onNear={near}
@@ -95,7 +96,7 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
         onHealth={() => setHealthOpen(true)}
         onHelp={() => setHelpOpen(true)}
       />
-      <div className="main">
+      <div className={css.main}>
         <TopBar
           runs={known}
           run={run}
@@ -104,7 +105,7 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
           failed={answer.error instanceof ApiError && answer.error.status === 422}
           onHealth={() => setHealthOpen(true)}
         />
-        <main className="page" id="page" tabIndex={-1}>
+        <main className={css.page} id="page" tabIndex={-1}>
           <ErrorBoundary key={`${selection.view}/${run}`}>
             <Page
               runs={runs}

@@ -3,10 +3,11 @@ import { formatBytes, formatCount } from '../base/format';
 import { useHealth, useRetry } from '../state/queries';
 import { useSelection } from '../state/selection';
 import { Answer, Mark } from '../widgets/Answer';
-import { CopyButton } from '../widgets/CopyButton';
+import { CopyButton } from '../widgets/inputs/CopyButton';
 import { Icon } from '../widgets/Icon';
 import { Panel } from '../widgets/Panel';
 import type { ErrorInfo, FileHealth } from '../api/types';
+import css from './Failed.module.css';
 
 /** What went wrong, where, why, and what still works. */
 export function Failed({ error, run }: { error: Error; run: string | undefined }) {
@@ -57,7 +58,7 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
             </>
           }
         >
-          <dl className="reason">
+          <dl className={css.reason}>
             <dt>Reason</dt>
             <dd>{info.message}</dd>
             {info.where && (

@@ -5,6 +5,7 @@ import { useSelection } from '../state/selection';
 import { Icon } from '../widgets/Icon';
 import { Term } from '../widgets/Term';
 import { Files } from './Failed';
+import css from './HealthDrawer.module.css';
 
 interface Props {
   run: string | undefined;
@@ -25,7 +26,7 @@ export function HealthDrawer({ run, open, onClose }: Props) {
       position="right"
       size={520}
       title={
-        <span className="drawer-title">
+        <span>
           Trace health <Term id="health" />
         </span>
       }
@@ -40,7 +41,7 @@ export function HealthDrawer({ run, open, onClose }: Props) {
         }}
       />
       {noted.map(file => (
-        <section key={`${file.worker}/${file.span}`} className="notes">
+        <section key={`${file.worker}/${file.span}`} className={css.notes}>
           <h3>
             {file.worker}
             {Number(file.span) > 1 && `, span ${file.span}`}

@@ -1,6 +1,8 @@
 import type { ProgressInfo } from '../api/types';
 import { formatBytes, formatCount } from '../base/format';
 import { Icon } from '../widgets/Icon';
+import css from './Loading.module.css';
+import answerCss from '../widgets/Answer.module.css';
 
 const STAGES = [
   ['reading', 'Read the file'],
@@ -21,14 +23,14 @@ export function Loading({ run, progress, waiting = false, reading = 'Reading the
   const at = STAGES.findIndex(([stage]) => stage === progress?.stage);
   const share = progress?.bytes_total ? progress.bytes_done / progress.bytes_total : null;
   return (
-    <div className="late" aria-busy="true">
-      <div className="answer">
-        <p className="crumb">{run || '\u00a0'}</p>
+    <div className={css.appearing} aria-busy="true">
+      <div className={answerCss.answer} data-part="answer">
+        <p className={answerCss.crumb}>{run || '\u00a0'}</p>
         <div className="skeleton" style={{ width: '56%', height: 22, marginTop: 6 }} />
         <div className="skeleton" style={{ width: '38%', height: 12, marginTop: 10 }} />
       </div>
-      <section className="panel loading" role="status">
-        <div className="line">
+      <section className={`panel ${css.loading}`} role="status">
+        <div className={css.line}>
           <strong>{waiting ? 'Waiting for its turn' : reading}</strong>
           <span className="dim">{STAGES[at]?.[1].toLowerCase()}</span>
           <span className="grow" />
@@ -42,7 +44,7 @@ export function Loading({ run, progress, waiting = false, reading = 'Reading the
         <progress max={1} value={share ?? undefined} aria-label="Progress" />
         <ol>
           {STAGES.map(([stage, title], i) => (
-            <li key={stage} className={i < at ? 'done' : i === at ? 'now' : ''}>
+            <li key={stage} className={i < at ? css.done : i === at ? css.now : undefined}>
               {i < at ? <Icon name="check" size={14} /> : <i />}
               {title}
             </li>
@@ -50,7 +52,7 @@ export function Loading({ run, progress, waiting = false, reading = 'Reading the
         </ol>
       </section>
       <div className="skeleton panel" style={{ height: 152 }} />
-      <div className="overview-grid">
+      <div className={css.columns}>
         <div className="skeleton panel" style={{ height: 290 }} />
         <div className="skeleton panel" style={{ height: 290 }} />
       </div>

@@ -4,6 +4,7 @@ import type { ThemeChoice } from '../state/theme';
 import { VIEWS } from '../views';
 import { Icon, type IconName } from '../widgets/Icon';
 import type { ViewInfo } from '../api/types';
+import css from './Nav.module.css';
 
 const THEME: Record<ThemeChoice, string> = { host: 'as host', light: 'light', dark: 'dark' };
 
@@ -30,19 +31,20 @@ export function Nav({ views, onNear, theme, onTheme, onHealth, onHelp }: Props) 
   const { selection, select } = useSelection();
   const ordered = ORDER.flatMap(section => views.filter(view => sectionOf(view) === section));
   return (
-    <nav className="nav" aria-label="Views">
-      <div className="brand">
+    <nav className={css.nav} aria-label="Views">
+      <div className={css.brand}>
         <Icon name="logo" />
         <span>Profiler</span>
       </div>
       {ordered.map((view, i) => (
         <Fragment key={view.slug}>
           {sectionOf(view) !== (ordered[i - 1] ? sectionOf(ordered[i - 1]!) : '') && (
-            <p className="section">{sectionOf(view)}</p>
+            <p className={css.section}>{sectionOf(view)}</p>
           )}
           <button
             type="button"
-            className="nav-item"
+            className={css.item}
+            data-part="nav-item"
             aria-current={selection.view === view.slug ? 'page' : undefined}
             title={view.reason ?? view.title}
             onClick={() => select({ view: view.slug })}
@@ -51,11 +53,11 @@ export function Nav({ views, onNear, theme, onTheme, onHealth, onHelp }: Props) 
           >
             <Icon name={VIEWS[view.slug]?.icon ?? 'table'} />
             <span>{view.title}</span>
-            {view.available === false && <span className="count">no data</span>}
+            {view.available === false && <span className={css.count}>no data</span>}
           </button>
         </Fragment>
       ))}
-      <div className="foot">
+      <div className={css.foot}>
         <NavAction icon="health" title="Trace health" hint="h" onClick={onHealth} />
         <NavAction icon="keyboard" title="Shortcuts" hint="?" onClick={onHelp} />
         <NavAction icon="theme" title="Theme" hint={THEME[theme]} onClick={onTheme} plain />
@@ -74,10 +76,16 @@ interface ActionProps {
 
 function NavAction({ icon, title, hint, plain = false, onClick }: ActionProps) {
   return (
-    <button type="button" className="nav-item" title={`${title} (${hint})`} onClick={onClick}>
+    <button
+      type="button"
+      className={css.item}
+      data-part="nav-item"
+      title={`${title} (${hint})`}
+      onClick={onClick}
+    >
       <Icon name={icon} />
       <span>{title}</span>
-      {plain ? <span className="count">{hint}</span> : <kbd>{hint}</kbd>}
+      {plain ? <span className={css.count}>{hint}</span> : <kbd>{hint}</kbd>}
     </button>
   );
 }

@@ -1,4 +1,5 @@
 import { Modal } from '@mantine/core';
+import css from './Shortcuts.module.css';
 
 const KEYS = [
   ['r', 'Choose a run'],
@@ -21,7 +22,7 @@ export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => voi
       centered
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
-      <dl className="shortcuts">
+      <dl className={css.shortcuts}>
         {KEYS.map(([key, text]) => (
           <div key={key}>
             <dt>

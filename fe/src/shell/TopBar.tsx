@@ -1,10 +1,11 @@
 import type { RunInfo, ViewAnswer, WorkerInfo } from '../api/types';
 import { formatBytes, formatRatio, plural } from '../base/format';
-import { shareLink } from '../base/host';
+import { shareLink } from '../base/browser/host';
 import { useSelection } from '../state/selection';
-import { CopyButton } from '../widgets/CopyButton';
+import { CopyButton } from '../widgets/inputs/CopyButton';
 import { Icon, type IconName } from '../widgets/Icon';
-import { Picker, type Option } from '../widgets/Picker';
+import { Picker, type Option } from '../widgets/inputs/Picker';
+import css from './TopBar.module.css';
 
 interface Props {
   runs: RunInfo[];
@@ -25,10 +26,10 @@ export function TopBar({ runs, run, workers, answer, failed, onHealth }: Props) 
     0,
   );
   if (runs.length === 0) {
-    return <div className="top" />;
+    return <div className={css.top} />;
   }
   return (
-    <div className="top">
+    <div className={css.top}>
       <span data-picker="r">
         <Picker
           name="Run"

@@ -1,6 +1,6 @@
 import { createContext, useCallback, useContext, useEffect, useMemo, useState } from 'react';
 import type { Selectors } from '../api/types';
-import { onStateChange, readState, writeState } from '../base/host';
+import { onStateChange, readState, writeState } from '../base/browser/host';
 
 /** What the page shows; all of it is in the address. `params` belong to the view. */
 export interface Selection extends Selectors {

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useState } from 'react';
-import { hostIsDark, onHostTheme, recall, remember } from '../base/host';
+import { hostIsDark, onHostTheme, recall, remember } from '../base/browser/host';
 
 export type ThemeChoice = 'host' | 'light' | 'dark';
 

@@ -1,43 +1,15 @@
 // The timeline's own loop: holds the window, asks for tiles, paints when something changed and not otherwise.
 import type { TracePayload } from '../api/types';
-import { readPalette, type ColourBy, type Palette } from './colours';
-import { type Layout, rowAt } from './layout';
-import { HEAD, paintAbove, type Above, type Arrow, type Band, type Place } from './overlay';
-import { hitTest, paint, type Hit, type Scene } from './paint';
-import { BUCKETS, levelOf, TileStore, type Span } from './store';
-import { lowerBound, type Samples, type Tile } from './tile';
-import { ticks, type Tick } from './ticks';
+import type { Events, Highlights, Source } from './contract';
+import { readPalette, type ColorBy, type Palette } from './draw/colors';
+import { type Layout, rowAt } from './draw/layout';
+import { HEAD, paintAbove, type Above, type Band, type Place } from './draw/overlay';
+import { hitTest, paint, type Hit, type Scene } from './draw/paint';
+import { BUCKETS, levelOf, TileStore, type Span } from './tiles/store';
+import type { Samples, Tile } from './tiles/tile';
+import { ticks, type Tick } from '../base/ticks';
+import { locate, neighbor } from './lookup';
 import { around, clamp, pan, whole, zoom } from './viewport';
-
-export interface Source {
-  tile(begin: number, end: number, width: number, signal: AbortSignal): Promise<Tile>;
-  counters(begin: number, end: number, width: number, signal: AbortSignal): Promise<Samples>;
-  names(codes: number[]): Promise<Record<string, string>>;
-}
-
-export interface Events {
-  /** The window has come to rest. */
-  onWindow: (window: Span) => void;
-  onLoading: (loading: boolean) => void;
-  onTrouble: (error: unknown) => void;
-}
-
-/** What is drawn above the slices; the page sets it. */
-export interface Highlights {
-  area: Span | null;
-  marks: readonly number[];
-  selected: Place | null;
-  arrows: readonly Arrow[];
-  lit: ReadonlySet<number> | null;
-  /** What happens at once on several tracks; the places are looked up among the tiles. */
-  joined?: readonly Joined[];
-}
-
-/** Events that are one and the same operation. */
-export interface Joined {
-  ends: readonly { event: number; start: number; duration: number; tracks: readonly number[] }[];
-  strong: boolean;
-}
 
 const REST_MS = 250;
 const NOTHING: Highlights = { area: null, marks: [], selected: null, arrows: [], lit: null };
@@ -51,7 +23,7 @@ export class Controller {
   private hovered: Place | null = null;
   private cursor: number | null = null;
   private palette: Palette | null = null;
-  private colourBy: ColourBy = 'class';
+  private colorBy: ColorBy = 'class';
   private theme = '';
   private origin = 0;
   private label: ((time: number) => string) | null = null;
@@ -114,10 +86,10 @@ export class Controller {
 
   // ---- what the page sets ---------------------------------------------------------------------------
 
-  /** Another source of tiles (other colours, unfolded frames): what is kept no longer fits. */
-  setSource(source: Source, colourBy: ColourBy): void {
+  /** Another source of tiles (other colors, unfolded frames): what is kept no longer fits. */
+  setSource(source: Source, colorBy: ColorBy): void {
     this.source = source;
-    this.colourBy = colourBy;
+    this.colorBy = colorBy;
     this.palette = null;
     this.tiles = this.makeTiles();
     this.changed();
@@ -161,7 +133,7 @@ export class Controller {
     this.request();
   }
 
-  /** The page's colours have changed; they are read anew with the next frame. */
+  /** The page's colors have changed; they are read anew with the next frame. */
   setTheme(theme: string): void {
     if (theme !== this.theme) {
       this.theme = theme;
@@ -252,28 +224,13 @@ export class Controller {
   }
 
   /** The slice before or after one on its lane, as far as it is loaded. */
-  neighbour(place: Place, direction: -1 | 1): number | null {
-    let best: { event: number; start: number } | null = null;
-    for (const cover of this.scene?.tiles ?? []) {
-      const { start, event, count } = cover.data;
-      for (const lane of cover.data.lanes.get(place.track) ?? []) {
-        if (lane.depth !== place.depth) {
-          continue;
-        }
-        let at = lowerBound(start, lane.first, lane.last, direction > 0 ? place.start + 1 : place.start);
-        at -= direction > 0 ? 0 : 1;
-        const found = at >= lane.first && at < lane.last && count[at]! > 0 ? start[at]! : null;
-        if (found !== null && (best === null || (found - best.start) * direction < 0)) {
-          best = { event: event[at]!, start: found };
-        }
-      }
-    }
-    return best?.event ?? null;
+  neighbor(place: Place, direction: -1 | 1): number | null {
+    return neighbor(this.scene?.tiles ?? [], place, direction);
   }
 
   /** The first slice inside one, one lane deeper. */
   inside(place: Place): number | null {
-    return this.neighbour({ ...place, depth: place.depth + 1, start: place.start - 1 }, 1);
+    return this.neighbor({ ...place, depth: place.depth + 1, start: place.start - 1 }, 1);
   }
 
   // ---- painting -----------------------------------------------------------------------------------
@@ -303,7 +260,7 @@ export class Controller {
     if (width === 0 || height <= HEAD) {
       return;
     }
-    this.palette ??= readPalette(this.host, this.colourBy, this.payload.classes);
+    this.palette ??= readPalette(this.host, this.colorBy, this.payload.classes);
     if (this.dirty.slices) {
       const level = levelOf(this.nsPerPixel);
       this.tiles.want(this.window, level);
@@ -344,22 +301,11 @@ export class Controller {
   }
 
   private locate(event: number, start: number, tracks: readonly number[]) {
-    let found = this.located.get(event);
-    for (const cover of found ? [] : (this.scene?.tiles ?? [])) {
-      for (const track of tracks) {
-        for (const lane of cover.data.lanes.get(track) ?? []) {
-          const at = lowerBound(cover.data.start, lane.first, lane.last, start - cover.data.unit);
-          for (let i = at; i < Math.min(at + 3, lane.last); i++) {
-            if (cover.data.event[i] === event) {
-              found = { track, depth: lane.depth };
-              this.located.set(event, found);
-              return found;
-            }
-          }
-        }
-      }
+    const known = this.located.get(event) ?? locate(this.scene?.tiles ?? [], event, start, tracks);
+    if (known) {
+      this.located.set(event, known);
     }
-    return found;
+    return known;
   }
 
   private aboveScene(palette: Palette): Above {

@@ -1,5 +1,5 @@
 // The window of time that is shown, and what panning and zooming make of it. ns since the trace's start.
-import type { Span } from './store';
+import type { Span } from './tiles/store';
 
 const SHORTEST = 50;
 const MARGIN = 0.02;

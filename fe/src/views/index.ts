@@ -47,5 +47,5 @@ export const VIEWS: Record<string, ViewEntry> = {
   memory: entry('memory', () => import('./memory')),
   distributed: entry('distributed', () => import('./distributed')),
   diff: entry('diff', () => import('./diff'), ['base_run', 'base_worker', 'base_span', 'min_effect']),
-  lightning: entry('logo', () => import('./modules/lightning')),
+  lightning: entry('logo', () => import('./lightning')),
 };

@@ -1,8 +1,9 @@
-import { CopyButton } from './CopyButton';
+import { CopyButton } from './inputs/CopyButton';
+import css from './Code.module.css';
 
 export function Code({ children }: { children: string }) {
   return (
-    <div className="code">
+    <div className={css.code}>
       <pre>{children}</pre>
       <CopyButton text={() => children} label="Copy the code" />
     </div>

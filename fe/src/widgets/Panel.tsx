@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import css from './Panel.module.css';
 
 interface Props {
   title: ReactNode;
@@ -11,12 +12,12 @@ interface Props {
 export function Panel({ title, note, actions, className, children }: Props) {
   return (
     <section className={`panel ${className ?? ''}`}>
-      <header className="panel-head">
+      <header className={css.head}>
         <h2>{title}</h2>
-        {note && <span className="note">{note}</span>}
-        {actions && <span className="actions">{actions}</span>}
+        {note && <span className={css.note}>{note}</span>}
+        {actions && <span className={css.actions}>{actions}</span>}
       </header>
-      <div className="panel-body">{children}</div>
+      <div className={css.body}>{children}</div>
     </section>
   );
 }

@@ -9,9 +9,10 @@ import {
   mapPath,
   openInHost,
   sourceSettings,
-} from '../base/source';
-import { CopyButton } from './CopyButton';
+} from '../base/browser/source';
+import { CopyButton } from './inputs/CopyButton';
 import { Icon } from './Icon';
+import css from './SourceFrame.module.css';
 
 interface Props {
   text: string;
@@ -21,13 +22,13 @@ interface Props {
 
 export function SourceFrame({ text, file, line }: Props) {
   if (!file || line === null || line === undefined) {
-    return <span className="mono frame">{text}</span>;
+    return <span className={`mono ${css.frame}`}>{text}</span>;
   }
   const settings = sourceSettings();
   const path = mapPath(file, settings.mapping);
   const link = editorLink(settings.link, path, line);
   return (
-    <span className="mono frame">
+    <span className={`mono ${css.frame}`}>
       <span title={`${path}:${line}`}>{text}</span>
       {isEmbedded() ? (
         <button
@@ -65,7 +66,7 @@ export function SourceSettingsMenu() {
           <Icon name="external" size={14} /> Sources
         </button>
       </Popover.Target>
-      <Popover.Dropdown className="source-menu">
+      <Popover.Dropdown className={css.menu}>
         <label>
           Link to the editor
           <input
@@ -80,7 +81,7 @@ export function SourceSettingsMenu() {
         <p>Recorded on another machine? Say where its folders are here:</p>
         {rows.map((row, i) => (
           // oxlint-disable-next-line react/no-array-index-key -- rows are told apart by their place
-          <span key={i} className="source-row">
+          <span key={i} className={css.row}>
             <input
               type="text"
               value={row.from}

@@ -1,5 +1,6 @@
 import { HoverCard } from '@mantine/core';
 import { GLOSSARY, type Entry, type TermId } from '../base/glossary';
+import css from './Term.module.css';
 
 /** A question mark that explains a term: definition, formula, caveat; opens on hover and on focus. */
 export function Term({ id }: { id: TermId }) {
@@ -11,14 +12,14 @@ export function Tip({ label, entry }: { label: string; entry: Entry }) {
   return (
     <HoverCard width={320} shadow="md" openDelay={120} withinPortal>
       <HoverCard.Target>
-        <button type="button" className="tip" aria-label={label}>
+        <button type="button" className={css.tip} aria-label={label}>
           ?
         </button>
       </HoverCard.Target>
-      <HoverCard.Dropdown className="tip-card">
+      <HoverCard.Dropdown className={css.card}>
         <strong>{entry.title}</strong>
         <p>{entry.text}</p>
-        {entry.formula && <p className="formula">{entry.formula}</p>}
+        {entry.formula && <p className={css.formula}>{entry.formula}</p>}
         {entry.caveat && <p className="dim">{entry.caveat}</p>}
       </HoverCard.Dropdown>
     </HoverCard>

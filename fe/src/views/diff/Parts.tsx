@@ -1,10 +1,11 @@
 // The logical timeline of both: a pair of bars per part, below them the difference and what it adds up to.
 import type { DiffLevel } from '../../api/types';
 import { formatDuration, formatNumber, timeUnit } from '../../base/format';
-import { niceTicks } from '../../widgets/Histogram';
-import { useWidth } from '../../widgets/useWidth';
+import { niceTicks } from '../../widgets/charts/Histogram';
+import { useWidth } from '../../widgets/charts/useWidth';
 import { type TimeOf } from './select';
 import { signed } from './Verdict';
+import css from './Parts.module.css';
 
 const TALL = 150;
 const FLAT = 90;
@@ -47,7 +48,7 @@ export function Parts({ level, time, onOpen, onHover }: Props) {
     .map((value, i) => `${i === 0 ? 'M' : 'L'}${middle(i).toFixed(1)},${below(value ?? 0).toFixed(1)}`)
     .join('');
   return (
-    <div ref={ref} className="part-chart" style={{ minHeight: height }}>
+    <div ref={ref} className={css.chart} style={{ minHeight: height }}>
       {width > 0 && (
         <svg width={LEFT + inner} height={height} role="group" aria-label="Parts of the step on both sides">
           <text x={LEFT - 8} y={10} textAnchor="end" className="dim">
@@ -93,9 +94,11 @@ export function Parts({ level, time, onOpen, onHover }: Props) {
             return (
               <g
                 key={part.path}
-                className={`part-pair ${part.parts > 0 ? 'opens' : ''}`}
+                className={`${css.pair} ${part.parts > 0 ? css.opens : ''}`}
+                data-part="part-pair"
                 role="button"
                 tabIndex={0}
+                aria-disabled={part.parts === 0}
                 aria-label={`${part.name}: ${signed(delta)}`}
                 onClick={open}
                 onKeyDown={event => (event.key === 'Enter' || event.key === ' ') && open()}
@@ -105,27 +108,27 @@ export function Parts({ level, time, onOpen, onHover }: Props) {
                 <title>
                   {`${part.name}${part.candidate_name ? ` → ${part.candidate_name}` : ''}\n${time}: ${said(own.base_ns)} → ${said(own.candidate_ns)}${part.parts > 0 ? '\nOpen its parts' : ''}`}
                 </title>
-                <rect x={LEFT + slot * i} y={0} width={slot} height={height} className="hit" />
+                <rect x={LEFT + slot * i} y={0} width={slot} height={height} className={css.hit} />
                 <rect
                   x={middle(i) - bar - 1}
                   y={y(own.base_ns ?? 0)}
                   width={bar}
                   height={Math.max(TALL - y(own.base_ns ?? 0), own.base_ns ? 1 : 0)}
-                  className="side base"
+                  className={`${css.side} ${css.base}`}
                 />
                 <rect
                   x={middle(i) + 1}
                   y={y(own.candidate_ns ?? 0)}
                   width={bar}
                   height={Math.max(TALL - y(own.candidate_ns ?? 0), own.candidate_ns ? 1 : 0)}
-                  className="side candidate"
+                  className={`${css.side} ${css.candidate}`}
                 />
                 <rect
                   x={middle(i) - bar / 2}
                   y={Math.min(below(0), below(delta))}
                   width={bar}
                   height={Math.max(Math.abs(below(0) - below(delta)), delta ? 1 : 0)}
-                  className={`delta ${real ? own.verdict : 'noise'}`}
+                  className={`${css.delta} ${css[real ? own.verdict : 'noise'] ?? ''}`}
                 />
                 {slot > 46 && (
                   <text x={middle(i)} y={height - 3} textAnchor="middle" className="soft">
@@ -135,7 +138,7 @@ export function Parts({ level, time, onOpen, onHover }: Props) {
               </g>
             );
           })}
-          <path d={line} className="added" />
+          <path d={line} className={css.added} />
         </svg>
       )}
     </div>

@@ -3,8 +3,9 @@ import type { Selectors } from '../../api/types';
 import { formatBytes, plural } from '../../base/format';
 import { useRuns, useWorkers } from '../../state/queries';
 import { Icon } from '../../widgets/Icon';
-import { Picker } from '../../widgets/Picker';
-import { Select } from '../../widgets/Select';
+import { Picker } from '../../widgets/inputs/Picker';
+import { Select } from '../../widgets/inputs/Select';
+import css from './Sides.module.css';
 
 interface Props {
   base: Required<Selectors>;
@@ -18,7 +19,7 @@ export function Sides({ base, onBase, onSwap }: Props) {
   const workers = useWorkers(base.run).data?.workers ?? [];
   const spans = workers.find(worker => worker.name === base.worker)?.spans ?? [];
   return (
-    <div className="diff-sides">
+    <div className={css.sides} data-part="diff-sides">
       <span className="dim">Base</span>
       <Picker
         name="Run"

@@ -6,6 +6,7 @@ import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { isReal, type Row } from './select';
 import { percent, signed, Verdict } from './Verdict';
+import css from './Table.module.css';
 
 interface Props {
   name: string;
@@ -54,9 +55,7 @@ function columnsOf(title: string, rows: Row[], shorten?: (name: string) => strin
         <span className="clip" title={row.renamed ? `${row.name} → ${row.renamed}` : row.name}>
           {shorten ? shorten(row.name) : row.name}
           {row.renamed && <span className="dim"> → {shorten ? shorten(row.renamed) : row.renamed}</span>}
-          {STATUS[row.status] && (
-            <span className={`badge neutral status-${row.status}`}>{STATUS[row.status]}</span>
-          )}
+          {STATUS[row.status] && <span className={`badge neutral ${css.status}`}>{STATUS[row.status]}</span>}
         </span>
       ),
     },
@@ -135,9 +134,9 @@ function columnsOf(title: string, rows: Row[], shorten?: (name: string) => strin
 function Diverging({ delta, most, real }: { delta: number; most: number; real: boolean }) {
   const share = most > 0 ? (Math.abs(delta) / most) * 50 : 0;
   return (
-    <span className="diverging">
+    <span className={css.diverging}>
       <i
-        className={real ? (delta > 0 ? 'slower' : 'faster') : 'noise'}
+        className={real ? (delta > 0 ? css.slower : css.faster) : css.noise}
         style={delta > 0 ? { left: '50%', width: `${share}%` } : { right: '50%', width: `${share}%` }}
       />
     </span>

@@ -24,7 +24,7 @@ export function Verdict({ change }: Props) {
 }
 
 export function interval({ low_ns, high_ns, q }: Props['change']): string {
-  const range = low_ns === null || high_ns === null ? '' : ` 95 %: ${signed(low_ns)} to ${signed(high_ns)}.`;
+  const range = low_ns === null || high_ns === null ? '' : ` 95%: ${signed(low_ns)} to ${signed(high_ns)}.`;
   return `${range}${q === null ? '' : ` False discovery rate ${q < 0.001 ? '< 0.001' : q.toFixed(3)}.`}`;
 }
 
@@ -35,5 +35,5 @@ export const signed = (ns: number): string =>
 export function percent(ratio: number): string {
   const value = Math.abs(ratio * 100);
   const text = value.toLocaleString('en-US', { maximumFractionDigits: value < 10 ? 1 : 0 });
-  return `${ratio > 0 ? '+' : ratio < 0 ? '−' : ''}${text} %`;
+  return `${ratio > 0 ? '+' : ratio < 0 ? '−' : ''}${text}%`;
 }

@@ -2,9 +2,10 @@
 import type { DiffWaterfall } from '../../api/types';
 import { categoryColor, CATEGORY_TITLE, type Category } from '../../base/category';
 import { formatDuration, formatNumber, timeUnit } from '../../base/format';
-import { niceTicks } from '../../widgets/Histogram';
-import { useWidth } from '../../widgets/useWidth';
+import { niceTicks } from '../../widgets/charts/Histogram';
+import { useWidth } from '../../widgets/charts/useWidth';
 import { interval, signed } from './Verdict';
+import css from './Waterfall.module.css';
 
 const HEIGHT = 280;
 const TOP = 26;
@@ -59,7 +60,8 @@ export function Waterfall({ waterfall, register }: Props) {
           ref={register}
           width={width}
           height={HEIGHT}
-          className="waterfall"
+          className={css.waterfall}
+          data-part="waterfall"
           role="img"
           aria-label="What makes the difference"
         >
@@ -98,7 +100,7 @@ export function Waterfall({ waterfall, register }: Props) {
             const height = Math.max(Math.abs(y(from) - y(to)), 1.5);
             const real = bar.verdict === 'slower' || bar.verdict === 'faster';
             return (
-              <g key={bar.name} className={real || bar.verdict === 'unknown' ? '' : 'noise'}>
+              <g key={bar.name} className={real || bar.verdict === 'unknown' ? undefined : css.noise}>
                 <title>{`${title}: ${signed(bar.delta_ns)}.${interval(bar)}`}</title>
                 <line x1={x(i) + column} x2={x(i + 1)} y1={y(from)} y2={y(from)} className="leader" />
                 <rect x={x(i + 1)} y={top} width={column} height={height} fill={color} />
@@ -159,8 +161,8 @@ function Whole({ x, width, top, floor, broken, value, title }: WholeProps) {
   ).join(' ');
   return (
     <g>
-      <rect x={x} y={top} width={width} height={Math.max(floor - top, 1)} className="whole" />
-      {broken && <polyline points={wave} className="wave" />}
+      <rect x={x} y={top} width={width} height={Math.max(floor - top, 1)} className={css.whole} />
+      {broken && <polyline points={wave} className={css.wave} />}
       <text x={x + width / 2} y={top - 6} textAnchor="middle" className="strong">
         {formatDuration(value)}
       </text>

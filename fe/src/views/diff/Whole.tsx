@@ -2,11 +2,12 @@
 import type { DiffPayload } from '../../api/types';
 import { formatBytes, formatDuration, formatRatio } from '../../base/format';
 import { percent, signed, Verdict } from './Verdict';
+import css from './Whole.module.css';
 
 export function WholeTable({ payload }: { payload: DiffPayload }) {
   const { devices, memory, communication, reasons } = payload;
   return (
-    <table className="whole-table">
+    <table className={css.table}>
       <thead>
         <tr>
           <th>Per step, or over the trace</th>
@@ -38,7 +39,7 @@ export function WholeTable({ payload }: { payload: DiffPayload }) {
                 <td className="num">
                   {share.delta_share === null
                     ? '–'
-                    : `${share.delta_share > 0 ? '+' : share.delta_share < 0 ? '−' : ''}${formatRatio(Math.abs(share.delta_share)).replace(' %', ' points')}`}
+                    : `${share.delta_share > 0 ? '+' : share.delta_share < 0 ? '−' : ''}${formatRatio(Math.abs(share.delta_share)).replace('%', ' points')}`}
                 </td>
                 <td className="dim" title="One figure for the whole trace">
                   –
@@ -97,7 +98,7 @@ export function WholeTable({ payload }: { payload: DiffPayload }) {
 function Time({ name, change }: { name: string; change: DiffPayload['step'] }) {
   return (
     <tr>
-      <td className="clip">{name}</td>
+      <td>{name}</td>
       <td className="num">{change.base_ns === null ? '–' : formatDuration(change.base_ns)}</td>
       <td className="num">{change.candidate_ns === null ? '–' : formatDuration(change.candidate_ns)}</td>
       <td className="num">

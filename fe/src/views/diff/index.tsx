@@ -2,11 +2,11 @@ import { useMemo, useRef } from 'react';
 import type { DiffLevel, DiffPayload, Selectors } from '../../api/types';
 import { formatCount, plural } from '../../base/format';
 import { shortKernelName } from '../../base/kernelName';
-import { saveFile, svgText } from '../../base/save';
+import { saveFile, svgText } from '../../base/browser/save';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Answer } from '../../widgets/Answer';
-import { Choice } from '../../widgets/Choice';
+import { Choice } from '../../widgets/inputs/Choice';
 import { Icon } from '../../widgets/Icon';
 import { Panel } from '../../widgets/Panel';
 import { Term } from '../../widgets/Term';
@@ -16,8 +16,8 @@ import { Sides } from './Sides';
 import { DiffTable } from './Table';
 import { Waterfall } from './Waterfall';
 import { WholeTable } from './Whole';
-import '../../widgets/tables.css';
-import './diff.css';
+import css from './index.module.css';
+import partsCss from './Parts.module.css';
 
 const TABLES = [
   ['operators', 'Operators'],
@@ -106,14 +106,14 @@ export default function DiffView({ payload, crumb, run, base }: Props) {
           onPick={next => put({ metric: next === 'host_self' ? '' : next })}
         />
       )}
-      <label className="check">
+      <label className={css.check}>
         <input type="checkbox" checked={only} onChange={() => put({ only: only ? '' : '1' })} /> Only real
         changes
       </label>
     </>
   );
   return (
-    <div className="diff-view">
+    <div className={css.view} data-part="diff-view">
       <Answer crumb={`${crumb} against ${against}`} why={why.join(' ')}>
         {answer}
       </Answer>
@@ -143,7 +143,7 @@ export default function DiffView({ payload, crumb, run, base }: Props) {
         />
       )}
       {payload.notes.length > 0 && (
-        <ul className="diff-notes">
+        <ul className={css.notes}>
           {payload.notes.map(note => (
             <li key={note}>
               <Icon name="info" size={14} /> {note}
@@ -151,7 +151,7 @@ export default function DiffView({ payload, crumb, run, base }: Props) {
           ))}
         </ul>
       )}
-      <div className="diff-top">
+      <div className={css.top}>
         {waterfall && (
           <Panel
             title={
@@ -186,14 +186,14 @@ export default function DiffView({ payload, crumb, run, base }: Props) {
           </Panel>
         )}
         <Panel title="As a whole">
-          <div className="whole-scroll">
+          <div className={css.wholeScroll}>
             <WholeTable payload={payload} />
           </div>
         </Panel>
       </div>
       <Panel
         title={
-          <nav className="crumbs" aria-label="Open part">
+          <nav className={css.crumbs} data-part="breadcrumbs" aria-label="Open part">
             {level?.crumbs
               .filter(each => each.path !== level.path)
               .map(crumbPart => (
@@ -212,8 +212,9 @@ export default function DiffView({ payload, crumb, run, base }: Props) {
         note={level && `${formatCount(level.parts.length)} parts in order of time; a click opens one`}
         actions={
           <>
-            <span className="legend-line">
-              <i className="side base" /> base <i className="side candidate" /> candidate
+            <span className={css.legend}>
+              <i className={`${partsCss.side} ${partsCss.base}`} /> base{' '}
+              <i className={`${partsCss.side} ${partsCss.candidate}`} /> candidate
             </span>
             {hasDevice && (
               <Choice
@@ -229,12 +230,12 @@ export default function DiffView({ payload, crumb, run, base }: Props) {
         {level && level.parts.length > 0 ? (
           <Parts level={level} time={time} onOpen={open} onHover={() => undefined} />
         ) : (
-          <p className="dim part-none">
+          <p className={`dim ${css.none}`}>
             {opened.error?.message ?? (level ? 'It has no parts.' : 'Reading its parts.')}
           </p>
         )}
       </Panel>
-      <div className="diff-table">
+      <div className={css.table} data-part="diff-table">
         <DiffTable
           name={table}
           title={{ operators: 'Operator', parts: 'Part', kernels: 'Kernel' }[table]}

@@ -6,6 +6,8 @@ import { sliceName } from '../../base/kernelName';
 import { useView } from '../../state/queries';
 import { Icon } from '../../widgets/Icon';
 import { rankName } from './select';
+import rowDetailCss from '../../widgets/table/RowDetail.module.css';
+import css from './Instance.module.css';
 
 const LISTED = 64;
 
@@ -24,7 +26,9 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
   const found = data?.state === 'ready' ? data.payload : undefined;
   if (!found) {
     return (
-      <aside className="row-detail">{error ? error.message : <span className="dim">Reading</span>}</aside>
+      <aside className={rowDetailCss.detail} data-part="row-detail">
+        {error ? error.message : <span className="dim">Reading</span>}
+      </aside>
     );
   }
   const { instance, participants } = found;
@@ -32,7 +36,7 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
   const begin = Math.min(...timed.map(each => each.start_ns!));
   const length = Math.max(Math.max(...timed.map(each => each.end_ns!)) - begin, 1);
   return (
-    <aside className="row-detail">
+    <aside className={rowDetailCss.detail} data-part="row-detail">
       <header>
         <h2>{instance.name}</h2>
         <button type="button" className="button quiet" title="Close" onClick={onClose}>
@@ -65,19 +69,20 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
           Ranks on one timeline
         </button>
       )}
-      <ol className="arrivals">
+      <ol className={css.arrivals}>
         {participants.slice(0, LISTED).map(each => (
           <li key={each.worker}>
             <button
               type="button"
-              className="arrival"
+              className={css.arrival}
+              data-part="arrival"
               title={`Show it on the timeline of ${each.worker}`}
               onClick={() => onEvent(each.worker, each.span, each.event)}
             >
               <span className={each.worker === instance.late_worker ? 'strong' : ''}>
                 {rankName(each.rank, each.worker)}
               </span>
-              <span className="arrival-track">
+              <span className={css.track}>
                 {each.start_ns !== null && each.end_ns !== null && (
                   <i
                     title={each.latency_ns === null ? undefined : exactDuration(each.latency_ns)}
@@ -111,17 +116,17 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
                 {formatDuration(each.before!.window_ns)} since the previous collective
               </span>
             </h3>
-            <dl className="row-facts">
+            <dl className={rowDetailCss.facts}>
               {each
                 .before!.categories.filter(row => row.ns > 0)
                 .map(row => (
-                  <div key={row.name} className="fact">
+                  <div key={row.name} className={css.fact}>
                     <dt>{CATEGORY_TITLE[row.name as Category] ?? row.name}</dt>
                     <dd>{formatDuration(row.ns)}</dd>
                   </div>
                 ))}
               {[...each.before!.host.slice(0, 4), ...each.before!.kernels.slice(0, 3)].map(row => (
-                <div key={row.name} className="fact">
+                <div key={row.name} className={css.fact}>
                   <dt className="clip" title={row.name}>
                     {sliceName(row.name, 'kernel')}
                   </dt>

@@ -3,8 +3,9 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { useRef } from 'react';
 import type { Distributed } from '../../api/types';
 import { exactDuration, formatDuration, formatRatio } from '../../base/format';
-import { niceTicks } from '../../widgets/Histogram';
+import { niceTicks } from '../../widgets/charts/Histogram';
 import { rankName, type Part } from './select';
+import css from './RankBars.module.css';
 
 type Average = Distributed['averages'][number];
 
@@ -37,7 +38,7 @@ export function RankBars({ rows, places, marked, onPick }: Props) {
   });
   return (
     <>
-      <div ref={scroller} className="rank-bars" style={{ maxHeight: SHOWN * ROW }}>
+      <div ref={scroller} className={css.bars} style={{ maxHeight: SHOWN * ROW }}>
         <div style={{ height: virtual.getTotalSize(), position: 'relative' }}>
           {virtual.getVirtualItems().map(item => {
             const row = rows[item.index]!;
@@ -45,25 +46,26 @@ export function RankBars({ rows, places, marked, onPick }: Props) {
               <button
                 key={row.worker}
                 type="button"
-                className="rank-bar"
+                className={css.bar}
+                data-part="rank-bar"
                 style={{ transform: `translateY(${item.start}px)` }}
                 title={`${row.worker}: show its overview`}
                 onClick={() => onPick(row.worker)}
               >
-                <span className="rank-name">
+                <span className={css.name}>
                   <span className={row.worker === marked ? 'strong' : ''}>
                     {rankName(row.rank, row.worker)}
                   </span>
                   <span className="dim clip">{places.get(row.worker)}</span>
                 </span>
-                <span className="bar-track">
+                <span className={css.track}>
                   {PARTS.map(([part, title, name]) => {
                     const share = row[part] / most;
                     return (
                       row[part] > 0 && (
                         <i
                           key={part}
-                          className={`part ${name}`}
+                          className={`${css.part} ${css[name] ?? ''}`}
                           style={{ width: `${share * 100}%` }}
                           title={`${title}: ${exactDuration(row[part])}, ${formatRatio(row[part] / (row.duration_ns || 1))}`}
                         >
@@ -83,9 +85,9 @@ export function RankBars({ rows, places, marked, onPick }: Props) {
           })}
         </div>
       </div>
-      <div className="rank-axis">
+      <div className={css.axis}>
         <span />
-        <span className="axis-track">
+        <span className={css.axisTrack}>
           {niceTicks(0, most, 6).map(tick => (
             <span key={tick} style={{ left: `${(tick / most) * 100}%` }}>
               {tick === 0 ? '0' : formatDuration(tick)}

@@ -4,10 +4,12 @@ import type { Distributed, Meanwhile, Straggler } from '../../api/types';
 import { CATEGORY_TITLE, type Category } from '../../base/category';
 import { formatCount, formatDuration, formatRatio, plural } from '../../base/format';
 import { sliceName } from '../../base/kernelName';
-import { Choice } from '../../widgets/Choice';
+import { Choice } from '../../widgets/inputs/Choice';
 import { Panel } from '../../widgets/Panel';
 import { Term } from '../../widgets/Term';
 import { rankName } from './select';
+import css from './Stragglers.module.css';
+import pageCss from './index.module.css';
 
 const LISTED = 8;
 const NAMES = 8;
@@ -24,7 +26,7 @@ export function Stragglers({ payload, onWorker, onLate }: Props) {
   const most = Math.max(...stragglers.map(row => row.delay_per_step_ns), 1);
   const shown = meanwhile.find(row => row.worker === picked) ?? meanwhile[0];
   return (
-    <div className="straggler-grid">
+    <div className={css.grid}>
       <Panel
         title={
           <>
@@ -40,8 +42,8 @@ export function Stragglers({ payload, onWorker, onLate }: Props) {
         {stragglers.length === 0 ? (
           <p className="dim">{payload.reasons.stragglers ?? 'No collective was compared between ranks.'}</p>
         ) : (
-          <ol className="straggler-list">
-            <li className="straggler-row dim">
+          <ol className={css.list}>
+            <li className={`${css.row} dim`} data-part="straggler-row">
               <span>Rank</span>
               <span className="num">last in</span>
               <span />
@@ -76,7 +78,11 @@ interface RowProps {
 
 function Row({ row, most, chosen, onPick, onLate }: RowProps) {
   return (
-    <li className={`straggler-row ${chosen ? 'selected' : ''}`}>
+    <li
+      className={`${css.row} ${chosen ? css.selected : ''}`}
+      data-part="straggler-row"
+      aria-current={chosen || undefined}
+    >
       <button type="button" className="textlink clip" title={row.worker} onClick={onPick}>
         {rankName(row.rank, row.worker)}
       </button>
@@ -88,7 +94,7 @@ function Row({ row, most, chosen, onPick, onLate }: RowProps) {
       >
         {row.last_ratio === null ? '–' : formatRatio(row.last_ratio)}
       </button>
-      <span className="straggler-bar">
+      <span className={css.bar}>
         <i style={{ width: `${(row.delay_per_step_ns / most) * 100}%` }} />
       </span>
       <span className="num">{formatDuration(row.delay_per_step_ns)}</span>
@@ -126,20 +132,20 @@ function While({ row, onWorker }: { row: Meanwhile; onWorker: () => void }) {
         Before {plural(row.collectives, 'collective')} in {plural(row.steps, 'step')}:{' '}
         {formatDuration(row.window_ns)}, the median rank {formatDuration(row.median_window_ns)}.
       </p>
-      <ol className="while-list">
+      <ol className={css.whileList}>
         {shares.map(share => {
           const name =
             by === 'categories'
               ? (CATEGORY_TITLE[share.name as Category] ?? share.name)
               : sliceName(share.name, by === 'kernels' ? 'kernel' : undefined);
           return (
-            <li key={share.name} className="while-row">
+            <li key={share.name} className={css.whileRow} data-part="while-row">
               <span className="clip" title={share.name}>
                 {name}
               </span>
-              <span className="pair">
-                <i className="late" style={{ width: `${(share.late_ns / most) * 100}%` }} />
-                <i className="median" style={{ width: `${((share.median_ns ?? 0) / most) * 100}%` }} />
+              <span className={css.pair}>
+                <i className={css.late} style={{ width: `${(share.late_ns / most) * 100}%` }} />
+                <i className={css.median} style={{ width: `${((share.median_ns ?? 0) / most) * 100}%` }} />
               </span>
               <span className="num">{formatDuration(share.late_ns)}</span>
               <span
@@ -152,8 +158,8 @@ function While({ row, onWorker }: { row: Meanwhile; onWorker: () => void }) {
           );
         })}
       </ol>
-      <p className="dim legend-line">
-        <i className="late" /> this rank <i className="median" /> the rank that arrives in the middle
+      <p className={`dim ${pageCss.legend}`}>
+        <i className={css.late} /> this rank <i className={css.median} /> the rank that arrives in the middle
       </p>
     </Panel>
   );

@@ -4,19 +4,23 @@ import { formatCount, formatDuration, plural } from '../../base/format';
 import { writeRanks } from '../../state/ranks';
 import { useSelection } from '../../state/selection';
 import { Answer } from '../../widgets/Answer';
-import { Choice } from '../../widgets/Choice';
-import { HeatMap } from '../../widgets/HeatMap';
+import { Choice } from '../../widgets/inputs/Choice';
+import { HeatMap } from '../../widgets/charts/HeatMap';
 import { Icon } from '../../widgets/Icon';
 import { Panel } from '../../widgets/Panel';
-import { Select } from '../../widgets/Select';
+import { Select } from '../../widgets/inputs/Select';
 import { Term } from '../../widgets/Term';
 import { InstanceDetail } from './Instance';
 import { PARTS, RankBars } from './RankBars';
 import { backends, greatest, grid, groupLabel, rankName, reading, sentences, someRanks } from './select';
 import { Stragglers } from './Stragglers';
-import { ByGroup, ByWorker, Every, Ranks } from './tables';
-import '../../widgets/tables.css';
-import './distributed.css';
+import { ByGroup } from './tables/ByGroup';
+import { ByWorker } from './tables/ByWorker';
+import { Instances } from './tables/Instances';
+import { Ranks } from './tables/Ranks';
+import css from './index.module.css';
+import splitCss from '../../widgets/table/Split.module.css';
+import rankBarsCss from './RankBars.module.css';
 
 const TABLES = [
   ['worker', 'By rank'],
@@ -125,7 +129,13 @@ export default function DistributedView({ payload, crumb }: { payload: Distribut
             onChange={step => put({ step })}
           />
           {params.late && (
-            <button type="button" className="chip" title="Show all" onClick={() => put({ late: '' })}>
+            <button
+              type="button"
+              className="chip"
+              data-part="chip"
+              title="Show all"
+              onClick={() => put({ late: '' })}
+            >
               last: {rankName(ranks.get(params.late) ?? null, params.late)} <Icon name="close" size={12} />
             </button>
           )}
@@ -138,18 +148,18 @@ export default function DistributedView({ payload, crumb }: { payload: Distribut
   );
   const lateValues = late?.late_ns.map(row => row.map(value => (value === null ? null : Math.max(value, 0))));
   return (
-    <div className="distributed-view">
+    <div className={css.view}>
       <Answer crumb={jobCrumb} why={<Spoken text={said.why} />}>
         <Spoken text={said.answer} />
       </Answer>
       {read.coming > 0 && (
-        <p className="job-progress" role="status">
+        <p className={css.progress} role="status">
           <progress value={read.ready + read.failed} max={read.all} /> {formatCount(read.ready)} of{' '}
           {formatCount(read.all)} ranks are read; the figures grow with each.
         </p>
       )}
       <Problems payload={payload} />
-      <div className="map-grid">
+      <div className={css.maps}>
         {late && lateValues && (
           <Panel
             title={
@@ -208,10 +218,10 @@ export default function DistributedView({ payload, crumb }: { payload: Distribut
           note={payload.averages.length > 9 ? `${formatCount(payload.averages.length)} ranks` : undefined}
           actions={
             <>
-              <span className="legend-line">
+              <span className={css.legend}>
                 {PARTS.map(([part, title, name]) => (
                   <span key={part}>
-                    <i className={`part ${name}`} /> {title}
+                    <i className={`${rankBarsCss.part} ${rankBarsCss[name] ?? ''}`} /> {title}
                   </span>
                 ))}
               </span>
@@ -236,12 +246,15 @@ export default function DistributedView({ payload, crumb }: { payload: Distribut
         onWorker={onWorker}
         onLate={worker => put({ table: 'every', late: worker, sort: '-skew', collective: '' })}
       />
-      <div className={`job-tables tables-split ${chosen === null ? '' : 'with-detail'}`}>
+      <div
+        className={`${splitCss.split} ${css.tables} ${chosen === null ? '' : `${splitCss.withDetail} ${css.withDetail}`}`}
+        data-part="job-tables"
+      >
         {table === 'worker' && <ByWorker payload={payload} before={before} />}
         {table === 'group' && <ByGroup payload={payload} before={before} />}
         {table === 'ranks' && <Ranks payload={payload} before={before} onWorker={onWorker} />}
         {table === 'every' && (
-          <Every
+          <Instances
             payload={payload}
             selectors={selectors}
             sort={params.sort ?? 'start'}
@@ -276,7 +289,7 @@ function Problems({ payload }: { payload: Distributed }) {
     return null;
   }
   return (
-    <ul className="job-problems">
+    <ul className={css.problems} data-part="job-problems">
       {problems.slice(0, PROBLEMS).map(problem => (
         <li key={`${problem.kind}/${problem.worker}/${problem.text}`}>
           <Icon name="warning" size={14} /> {problem.text}

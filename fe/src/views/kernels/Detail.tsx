@@ -5,9 +5,10 @@ import { formatCount, formatDuration, formatRatio } from '../../base/format';
 import { shortKernelName } from '../../base/kernelName';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
-import { CopyButton } from '../../widgets/CopyButton';
-import { Histogram } from '../../widgets/Histogram';
+import { CopyButton } from '../../widgets/inputs/CopyButton';
+import { Histogram } from '../../widgets/charts/Histogram';
 import { Icon } from '../../widgets/Icon';
+import rowDetailCss from '../../widgets/table/RowDetail.module.css';
 
 interface Props {
   row: KernelRow;
@@ -39,7 +40,7 @@ export function Detail({ row, onClose }: Props) {
     ['Tensor Cores', row.tc_used === null ? 'the name does not tell' : row.tc_used ? 'used' : 'not used'],
   ];
   return (
-    <aside className="row-detail" aria-label={`Details of ${row.name}`}>
+    <aside className={rowDetailCss.detail} data-part="row-detail" aria-label={`Details of ${row.name}`}>
       <header>
         <h2 className="mono" title={row.name}>
           {shortKernelName(row.name)}
@@ -52,7 +53,7 @@ export function Detail({ row, onClose }: Props) {
         {formatCount(row.calls)} launches · {formatDuration(row.total_ns)} · {formatDuration(row.mean_ns)}{' '}
         each
       </p>
-      <div className="row-actions">
+      <div className={rowDetailCss.actions}>
         <button
           type="button"
           className="button strong"
@@ -69,13 +70,13 @@ export function Detail({ row, onClose }: Props) {
         </button>
         <CopyButton label="Copy the whole name" showLabel text={() => row.name} />
       </div>
-      <dl className="row-facts">
+      <dl className={rowDetailCss.facts}>
         {facts
           .filter(([, value]) => value !== '')
           .flatMap(([key, value]) => [<dt key={`${key} of`}>{key}</dt>, <dd key={key}>{value}</dd>])}
       </dl>
       <h3>Time per launch</h3>
-      <div className="row-spread">
+      <div className={rowDetailCss.spread}>
         {instances && instances.calls > 0 && (
           <>
             <Histogram
@@ -96,7 +97,7 @@ export function Detail({ row, onClose }: Props) {
         )}
       </div>
       <h3>Whole name</h3>
-      <p className="mono shape">{row.name}</p>
+      <p className={`mono ${rowDetailCss.shape}`}>{row.name}</p>
     </aside>
   );
 }

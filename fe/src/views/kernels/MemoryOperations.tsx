@@ -4,6 +4,7 @@ import { formatCount } from '../../base/format';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable, type Sort } from '../../widgets/table/DataTable';
 import type { Search } from '../../widgets/table/search';
+import css from './MemoryOperations.module.css';
 
 interface Props {
   rows: MemoryOperationRow[];
@@ -48,7 +49,7 @@ export function MemoryOperations({ rows, onOpen }: Props) {
     [total],
   );
   return (
-    <div className="memory-operations">
+    <div className={css.operations}>
       <DataTable
         name="copies"
         rows={rows}

@@ -5,15 +5,16 @@ import { shortKernelName } from '../../base/kernelName';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Answer, Mark } from '../../widgets/Answer';
-import { Donut } from '../../widgets/Donut';
-import { Select } from '../../widgets/Select';
+import { Donut } from '../../widgets/charts/Donut';
+import { Select } from '../../widgets/inputs/Select';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
-import { CopyButton } from '../../widgets/CopyButton';
+import { CopyButton } from '../../widgets/inputs/CopyButton';
 import { Detail } from './Detail';
 import { MemoryOperations } from './MemoryOperations';
 import { rowKey, sentence } from './select';
-import '../../widgets/tables.css';
+import splitCss from '../../widgets/table/Split.module.css';
+import css from './index.module.css';
 
 const GROUPS = [
   ['name', 'kernel'],
@@ -54,7 +55,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
   );
   const filtered = ['step', 'device', 'stream', 'operator'].filter(name => params[name]);
   return (
-    <div className="tables-view fill">
+    <div className={`${splitCss.view} fill`}>
       <Answer crumb={params.operator ? `${crumb} · launched by ${params.operator}` : crumb} why={said?.why}>
         {said ? (
           <>
@@ -66,7 +67,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
         )}
       </Answer>
       {top > 0 && payload.rows.length > 0 && (
-        <div className="panel pies">
+        <div className={`panel ${splitCss.pies}`}>
           <Donut
             title="Kernel time"
             shares={shares}
@@ -103,7 +104,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
           )}
         </div>
       )}
-      <div className={`tables-split ${chosen ? 'with-detail' : ''}`}>
+      <div className={`${splitCss.split} ${chosen ? splitCss.withDetail : ''}`}>
         <DataTable
           name="kernels"
           rows={payload.rows}
@@ -197,7 +198,7 @@ function columnsOf(payload: KernelsPayload): Column<KernelRow>[] {
       value: row => row.name,
       width: 260,
       render: row => (
-        <span className="named">
+        <span className={css.named}>
           <span className="clip" title={row.name}>
             {shortKernelName(row.name)}
           </span>

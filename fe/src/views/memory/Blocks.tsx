@@ -4,10 +4,11 @@ import type { MemoryEvent, MemoryEvents } from '../../api/types';
 import type { Selectors } from '../../api/types';
 import { formatBytes, formatCount } from '../../base/format';
 import { usePages } from '../../state/pages';
-import { since } from '../../timeline/ticks';
+import { since } from '../../base/ticks';
 import type { Column } from '../../widgets/table/columns';
 import { PAGE, PagedTable } from '../../widgets/table/PagedTable';
 import type { Range } from './state';
+import css from './Blocks.module.css';
 
 interface Props {
   selectors: Selectors;
@@ -152,7 +153,7 @@ function columnsOf(
         const from = ((Math.max(row.allocated_ns ?? span.begin, span.begin) - span.begin) / length) * 100;
         const to = ((Math.min(row.released_ns ?? span.end, span.end) - span.begin) / length) * 100;
         return (
-          <span className="lifetime">
+          <span className={css.lifetime}>
             <i style={{ left: `${Math.min(from, 99.5)}%`, width: `max(2px, ${Math.max(to - from, 0)}%)` }} />
           </span>
         );

@@ -2,10 +2,11 @@
 import { useMemo, useRef, useState, type KeyboardEvent, type PointerEvent } from 'react';
 import type { MemoryCurve, MemoryDevice, MemoryPayload } from '../../api/types';
 import { formatBytes, formatDuration } from '../../base/format';
-import { since, stepOf, ticks } from '../../timeline/ticks';
-import { useWidth } from '../../widgets/useWidth';
+import { since, stepOf, ticks } from '../../base/ticks';
+import { useWidth } from '../../widgets/charts/useWidth';
 import { area, bounds, byteTicks, decode, line, valueAt } from './curve';
 import type { Range } from './state';
+import css from './Curve.module.css';
 
 interface Props {
   curve: MemoryCurve;
@@ -106,7 +107,7 @@ export function Curve({ curve, device, steps, at, range, onAt, onRange, register
   const peak = curve.peak_allocated;
   const instant = at ?? peak?.time_ns ?? null;
   return (
-    <div ref={ref} className="memory-curve" style={{ height: HEIGHT }}>
+    <div ref={ref} className={css.curve} data-part="memory-curve" style={{ height: HEIGHT }}>
       {paths && (
         // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- a slider over time
         <svg
@@ -147,12 +148,12 @@ export function Curve({ curve, device, steps, at, range, onAt, onRange, register
               </text>
             </g>
           ))}
-          <path d={paths.fill} className="fill" />
-          <path d={paths.reserved} className="reserved" />
-          <path d={paths.allocated} className="allocated" />
+          <path d={paths.fill} className={css.area} />
+          <path d={paths.reserved} className={css.reserved} />
+          <path d={paths.allocated} className={css.allocated} data-part="allocated" />
           {capacity !== null && (
             <g>
-              <line x1={LEFT} x2={width - RIGHT} y1={y(capacity)} y2={y(capacity)} className="capacity" />
+              <line x1={LEFT} x2={width - RIGHT} y1={y(capacity)} y2={y(capacity)} className={css.capacity} />
               <text x={width - RIGHT} y={y(capacity) - 5} textAnchor="end" className="soft halo">
                 capacity {formatBytes(capacity)}
               </text>
@@ -177,13 +178,13 @@ export function Curve({ curve, device, steps, at, range, onAt, onRange, register
                 width={Math.max(x(Math.min(shown.end, data.end)) - x(Math.max(shown.begin, data.begin)), 1)}
                 y={TOP}
                 height={floor - TOP}
-                className="range"
+                className={css.range}
               />
               <text
                 x={(x(shown.begin) + x(shown.end)) / 2}
                 y={TOP - 8}
                 textAnchor="middle"
-                className="range-label"
+                className={css.rangeLabel}
               >
                 {formatDuration(shown.end - shown.begin)}
               </text>
@@ -191,7 +192,7 @@ export function Curve({ curve, device, steps, at, range, onAt, onRange, register
           )}
           {peak && inWindow(peak.time_ns) && (at === null || Math.abs(x(at) - x(peak.time_ns)) > 150) && (
             <g pointerEvents="none">
-              <circle cx={x(peak.time_ns)} cy={y(peak.bytes)} r={3.5} className="peak" />
+              <circle cx={x(peak.time_ns)} cy={y(peak.bytes)} r={3.5} className={css.peak} />
               <text
                 x={x(peak.time_ns) + (x(peak.time_ns) > width - 130 ? -8 : 8)}
                 y={Math.max(y(peak.bytes) - 6, 12)}
@@ -245,7 +246,7 @@ function Instant({ x, y, value, text, width, faint = false }: InstantProps) {
   const left = x > width - 120;
   const known = !Number.isNaN(value);
   return (
-    <g pointerEvents="none" className={faint ? 'instant faint' : 'instant'}>
+    <g pointerEvents="none" className={faint ? `${css.instant} ${css.faint}` : css.instant}>
       <line x1={x} x2={x} y1={TOP} y2={HEIGHT - BOTTOM} />
       {known && <circle cx={x} cy={y(value)} r={4} />}
       <text x={x + (left ? -7 : 7)} y={TOP + 10} textAnchor={left ? 'end' : 'start'} className="strong halo">
@@ -269,7 +270,7 @@ interface StepsProps {
 /** The steps as brackets under the axis, with their names where there is room. */
 function Steps({ steps, x, begin, end, y }: StepsProps) {
   return (
-    <g className="memory-steps">
+    <g className={css.steps}>
       {steps
         .filter(step => step.end_ns > begin && step.start_ns < end)
         .map(step => {

@@ -1,6 +1,7 @@
 import type { MemoryFileInfo } from '../../api/types';
 import { formatBytes } from '../../base/format';
 import { Answer } from '../../widgets/Answer';
+import pageCss from './index.module.css';
 
 interface Props {
   file: MemoryFileInfo;
@@ -12,12 +13,14 @@ interface Props {
 /** A memory file that is being read, or why it cannot be. */
 export function FileState({ file, crumb, files, error }: Props) {
   return (
-    <div className="memory-view">
+    <div className={pageCss.view}>
       <Answer crumb={`${crumb} · ${file.name}`} why={error ? error.message : formatBytes(file.bytes)}>
         {error ? 'This file cannot be shown.' : 'Reading the file.'}
       </Answer>
-      <div className="file-tools">{files}</div>
-      {!error && <div className="panel skeleton file-skeleton" />}
+      <div className={pageCss.tools} data-part="file-tools">
+        {files}
+      </div>
+      {!error && <div className={`panel skeleton ${pageCss.placeholder}`} />}
     </div>
   );
 }

@@ -7,6 +7,10 @@ import { SourceFrame } from '../../widgets/SourceFrame';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { signed } from './ByOperator';
+import rowDetailCss from '../../widgets/table/RowDetail.module.css';
+import sourceFrameCss from '../../widgets/SourceFrame.module.css';
+import css from './Growth.module.css';
+import splitCss from '../../widgets/table/Split.module.css';
 
 type Row = MemoryGrowth['holders'][number];
 
@@ -23,7 +27,7 @@ export function Growth({ growth, reason, onEvent, before }: Props) {
   const columns = useMemo(() => columnsOf(growth?.steps ?? []), [growth]);
   const rows = growth?.holders ?? [];
   return (
-    <div className={`tables-split ${chosen ? 'with-detail' : ''}`}>
+    <div className={`${splitCss.split} ${chosen ? splitCss.withDetail : ''}`}>
       <DataTable
         name="memory-growth"
         rows={rows}
@@ -46,7 +50,7 @@ export function Growth({ growth, reason, onEvent, before }: Props) {
         }
       />
       {chosen && (
-        <aside className="row-detail">
+        <aside className={rowDetailCss.detail} data-part="row-detail">
           <h2>{chosen.name ?? 'outside of operators'}</h2>
           <p>
             {formatCount(chosen.blocks)} blocks allocated after the first step are still there at the end of
@@ -62,7 +66,7 @@ export function Growth({ growth, reason, onEvent, before }: Props) {
           </button>
           <h3>Its stack</h3>
           {chosen.frames.length > 0 ? (
-            <ol className="frames">
+            <ol className={sourceFrameCss.frames}>
               {chosen.frames.map((frame, i) => (
                 // oxlint-disable-next-line react/no-array-index-key -- recursion repeats a frame
                 <li key={i}>
@@ -111,7 +115,7 @@ function Spark({ values, labels }: { values: number[]; labels: string[] }) {
   const most = Math.max(...values, 1);
   return (
     <span
-      className="spark"
+      className={css.spark}
       title={values.map((value, i) => `step ${labels[i]}: ${formatBytes(value)}`).join('\n')}
     >
       {values.map((value, i) => (

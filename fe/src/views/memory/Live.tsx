@@ -2,9 +2,13 @@
 import type { MemoryLive } from '../../api/types';
 import { formatBytes, formatCount, formatRatio, plural } from '../../base/format';
 import { SourceFrame } from '../../widgets/SourceFrame';
-import { Select } from '../../widgets/Select';
+import { Select } from '../../widgets/inputs/Select';
 import { Term } from '../../widgets/Term';
 import type { GroupBy } from './state';
+import sourceFrameCss from '../../widgets/SourceFrame.module.css';
+import css from './Live.module.css';
+import panelCss from '../../widgets/Panel.module.css';
+import pageCss from './index.module.css';
 
 const SHOWN = 100;
 
@@ -32,15 +36,15 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
   const rows = live.rows.slice(0, SHOWN);
   const rest = live.rows.slice(SHOWN);
   return (
-    <section className="panel memory-live">
-      <header className="panel-head">
+    <section className={`panel ${css.live}`} data-part="memory-live">
+      <header className={panelCss.head}>
         <h2>
           {isPeak ? 'Live at the peak' : `Live at ${when}`} <Term id="memory_live" />
         </h2>
-        <span className="note">
+        <span className={panelCss.note}>
           {formatBytes(whole)}, {plural(live.blocks, 'block')}
         </span>
-        <span className="actions">
+        <span className={panelCss.actions}>
           {!isPeak && (
             <button type="button" className="button quiet" onClick={onPeak}>
               To the peak
@@ -54,7 +58,7 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
           />
         </span>
       </header>
-      <ol className="live-rows">
+      <ol className={css.rows} data-part="live-rows">
         {rows.map(row => {
           const name =
             group === 'size' ? formatBytes(row.size_bytes ?? 0) : (row.name ?? NAMELESS[group] ?? 'unknown');
@@ -73,8 +77,8 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
             <li key={row.event}>
               {group === 'stack' && row.frames.length > 0 ? (
                 <details>
-                  <summary className="live-row">{line}</summary>
-                  <ol className="frames">
+                  <summary className={css.row}>{line}</summary>
+                  <ol className={sourceFrameCss.frames}>
                     {row.frames.map((frame, i) => (
                       // oxlint-disable-next-line react/no-array-index-key -- recursion repeats a frame
                       <li key={i}>
@@ -86,7 +90,7 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
               ) : (
                 <button
                   type="button"
-                  className="live-row"
+                  className={css.row}
                   title={
                     group === 'operator' ? 'Show its blocks' : 'Show the largest of them on the timeline'
                   }
@@ -115,7 +119,7 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
         )}
       </ol>
       {Object.values(live.reasons).map(reason => (
-        <p key={reason} className="dim pad">
+        <p key={reason} className={`dim ${pageCss.pad}`}>
           {sentenceCase(reason)}.
         </p>
       ))}
@@ -135,7 +139,7 @@ const sentenceCase = (text: string): string => text.charAt(0).toUpperCase() + te
 
 function Bar({ share }: { share: number }) {
   return (
-    <span className="live-bar">
+    <span className={css.bar}>
       <i style={{ width: `${Math.min(share, 1) * 100}%` }} />
     </span>
   );
@@ -151,7 +155,7 @@ interface RestProps {
 
 function Rest({ name, term = false, blocks, bytes, whole }: RestProps) {
   return (
-    <li className="live-row rest">
+    <li className={`${css.row} ${css.rest}`}>
       <span className="clip">
         {name} {term && <Term id="memory_older" />}
       </span>

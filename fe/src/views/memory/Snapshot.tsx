@@ -6,11 +6,17 @@ import { formatBytes, formatCount, formatRatio, plural } from '../../base/format
 import { useView } from '../../state/queries';
 import { Answer, Mark } from '../../widgets/Answer';
 import { Panel } from '../../widgets/Panel';
-import { Select } from '../../widgets/Select';
+import { Select } from '../../widgets/inputs/Select';
 import { SourceFrame } from '../../widgets/SourceFrame';
-import { useWidth } from '../../widgets/useWidth';
+import { useWidth } from '../../widgets/charts/useWidth';
 import { area, bounds, byteTicks, line, type Curve } from './curve';
 import { FileState } from './FileState';
+import pageCss from './index.module.css';
+import liveCss from './Live.module.css';
+import panelCss from '../../widgets/Panel.module.css';
+import css from './Snapshot.module.css';
+import sourceFrameCss from '../../widgets/SourceFrame.module.css';
+import curveCss from './Curve.module.css';
 
 interface Props {
   selectors: Selectors;
@@ -38,7 +44,7 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
   const top = found.stacks[0];
   const known = (top?.frames.length ?? 0) > 0;
   return (
-    <div className="memory-view">
+    <div className={pageCss.view}>
       <Answer
         crumb={`${crumb} · ${file.name}`}
         why={`${plural(here.blocks, 'block')} in ${plural(here.segments, 'segment')}; ${formatBytes(here.free_bytes)} are cached for reuse, the largest of them ${formatBytes(here.largest_free_bytes)}${here.out_of_memory > 0 ? `; ${plural(here.out_of_memory, 'allocation')} failed` : ''}.`}
@@ -46,7 +52,7 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
         GPU {found.device} holds <Mark color="var(--c-mem)">{formatBytes(here.reserved_bytes)}</Mark>,{' '}
         {formatBytes(here.allocated_bytes)} of it in use.
       </Answer>
-      <div className="file-tools">
+      <div className={pageCss.tools} data-part="file-tools">
         {files}
         {found.devices.length > 1 && (
           <Select
@@ -57,7 +63,7 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
           />
         )}
       </div>
-      <div className="memory-top">
+      <div className={pageCss.top}>
         <Panel
           title="Recorded history"
           note={`${plural(here.entries, 'entry').replace('entrys', 'entries')}; peak ${formatBytes(found.peak_allocated_bytes)}`}
@@ -68,7 +74,7 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
             <History snapshot={found} />
           )}
           {found.out_of_memory.map(each => (
-            <details key={each.entry} className="status error">
+            <details key={each.entry} className="status error" data-part="allocation-error">
               <summary>
                 An allocation of {formatBytes(each.bytes)} failed
                 {each.device_free_bytes !== null && `; ${formatBytes(each.device_free_bytes)} were free`}
@@ -77,25 +83,25 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
             </details>
           ))}
         </Panel>
-        <section className="panel memory-live">
-          <header className="panel-head">
+        <section className={`panel ${liveCss.live}`} data-part="memory-live">
+          <header className={panelCss.head}>
             <h2>In use by stack</h2>
-            <span className="note">
+            <span className={panelCss.note}>
               {formatBytes(here.allocated_bytes)}, {plural(found.total_stacks, 'stack')}
             </span>
           </header>
-          {!known && found.reasons.stacks && <p className="dim pad">{found.reasons.stacks}</p>}
-          <ol className="live-rows">
+          {!known && found.reasons.stacks && <p className={`dim ${pageCss.pad}`}>{found.reasons.stacks}</p>}
+          <ol className={liveCss.rows} data-part="live-rows">
             {found.stacks.map((stack, i) => (
               // oxlint-disable-next-line react/no-array-index-key -- a fixed list, largest first
               <li key={i}>
                 <details>
-                  <summary className="live-row">
+                  <summary className={liveCss.row}>
                     <span className="clip" title={stack.frames[0]?.text}>
                       {stack.frames[0]?.text ?? 'no stack recorded'}
                     </span>
                     <span className="num dim">{formatCount(stack.blocks)}</span>
-                    <span className="live-bar">
+                    <span className={liveCss.bar}>
                       <i style={{ width: `${(stack.bytes / (here.allocated_bytes || 1)) * 100}%` }} />
                     </span>
                     <span className="num">{formatBytes(stack.bytes)}</span>
@@ -112,11 +118,11 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
         title="Segments"
         note={`${formatCount(found.total_segments)}; each is one cudaMalloc, the filled part is in use`}
       >
-        <ol className="segments">
+        <ol className={css.segments} data-part="segments">
           {found.segments.map(segment => (
             <li key={segment.address} title={`${segment.address}, stream ${segment.stream}, ${segment.kind}`}>
               <span className="mono dim">{segment.address}</span>
-              <span className="live-bar">
+              <span className={liveCss.bar}>
                 <i style={{ width: `${(segment.allocated_bytes / (segment.bytes || 1)) * 100}%` }} />
               </span>
               <span className="num">
@@ -133,7 +139,7 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
 
 function Frames({ frames }: { frames: MemorySnapshot['stacks'][number]['frames'] }) {
   return (
-    <ol className="frames">
+    <ol className={sourceFrameCss.frames}>
       {frames.map((frame, i) => (
         // oxlint-disable-next-line react/no-array-index-key -- recursion repeats a frame
         <li key={i}>
@@ -167,7 +173,7 @@ function History({ snapshot }: { snapshot: MemorySnapshot }) {
     LEFT + ((entry - curve.begin) / Math.max(curve.end - curve.begin, 1)) * (width - LEFT - 8);
   const y = (bytes: number) => HEIGHT - 24 - ((bytes - low) / (top - low)) * (HEIGHT - 36);
   return (
-    <div ref={ref} className="memory-curve" style={{ minHeight: HEIGHT }}>
+    <div ref={ref} className={curveCss.curve} data-part="memory-curve" style={{ minHeight: HEIGHT }}>
       {width > 0 && (
         <svg width={width} height={HEIGHT} role="img" aria-label="Memory over the entries of the history">
           {byteTicks(low, top, 5).map(tick => (
@@ -184,9 +190,9 @@ function History({ snapshot }: { snapshot: MemorySnapshot }) {
               </text>
             </g>
           ))}
-          <path d={area(curve, curve.allocated, x, y)} className="fill" />
-          <path d={line(curve, curve.reserved, x, y)} className="reserved" />
-          <path d={line(curve, curve.allocated, x, y)} className="allocated" />
+          <path d={area(curve, curve.allocated, x, y)} className={curveCss.area} />
+          <path d={line(curve, curve.reserved, x, y)} className={curveCss.reserved} />
+          <path d={line(curve, curve.allocated, x, y)} className={curveCss.allocated} />
           <text x={LEFT} y={HEIGHT - 6} className="dim">
             entry {formatCount(curve.begin)}
           </text>

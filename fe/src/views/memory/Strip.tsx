@@ -1,8 +1,9 @@
 import { useMemo } from 'react';
 import type { MemoryCurve } from '../../api/types';
-import { useWidth } from '../../widgets/useWidth';
+import { useWidth } from '../../widgets/charts/useWidth';
 import { area, bounds, decode } from './curve';
 import type { Range } from './state';
+import css from './Strip.module.css';
 
 const HEIGHT = 28;
 
@@ -21,7 +22,7 @@ export function Strip({ curve, window, onWindow }: Props) {
   const x = (ns: number) => ((ns - data.begin) / span) * width;
   const y = (bytes: number) => HEIGHT - 2 - ((bytes - low) / (high - low || 1)) * (HEIGHT - 4);
   return (
-    <div ref={ref} className="memory-strip">
+    <div ref={ref} className={css.strip} data-part="memory-strip">
       {width > 0 && (
         // oxlint-disable-next-line jsx-a11y/no-static-element-interactions, jsx-a11y/click-events-have-key-events -- the curve above has the keys
         <svg
@@ -35,13 +36,13 @@ export function Strip({ curve, window, onWindow }: Props) {
             onWindow({ begin, end: begin + 2 * half });
           }}
         >
-          <path d={area(data, data.allocated, x, y)} className="fill" />
+          <path d={area(data, data.allocated, x, y)} className={css.area} />
           <rect
             x={x(window.begin)}
             width={Math.max(x(window.end) - x(window.begin), 3)}
             y={0.5}
             height={HEIGHT - 1}
-            className="shown"
+            className={css.shown}
           />
         </svg>
       )}

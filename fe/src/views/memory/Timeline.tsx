@@ -4,12 +4,15 @@ import type { MemoryFileInfo, MemoryTimeline, Selectors } from '../../api/types'
 import { floatsOf } from '../../base/base64';
 import { formatBytes, formatCount, formatRatio } from '../../base/format';
 import { useView } from '../../state/queries';
-import { since, ticks } from '../../timeline/ticks';
+import { since, ticks } from '../../base/ticks';
 import { Answer, Mark } from '../../widgets/Answer';
 import { Panel } from '../../widgets/Panel';
-import { useWidth } from '../../widgets/useWidth';
+import { useWidth } from '../../widgets/charts/useWidth';
 import { byteTicks } from './curve';
 import { FileState } from './FileState';
+import pageCss from './index.module.css';
+import css from './Timeline.module.css';
+import curveCss from './Curve.module.css';
 
 interface Props {
   selectors: Selectors;
@@ -23,8 +26,8 @@ const HEIGHT = 340;
 const LEFT = 64;
 const BOTTOM = 24;
 
-/** Each kind has its colour, whichever others occur. */
-const COLOURS: Record<string, string> = {
+/** Each kind has its color, whichever others occur. */
+const COLORS: Record<string, string> = {
   parameter: 'var(--c-kernel)',
   'optimizer state': 'var(--c-dataloader)',
   input: 'var(--c-other)',
@@ -34,7 +37,7 @@ const COLOURS: Record<string, string> = {
   'autograd detail': 'var(--c-memcpy)',
   unknown: 'var(--ln-2)',
 };
-const colourOf = (category: string): string => COLOURS[category] ?? 'var(--ln-2)';
+const colorOf = (category: string): string => COLORS[category] ?? 'var(--ln-2)';
 
 export function Timeline({ selectors, file, crumb, files }: Props) {
   const { data, error } = useView<MemoryTimeline>('memory/timeline', selectors, {
@@ -51,7 +54,7 @@ export function Timeline({ selectors, file, crumb, files }: Props) {
   );
   const peak = found.peak_sizes[most] ?? 0;
   return (
-    <div className="memory-view">
+    <div className={pageCss.view}>
       <Answer
         crumb={`${crumb} · ${file.name}`}
         why={`${formatCount(found.events)} events of an exported timeline.`}
@@ -60,7 +63,9 @@ export function Timeline({ selectors, file, crumb, files }: Props) {
         {found.categories.length > 0 &&
           `; ${formatRatio(peak / (found.peak_bytes || 1))} of it is ${found.categories[most]}.`}
       </Answer>
-      <div className="file-tools">{files}</div>
+      <div className={pageCss.tools} data-part="file-tools">
+        {files}
+      </div>
       <Panel title="Memory by kind of tensor" note="stacked; the dashed line is the peak">
         <Stack timeline={found} />
       </Panel>
@@ -85,8 +90,8 @@ function Stack({ timeline }: { timeline: MemoryTimeline }) {
   const index = pointed === null ? -1 : lastAt(data.time, at);
   const sizes = index < 0 ? timeline.peak_sizes : data.sizes.map(column => column[index] ?? 0);
   return (
-    <div className="kinds">
-      <div ref={ref} className="memory-curve" style={{ minHeight: HEIGHT }}>
+    <div className={css.kinds}>
+      <div ref={ref} className={curveCss.curve} data-part="memory-curve" style={{ minHeight: HEIGHT }}>
         {width > 0 && (
           <svg
             width={width}
@@ -114,14 +119,14 @@ function Stack({ timeline }: { timeline: MemoryTimeline }) {
               </g>
             ))}
             {paths.map((path, i) => (
-              <path key={timeline.categories[i]} d={path} fill={colourOf(timeline.categories[i]!)} />
+              <path key={timeline.categories[i]} d={path} fill={colorOf(timeline.categories[i]!)} />
             ))}
             <line
               x1={LEFT}
               x2={width - 8}
               y1={y(timeline.peak_bytes)}
               y2={y(timeline.peak_bytes)}
-              className="reserved"
+              className={curveCss.reserved}
             />
             {ticks({ begin, end }, inner, begin).map(tick => (
               <text
@@ -135,14 +140,14 @@ function Stack({ timeline }: { timeline: MemoryTimeline }) {
               </text>
             ))}
             {pointed !== null && (
-              <g className="instant faint">
+              <g className={`${curveCss.instant} ${curveCss.faint}`}>
                 <line x1={pointed} x2={pointed} y1={8} y2={HEIGHT - BOTTOM} />
               </g>
             )}
           </svg>
         )}
       </div>
-      <table className="kind-list">
+      <table className={css.list} data-part="kind-list">
         <caption className="dim">
           {pointed === null ? 'At the peak, ' : 'At '}
           {since(Math.round(at - begin), Math.max((end - begin) / 1000, 1))}
@@ -151,7 +156,7 @@ function Stack({ timeline }: { timeline: MemoryTimeline }) {
           {timeline.categories.map((category, i) => (
             <tr key={category}>
               <td>
-                <i className="dot" style={{ background: colourOf(category) }} /> {category}
+                <i className="dot" style={{ background: colorOf(category) }} /> {category}
               </td>
               <td className="num">{formatBytes(sizes[i] ?? 0)}</td>
             </tr>

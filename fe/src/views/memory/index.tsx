@@ -1,15 +1,15 @@
 import { useCallback, useMemo, useRef } from 'react';
 import type { MemoryCurve, MemoryLive, MemoryOperators, MemoryPayload } from '../../api/types';
 import { formatDuration } from '../../base/format';
-import { saveFile, svgText } from '../../base/save';
+import { saveFile, svgText } from '../../base/browser/save';
 import { useView, useWorkers } from '../../state/queries';
 import { useSelection } from '../../state/selection';
-import { since } from '../../timeline/ticks';
+import { since } from '../../base/ticks';
 import { Answer, Mark } from '../../widgets/Answer';
-import { Choice } from '../../widgets/Choice';
+import { Choice } from '../../widgets/inputs/Choice';
 import { Icon } from '../../widgets/Icon';
 import { Panel } from '../../widgets/Panel';
-import { Select } from '../../widgets/Select';
+import { Select } from '../../widgets/inputs/Select';
 import { Blocks } from './Blocks';
 import { ByOperator } from './ByOperator';
 import { Curve } from './Curve';
@@ -20,8 +20,9 @@ import { GROUPS, rangeOf, readState, writeState, type MemoryState, type Range } 
 import { Snapshot } from './Snapshot';
 import { Strip } from './Strip';
 import { Timeline } from './Timeline';
-import '../../widgets/tables.css';
-import './memory.css';
+import css from './index.module.css';
+import curveCss from './Curve.module.css';
+import liveCss from './Live.module.css';
 
 const POINTS = '1200';
 const STRIP_POINTS = '400';
@@ -156,7 +157,13 @@ function TraceMemory({ payload, crumb, files }: Props & { files: React.ReactNode
         />
       )}
       {range && (
-        <button type="button" className="chip" title="Show all" onClick={() => change({ range: null })}>
+        <button
+          type="button"
+          className="chip"
+          data-part="chip"
+          title="Show all"
+          onClick={() => change({ range: null })}
+        >
           {since(range.begin, device.end_ns / 1000)} to {since(range.end, device.end_ns / 1000)}
           <Icon name="close" size={12} />
         </button>
@@ -164,15 +171,19 @@ function TraceMemory({ payload, crumb, files }: Props & { files: React.ReactNode
     </>
   );
   return (
-    <div className="memory-view fill">
+    <div className={`${css.view} fill`}>
       <Answer crumb={`${crumb} · ${device.hardware ?? device.name}`} why={said.why}>
         {said.before}
         <Mark color="var(--c-mem)">{said.mark}</Mark>
         {said.after}
       </Answer>
-      {files && <div className="file-tools">{files}</div>}
+      {files && (
+        <div className={css.tools} data-part="file-tools">
+          {files}
+        </div>
+      )}
       {warning && (
-        <p className="memory-warning" role="status">
+        <p className={css.warning} data-part="memory-warning" role="status">
           <Icon name="warning" /> {warning}
           <button
             type="button"
@@ -183,7 +194,7 @@ function TraceMemory({ payload, crumb, files }: Props & { files: React.ReactNode
           </button>
         </p>
       )}
-      <div className="memory-top">
+      <div className={css.top}>
         <Panel
           title={`${name} memory`}
           note={
@@ -243,16 +254,16 @@ function TraceMemory({ payload, crumb, files }: Props & { files: React.ReactNode
               register={node => (svg.current = node)}
             />
           ) : (
-            <div className="memory-curve skeleton" />
+            <div className={`${curveCss.curve} skeleton`} data-part="memory-curve" />
           )}
           {window && strip && (
             <Strip curve={strip} window={window} onWindow={next => change({ window: next })} />
           )}
-          <p className="legend-line">
-            <i className="allocated" /> allocated
+          <p className={css.legend}>
+            <i /> allocated
             {!!device.peak_reserved_bytes && (
               <>
-                <i className="reserved" /> reserved by the allocator
+                <i className={css.reserved} /> reserved by the allocator
               </>
             )}
             <span className="dim">{formatDuration(device.end_ns - device.begin_ns)} recorded</span>
@@ -271,10 +282,10 @@ function TraceMemory({ payload, crumb, files }: Props & { files: React.ReactNode
             onEvent={onEvent}
           />
         ) : (
-          <section className="panel memory-live skeleton" />
+          <section className={`panel ${liveCss.live} skeleton`} data-part="memory-live" />
         )}
       </div>
-      <div className="memory-tables">
+      <div className={css.tables} data-part="memory-tables">
         {state.table === 'blocks' && (
           <Blocks
             selectors={selectors}

@@ -5,8 +5,9 @@ import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Icon } from '../../widgets/Icon';
 import { Panel } from '../../widgets/Panel';
-import { Picker } from '../../widgets/Picker';
-import { onTimeline } from './select';
+import { Picker } from '../../widgets/inputs/Picker';
+import { onTimeline } from '../_shared/modules/select';
+import css from './CallTree.module.css';
 
 const PAGE = 200;
 const DEEPEST_ALONE = 40;
@@ -38,8 +39,12 @@ export function CallTree({ hasDevice }: { hasDevice: boolean }) {
     >
       {top.error && <p className="status error">{top.error.message}</p>}
       {known && (
-        <div className={`calls ${hasDevice ? 'with-device' : ''}`} role="treegrid" aria-label="Call tree">
-          <div className="call-row head" role="row">
+        <div
+          className={`${css.calls} ${hasDevice ? css.withDevice : ''}`}
+          role="treegrid"
+          aria-label="Call tree"
+        >
+          <div className={`${css.row} ${css.head}`} role="row">
             <span role="columnheader">Call</span>
             <span role="columnheader">Module</span>
             <span role="columnheader" className="num">
@@ -134,7 +139,9 @@ function Call({ node, thread, depth, opened, hasDevice }: CallProps) {
     } else if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
       event.preventDefault();
       const rows = [
-        ...event.currentTarget.closest('.calls')!.querySelectorAll<HTMLElement>('.call-row.body'),
+        ...event.currentTarget
+          .closest('[role=treegrid]')!
+          .querySelectorAll<HTMLElement>('[role=row][aria-level]'),
       ];
       rows[rows.indexOf(event.currentTarget) + (event.key === 'ArrowDown' ? 1 : -1)]?.focus();
     } else if (event.key === 'Enter') {
@@ -146,7 +153,7 @@ function Call({ node, thread, depth, opened, hasDevice }: CallProps) {
       <div
         role="row"
         tabIndex={0}
-        className="call-row body"
+        className={`${css.row} ${css.body}`}
         aria-level={depth + 1}
         aria-expanded={opens ? open : undefined}
         onKeyDown={onKeyDown}
@@ -154,7 +161,7 @@ function Call({ node, thread, depth, opened, hasDevice }: CallProps) {
         <span role="gridcell" className="clip" style={{ paddingLeft: 14 * depth }} title={node.name}>
           <button
             type="button"
-            className={`twist ${open ? 'open' : ''}`}
+            className={`${css.twist} ${open ? css.open : ''}`}
             style={opens ? undefined : { visibility: 'hidden' }}
             tabIndex={-1}
             aria-label={open ? 'Fold' : 'Unfold'}
@@ -162,10 +169,10 @@ function Call({ node, thread, depth, opened, hasDevice }: CallProps) {
           >
             <Icon name="right" size={12} />
           </button>
-          <i className={`call-kind ${node.kind}`} title={KIND[node.kind]} />
+          <i className={`${css.kind} ${css[node.kind] ?? ''}`} title={KIND[node.kind]} />
           <button
             type="button"
-            className="call-name mono"
+            className={`${css.name} mono`}
             tabIndex={-1}
             title={`${node.name}\nShow on timeline`}
             onClick={() => select(onTimeline(node.event, node.kind === 'python'))}

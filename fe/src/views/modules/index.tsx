@@ -1,15 +1,15 @@
 import type { ModulesPayload } from '../../api/types';
-import { formatDuration, plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { Answer, Mark } from '../../widgets/Answer';
-import { Term } from '../../widgets/Term';
 import { CallTree } from './CallTree';
-import { Choice } from '../../widgets/Choice';
-import { Detail } from './Detail';
-import { Flame } from './Flame';
-import { pathTo, sentence } from './select';
-import { Tree } from './Tree';
-import './modules.css';
+import { Choice } from '../../widgets/inputs/Choice';
+import { Detail } from '../_shared/modules/Detail';
+import { Flame } from '../_shared/modules/Flame';
+import { Rest } from '../_shared/modules/Rest';
+import { pathTo } from '../_shared/modules/select';
+import { sentence } from './select';
+import { Tree } from '../_shared/modules/Tree';
+import grid from '../_shared/modules/Grid.module.css';
 
 const SHOWS = [
   ['table', 'Table'],
@@ -43,9 +43,9 @@ export default function ModulesView({ payload, crumb }: { payload: ModulesPayloa
           select({ params: picked === 'table' ? others : { ...others, show: picked } });
         }}
       />
-      <div className={`module-grid ${path.length > 0 && show !== 'calls' ? 'with-detail' : ''}`}>
+      <div className={`${grid.grid} ${path.length > 0 && show !== 'calls' ? grid.withDetail : ''}`}>
         {show === 'table' && (
-          <div className="module-table">
+          <div className={grid.table}>
             <Tree
               name="modules"
               rows={payload.rows}
@@ -70,25 +70,6 @@ export default function ModulesView({ payload, crumb }: { payload: ModulesPayloa
           />
         )}
       </div>
-    </>
-  );
-}
-
-/** Device work of no module. */
-export function Rest({
-  payload,
-}: {
-  payload: Pick<ModulesPayload, 'outside' | 'unlinked' | 'has_device' | 'has_backward' | 'reasons'>;
-}) {
-  if (!payload.has_device) {
-    return payload.has_backward ? null : <>{payload.reasons.backward}</>;
-  }
-  const { outside, unlinked } = payload;
-  return (
-    <>
-      outside any module {formatDuration(outside.device_ns)} in {plural(outside.calls, 'device event')} · not
-      linked {formatDuration(unlinked.device_ns)} in {plural(unlinked.calls, 'device event')}{' '}
-      <Term id="not_linked" />
     </>
   );
 }

@@ -4,13 +4,14 @@ import type { Instances, OperatorRow, OperatorsPayload, OperatorStacks } from '.
 import { formatCount, formatDuration, formatRatio } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
-import { CopyButton } from '../../widgets/CopyButton';
-import { FlameGraph } from '../../widgets/FlameGraph';
-import { Histogram } from '../../widgets/Histogram';
+import { CopyButton } from '../../widgets/inputs/CopyButton';
+import { FlameGraph } from '../../widgets/charts/FlameGraph';
+import { Histogram } from '../../widgets/charts/Histogram';
 import { Icon } from '../../widgets/Icon';
-import { Select } from '../../widgets/Select';
+import { Select } from '../../widgets/inputs/Select';
 import { SourceFrame, SourceSettingsMenu } from '../../widgets/SourceFrame';
 import { flame } from './select';
+import rowDetailCss from '../../widgets/table/RowDetail.module.css';
 
 interface Props {
   row: OperatorRow;
@@ -46,7 +47,7 @@ export function Detail({ row, payload, onClose }: Props) {
   const tree = useMemo(() => (stacks ? flame(stacks, time) : undefined), [stacks, time]);
   const show = (event: number) => select({ view: 'trace', params: { event: String(event) } });
   return (
-    <aside className="row-detail" aria-label={`Details of ${row.name}`}>
+    <aside className={rowDetailCss.detail} data-part="row-detail" aria-label={`Details of ${row.name}`}>
       <header>
         <h2 className="mono">{row.name}</h2>
         <button type="button" className="button quiet" title="Close (Escape)" onClick={onClose}>
@@ -58,8 +59,8 @@ export function Detail({ row, payload, onClose }: Props) {
         {row.device_self_ns !== null && ` · ${formatDuration(row.device_self_ns)} on the device`}
         {row.tc_self_ratio !== null && ` · ${formatRatio(row.tc_self_ratio)} Tensor Cores`}
       </p>
-      {row.input_shape && <p className="mono shape">{row.input_shape}</p>}
-      <div className="row-actions">
+      {row.input_shape && <p className={`mono ${rowDetailCss.shape}`}>{row.input_shape}</p>}
+      <div className={rowDetailCss.actions}>
         <button
           type="button"
           className="button strong"
@@ -82,7 +83,7 @@ export function Detail({ row, payload, onClose }: Props) {
         Time per call
         {device && <Select label="" value={time} options={TIMES} onChange={setWanted} />}
       </h3>
-      <div className="row-spread">
+      <div className={rowDetailCss.spread}>
         {instances && instances.calls > 0 && (
           <>
             <Histogram
@@ -120,7 +121,7 @@ export function Detail({ row, payload, onClose }: Props) {
       {stacks && stacks.bare > 0 && stacks.stacks.length > 0 && (
         <p className="dim">{formatCount(stacks.bare)} calls have no stack.</p>
       )}
-      <ol className="row-stacks">
+      <ol className={rowDetailCss.stacks}>
         {stacks?.stacks.slice(0, LISTED).map(stack => (
           <li key={stack.event}>
             <details>

@@ -4,14 +4,14 @@ import { formatCount, formatDuration } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Answer, Mark } from '../../widgets/Answer';
-import { Donut, type Share } from '../../widgets/Donut';
-import { Select } from '../../widgets/Select';
+import { Donut, type Share } from '../../widgets/charts/Donut';
+import { Select } from '../../widgets/inputs/Select';
 import { Term } from '../../widgets/Term';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { Detail } from './Detail';
 import { hasDevice, rowKey, sentence } from './select';
-import '../../widgets/tables.css';
+import splitCss from '../../widgets/table/Split.module.css';
 
 const GROUPS = [
   ['name', 'operator'],
@@ -51,7 +51,7 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
   const pick = (key: string) => put({ select: params.select === key ? '' : key });
   const filtered = ['step', 'thread', 'phase', 'kernel'].filter(name => params[name]);
   return (
-    <div className="tables-view fill">
+    <div className={`${splitCss.view} fill`}>
       <Answer crumb={crumb} why={said?.why}>
         {said ? (
           <>
@@ -63,7 +63,7 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
         )}
       </Answer>
       {top > 0 && payload.rows.length > 0 && (
-        <div className="panel pies">
+        <div className={`panel ${splitCss.pies}`}>
           {pies.map(pie => (
             <Donut
               key={pie.title}
@@ -76,7 +76,7 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
           ))}
         </div>
       )}
-      <div className={`tables-split ${chosen ? 'with-detail' : ''}`}>
+      <div className={`${splitCss.split} ${chosen ? splitCss.withDetail : ''}`}>
         <DataTable
           name="operators"
           rows={payload.rows}

@@ -1,7 +1,7 @@
 // What the operator table says in words, and how its rows are named in the address.
 import type { OperatorRow, OperatorsPayload, OperatorStacks } from '../../api/types';
 import { formatDuration, formatRatio } from '../../base/format';
-import type { FlameNode } from '../../widgets/FlameGraph';
+import type { FlameNode } from '../../widgets/charts/FlameGraph';
 
 /** Distinct for every row: its name, and what else the rows are grouped by. */
 export function rowKey(row: OperatorRow): string {

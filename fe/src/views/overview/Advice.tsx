@@ -3,6 +3,7 @@ import { Icon } from '../../widgets/Icon';
 import { Panel } from '../../widgets/Panel';
 import { Tip } from '../../widgets/Term';
 import { gainText } from './select';
+import css from './Advice.module.css';
 
 const SEVERITY = { warning: 'Worth doing', info: 'Consider', error: 'Problem' } as const;
 
@@ -17,7 +18,7 @@ export function Advice({ items }: { items: Recommendation[] }) {
       {items.map(item => {
         const severity = item.severity === 'warning' || item.severity === 'error' ? item.severity : 'info';
         return (
-          <article key={item.id} className="advice">
+          <article key={item.id} className={css.advice}>
             <span className={`status ${severity}`} title={SEVERITY[severity]}>
               <Icon name={severity === 'info' ? 'info' : 'warning'} />
             </span>
@@ -26,7 +27,7 @@ export function Advice({ items }: { items: Recommendation[] }) {
               <Tip label="Why is this shown?" entry={{ title: 'Shown because', text: `${item.rule}.` }} />
             </h3>
             {item.gain_ns !== null && item.gain_ns !== undefined && (
-              <span className="gain">{gainText(item.gain_ns)}</span>
+              <span className={css.gain}>{gainText(item.gain_ns)}</span>
             )}
             <p>{item.text}</p>
           </article>

@@ -1,14 +1,15 @@
 import { CATEGORY_TITLE, categoryColor } from '../../base/category';
 import { toCsv } from '../../base/csv';
 import { durationParts, exactDuration, formatRatio } from '../../base/format';
-import { saveFile } from '../../base/save';
-import { CopyButton } from '../../widgets/CopyButton';
+import { saveFile } from '../../base/browser/save';
+import { CopyButton } from '../../widgets/inputs/CopyButton';
 import { Icon } from '../../widgets/Icon';
-import { Meter } from '../../widgets/Meter';
+import { Meter } from '../../widgets/charts/Meter';
 import { Panel } from '../../widgets/Panel';
 import { Term, Tip } from '../../widgets/Term';
 import { range, rows, type Shown } from './select';
 import type { Overview } from '../../api/types';
+import css from './Breakdown.module.css';
 
 export function Breakdown({ overview, now }: { overview: Overview; now: Shown }) {
   const found = rows(overview, now);
@@ -63,7 +64,7 @@ export function Breakdown({ overview, now }: { overview: Overview; now: Shown })
               </td>
               <td>
                 {row.share !== null && (
-                  <span className="share">
+                  <span className={css.share}>
                     <Meter ratio={row.share} color={categoryColor(row.category)} />
                     <span className="num">{formatRatio(row.share)}</span>
                   </span>
@@ -79,7 +80,7 @@ export function Breakdown({ overview, now }: { overview: Overview; now: Shown })
             <td className="num">
               <Duration ns={now.duration} />
             </td>
-            <td className="num">100 %</td>
+            <td className="num">100%</td>
             <td className="num dim">
               {durations.length > 0 && range(Math.min(...durations), Math.max(...durations))}
             </td>

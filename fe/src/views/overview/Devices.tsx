@@ -1,9 +1,10 @@
 import type { Device, Overview } from '../../api/types';
 import type { TermId } from '../../base/glossary';
 import { formatBytes, formatRatio } from '../../base/format';
-import { Meter } from '../../widgets/Meter';
+import { Meter } from '../../widgets/charts/Meter';
 import { Panel } from '../../widgets/Panel';
 import { Term, Tip } from '../../widgets/Term';
+import css from './Devices.module.css';
 
 const METERS = [
   ['utilization', 'GPU utilization'],
@@ -18,7 +19,7 @@ export function DeviceCard({ device }: { device: Device }) {
       title={`${device.kind === 'other' ? 'Device' : 'GPU'} ${device.id}`}
       note={device.name ?? device.kind}
     >
-      <dl className="meters">
+      <dl className={css.meters}>
         {METERS.map(([key, title]) => {
           const ratio = device[key];
           const reason = device.reasons[key];
@@ -30,7 +31,7 @@ export function DeviceCard({ device }: { device: Device }) {
               </dt>
               <dd>
                 {ratio === null || ratio === undefined ? (
-                  <span className="dim unknown">
+                  <span className={`dim ${css.unknown}`}>
                     not recorded
                     {reason && <Tip label="Why?" entry={{ title, text: `${reason}.` }} />}
                   </span>
@@ -48,7 +49,7 @@ export function DeviceCard({ device }: { device: Device }) {
           );
         })}
       </dl>
-      <dl className="facts">
+      <dl className={css.facts}>
         <Fact name="Memory" value={device.memory_bytes && formatBytes(device.memory_bytes)} />
         <Fact name="Multiprocessors" value={device.multiprocessors} />
         <Fact name="Compute capability" value={device.compute_capability} />
@@ -80,7 +81,7 @@ export function Configuration({ overview }: { overview: Overview }) {
       : `${configuration.rank}${configuration.world_size ? ` of ${configuration.world_size}` : ''}`;
   return (
     <Panel title="Configuration">
-      <dl className="facts one">
+      <dl className={`${css.facts} ${css.one}`}>
         <Fact name="Device type" value={configuration.device_type} />
         {rank !== null && <Fact name="Rank" value={rank} />}
         {configuration.backend && <Fact name="Backend" value={configuration.backend} />}

@@ -1,7 +1,7 @@
 import { useRef } from 'react';
 import { categoryColor, categoryInk } from '../../base/category';
 import { exactDuration, formatDuration, formatRatio } from '../../base/format';
-import { useWidth } from '../../widgets/useWidth';
+import { useWidth } from '../../widgets/charts/useWidth';
 import { busy, parts, type Part, type Shown } from './select';
 
 const BAR = 38;
@@ -71,7 +71,7 @@ export function StepBar({
   const height = top + BAR + 8 + rowsBelow * LINE + 6;
   const busyShare = now.duration > 0 ? busy(now.times) / now.duration : 0;
   return (
-    <div ref={ref} className="step-bar" style={{ minHeight: top + BAR + 30 }}>
+    <div ref={ref} style={{ minHeight: top + BAR + 30 }}>
       {width > 0 && (
         <svg
           ref={node => {
@@ -156,7 +156,7 @@ interface BracketProps {
 function Bracket({ x, width, label, ns, share, limit }: BracketProps) {
   const text = `${label} ${formatDuration(ns)} · ${formatRatio(share)}`;
   const half = 3.2 * text.length;
-  // Over a narrow part the label would leave the picture or meet its neighbour.
+  // Over a narrow part the label would leave the picture or meet its neighbor.
   const fits = width > 2 * half;
   const middle = Math.min(Math.max(x + width / 2, half), limit - half);
   return (

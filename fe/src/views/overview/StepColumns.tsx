@@ -1,9 +1,10 @@
 import { useState } from 'react';
 import { categoryColor } from '../../base/category';
 import { exactDuration, formatDuration, formatNumber, timeUnit } from '../../base/format';
-import { useWidth } from '../../widgets/useWidth';
+import { useWidth } from '../../widgets/charts/useWidth';
 import { parts, stepTitle, type Step } from './select';
 import type { Overview } from '../../api/types';
+import css from './StepColumns.module.css';
 
 const HEIGHT = 230;
 const LEFT = 40;
@@ -53,7 +54,7 @@ export function StepColumns({ overview, chosen, onChoose, register }: Props) {
   return (
     <div ref={ref} style={{ height: HEIGHT }}>
       {width > 0 && (
-        <svg ref={register} width={width} height={HEIGHT} className="columns">
+        <svg ref={register} width={width} height={HEIGHT} className={css.columns}>
           <defs>
             <pattern
               id="hatch"
@@ -62,7 +63,7 @@ export function StepColumns({ overview, chosen, onChoose, register }: Props) {
               patternTransform="rotate(45)"
               patternUnits="userSpaceOnUse"
             >
-              <rect width="2.5" height="6" className="hatch" />
+              <rect width="2.5" height="6" className={css.hatch} />
             </pattern>
           </defs>
           <text x={LEFT - 8} y={10} textAnchor="end" className="dim">
@@ -107,7 +108,7 @@ export function StepColumns({ overview, chosen, onChoose, register }: Props) {
                 x2={edge}
                 y1={y(average.duration_ns)}
                 y2={y(average.duration_ns)}
-                className="average"
+                className={css.average}
               />
               <text x={edge + 6} y={y(average.duration_ns) + 4} className="soft">
                 average {formatNumber(average.duration_ns / scale)}
@@ -162,7 +163,7 @@ function Column({
       tabIndex={0}
       aria-pressed={active}
       aria-label={`${title}, ${formatDuration(step.duration_ns)}${state}: ${description}`}
-      className={`column${active ? ' active' : ''}${faded ? ' faded' : ''}`}
+      className={`${css.column} ${active ? css.active : ''} ${faded ? css.faded : ''}`}
       onClick={onClick}
       onFocus={() => onFocus(true)}
       onBlur={() => onFocus(false)}
@@ -177,7 +178,13 @@ function Column({
       }}
     >
       <title>{`${title}: ${exactDuration(step.duration_ns)}${state}\n${description.replaceAll(', ', '\n')}`}</title>
-      <rect x={x - 2} y={TOP - 14} width={width + 4} height={HEIGHT - TOP - BOTTOM + 14} className="hit" />
+      <rect
+        x={x - 2}
+        y={TOP - 14}
+        width={width + 4}
+        height={HEIGHT - TOP - BOTTOM + 14}
+        className={css.hit}
+      />
       {parts(step.categories, step.duration_ns).map(({ category, from, ns }) => {
         const [bottom, top] = [y(from), y(from + ns)];
         const gap = bottom - top > 3 ? 1 : 0;

@@ -2,7 +2,7 @@ import { useRef, type RefObject } from 'react';
 import type { Overview } from '../../api/types';
 import { categoryColor } from '../../base/category';
 import { formatDuration } from '../../base/format';
-import { saveFile, savePng, svgText } from '../../base/save';
+import { saveFile, savePng, svgText } from '../../base/browser/save';
 import { useSelection } from '../../state/selection';
 import { Answer, Mark } from '../../widgets/Answer';
 import { Icon } from '../../widgets/Icon';
@@ -14,7 +14,7 @@ import { Configuration, DeviceCard } from './Devices';
 import { sentence, shown, why } from './select';
 import { StepBar } from './StepBar';
 import { StepColumns } from './StepColumns';
-import './overview.css';
+import css from './index.module.css';
 
 export default function OverviewView({ payload, crumb }: { payload: Overview; crumb: string }) {
   const { selection, select } = useSelection();
@@ -71,7 +71,7 @@ export default function OverviewView({ payload, crumb }: { payload: Overview; cr
       >
         <StepBar now={now} device={gpu} register={node => (bar.current = node)} />
       </Panel>
-      <div className="overview-grid">
+      <div className={css.grid}>
         <Panel
           title="Step by step"
           note={payload.steps.length > 1 ? 'click a step to see it alone' : undefined}
@@ -86,7 +86,7 @@ export default function OverviewView({ payload, crumb }: { payload: Overview; cr
         </Panel>
         <Breakdown overview={payload} now={now} />
         <Advice items={payload.recommendations} />
-        <div className="stack">
+        <div className={css.stack}>
           {payload.devices.map(device => (
             <DeviceCard key={device.id} device={device} />
           ))}

@@ -66,7 +66,7 @@ describe('the overview', () => {
   it('says what the GPU waits for', () => {
     const said = sentence(overview(), shown(overview(), undefined)!);
     expect(said.before + said.mark + said.middle + said.cause?.text).toBe(
-      'The GPU waits 47.6 % of every step; three quarters of that wait is for the data loader',
+      'The GPU waits 47.6% of every step; three quarters of that wait is for the data loader',
     );
   });
 
@@ -97,7 +97,7 @@ describe('the overview', () => {
     cpu.average!.categories = { ...none, cpu_exec: 100e6, other: 5e6 };
     expect(sentence(cpu, shown(cpu, undefined)!)).toMatchObject({
       before: 'Operators on the CPU take ',
-      mark: '95.2 % of every step',
+      mark: '95.2% of every step',
     });
   });
 

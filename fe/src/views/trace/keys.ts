@@ -1,5 +1,9 @@
 // The keys of the timeline. They come before those of the page while no text is typed.
 import { useEffect, useRef } from 'react';
+import type { Controller } from '../../timeline/controller';
+
+const ZOOM = 1.4;
+export const PAN_PX = 120;
 
 export const TRACE_KEYS: readonly [string, string][] = [
   ['W / S', 'zoom in / out'],
@@ -40,4 +44,15 @@ export function useKeys(handle: (event: KeyboardEvent) => boolean): void {
     document.addEventListener('keydown', onKey, true);
     return () => document.removeEventListener('keydown', onKey, true);
   }, []);
+}
+
+/** Zooming and panning, about the middle of the window. */
+export function movement(controller: Controller): Record<string, () => unknown> {
+  const middle = (controller.window.end - controller.window.begin) / controller.nsPerPixel / 2;
+  return {
+    w: () => controller.zoomBy(1 / ZOOM, middle),
+    s: () => controller.zoomBy(ZOOM, middle),
+    a: () => controller.panBy(-PAN_PX),
+    d: () => controller.panBy(PAN_PX),
+  };
 }

@@ -2,8 +2,8 @@
 import type { TracePayload, TraceSelection } from '../../api/types';
 import { formatRatio } from '../../base/format';
 import { sliceName, spokenName } from '../../base/kernelName';
-import { classColour } from '../../timeline/colours';
-import type { Span } from '../../timeline/store';
+import { classColor } from '../../timeline/draw/colors';
+import type { Span } from '../../timeline/tiles/store';
 
 export interface Sentence {
   before: string;
@@ -43,7 +43,7 @@ export function sentence(payload: TracePayload, inSight: TraceSelection | undefi
     before: '',
     mark: top ? said(top) : '',
     after: ` takes the most time of its own here, ${formatRatio(top ? top.self_ns / length : 0)}.`,
-    color: top ? classColour(payload.classes[top.colour] ?? 'other') : '',
+    color: top ? classColor(payload.classes[top.colour] ?? 'other') : '',
     why: slices,
   };
 }

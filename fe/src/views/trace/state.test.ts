@@ -11,22 +11,22 @@ test('what is written is read again, and nothing else changes', () => {
     folded: ['g1', '7'],
     hidden: [8],
     order: [2, 1],
-    colour: 'module' as const,
+    color: 'module' as const,
     clock: 'wall' as const,
   };
   const params = writeTraceState({ python: 'true' }, change);
   expect(params.python).toBe('true');
   expect(readTraceState(params)).toEqual({ ...change, window: { begin: -121, end: 4001 } });
-  const cleared = writeTraceState(params, { event: null, area: null, colour: 'class', marks: [] });
+  const cleared = writeTraceState(params, { event: null, area: null, color: 'class', marks: [] });
   expect(Object.keys(cleared)).not.toContain('event');
-  expect(readTraceState(cleared)).toMatchObject({ event: null, area: null, colour: 'class', marks: [] });
+  expect(readTraceState(cleared)).toMatchObject({ event: null, area: null, color: 'class', marks: [] });
 });
 
 test('nonsense in the address is no state', () => {
-  expect(readTraceState({ at: '9-5', event: 'x', pins: 'a,1', colour: 'pink' })).toMatchObject({
+  expect(readTraceState({ at: '9-5', event: 'x', pins: 'a,1', color: 'pink' })).toMatchObject({
     window: null,
     event: null,
     pinned: [1],
-    colour: 'class',
+    color: 'class',
   });
 });

@@ -1,7 +1,7 @@
 // What the timeline keeps in the address.
-import type { Span } from '../../timeline/store';
-import type { ColourBy } from '../../timeline/colours';
-import type { Clock } from '../../timeline/ticks';
+import type { Span } from '../../timeline/tiles/store';
+import type { ColorBy } from '../../timeline/draw/colors';
+import type { Clock } from '../../base/ticks';
 
 export interface TraceState {
   window: Span | null;
@@ -12,11 +12,11 @@ export interface TraceState {
   folded: string[];
   hidden: number[];
   order: number[];
-  colour: ColourBy;
+  color: ColorBy;
   clock: Clock;
 }
 
-const COLOURS: readonly string[] = ['class', 'name', 'module', 'process_group'];
+const COLORS: readonly string[] = ['class', 'name', 'module', 'process_group'];
 const CLOCKS: readonly string[] = ['trace', 'step', 'wall'];
 
 const numbers = (text: string | undefined): number[] =>
@@ -41,7 +41,7 @@ export function readTraceState(params: Record<string, string>): TraceState {
     folded: (params.folded ?? '').split(',').filter(Boolean),
     hidden: numbers(params.hidden),
     order: numbers(params.order),
-    colour: COLOURS.includes(params.colour ?? '') ? (params.colour as ColourBy) : 'class',
+    color: COLORS.includes(params.color ?? '') ? (params.color as ColorBy) : 'class',
     clock: CLOCKS.includes(params.clock ?? '') ? (params.clock as Clock) : 'trace',
   };
 }
@@ -64,8 +64,8 @@ export function writeTraceState(
       text.marks = list((value as number[]).map(Math.round));
     } else if (key === 'pinned') {
       text.pins = list(value);
-    } else if (key === 'colour') {
-      text.colour = value === 'class' ? undefined : value;
+    } else if (key === 'color') {
+      text.color = value === 'class' ? undefined : value;
     } else if (key === 'clock') {
       text.clock = value === 'trace' ? undefined : value;
     } else {
@@ -76,4 +76,9 @@ export function writeTraceState(
   return Object.fromEntries(
     Object.entries(next).filter((entry): entry is [string, string] => Boolean(entry[1])),
   );
+}
+
+/** The list with the item, or without it if it was there. */
+export function toggled<T>(list: readonly T[], item: T): T[] {
+  return list.includes(item) ? list.filter(each => each !== item) : [...list, item];
 }

@@ -14,7 +14,7 @@ export function ColumnMenu({ columns }: Props) {
           <Icon name="columns" size={14} />
         </button>
       </Popover.Target>
-      <Popover.Dropdown className="column-menu">
+      <Popover.Dropdown className="menu">
         {columns.map(column => (
           <label key={column.id}>
             <input

@@ -1,19 +1,5 @@
 // The table of every view: sorts, searches, hides columns, scrolls through hundreds of thousands of rows.
-import {
-  columnFilteringFeature,
-  columnVisibilityFeature,
-  createExpandedRowModel,
-  createFilteredRowModel,
-  createSortedRowModel,
-  globalFilteringFeature,
-  rowExpandingFeature,
-  rowSortingFeature,
-  tableFeatures,
-  useTable,
-  type ColumnDef,
-  type ColumnVisibilityState,
-  type ExpandedState,
-} from '@tanstack/react-table';
+import { useTable, type ColumnVisibilityState, type ExpandedState } from '@tanstack/react-table';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import {
   useCallback,
@@ -26,15 +12,16 @@ import {
 } from 'react';
 import { toCsv } from '../../base/csv';
 import { formatCount } from '../../base/format';
-import { saveFile } from '../../base/save';
-import { readSetting, writeSetting } from '../../base/settings';
+import { saveFile } from '../../base/browser/save';
+import { readSetting, writeSetting } from '../../base/browser/settings';
 import { Icon } from '../Icon';
 import { ColumnMenu } from './ColumnMenu';
 import { CellContent, csvCell, gridOf, isText, ROW, type Column } from './columns';
+import { allText, definition, features } from './model';
 import { matcher, type Search } from './search';
 import { SearchBox } from './SearchBox';
 import { TableHead, type Sort } from './TableHead';
-import './table.css';
+import css from './Table.module.css';
 
 export type { Sort };
 
@@ -70,17 +57,6 @@ interface Props<R> {
   empty?: ReactNode;
   noun?: string;
 }
-
-const features = tableFeatures({
-  columnFilteringFeature,
-  columnVisibilityFeature,
-  globalFilteringFeature,
-  rowExpandingFeature,
-  rowSortingFeature,
-  expandedRowModel: createExpandedRowModel(),
-  filteredRowModel: createFilteredRowModel(),
-  sortedRowModel: createSortedRowModel(),
-});
 
 export function DataTable<R extends object>(props: Props<R>) {
   const { name, rows, columns, rowKey, sort, onSort, search, onSearch, selected, onSelect, onOpen } = props;
@@ -195,8 +171,8 @@ export function DataTable<R extends object>(props: Props<R>) {
   const count = isTree ? rows.length : shown.length;
 
   return (
-    <div className="data-table">
-      <div className="table-tools">
+    <div className={css.table} data-part="table">
+      <div className={css.tools}>
         <SearchBox
           search={search}
           onSearch={onSearch}
@@ -204,7 +180,7 @@ export function DataTable<R extends object>(props: Props<R>) {
           hotkey={props.hotkey}
         />
         {props.before}
-        <span className="actions">
+        <span className={css.actions}>
           {props.tools}
           <ColumnMenu
             columns={columns.slice(1).map(column => ({
@@ -232,7 +208,8 @@ export function DataTable<R extends object>(props: Props<R>) {
       {/* oxlint-disable-next-line jsx-a11y/no-static-element-interactions -- it has one of two roles */}
       <div
         ref={scroller}
-        className="table-scroll"
+        className={css.scroller}
+        data-part="table-scroll"
         role={props.childRows ? 'treegrid' : 'grid'}
         aria-rowcount={shown.length + 1}
         aria-label={name}
@@ -254,7 +231,11 @@ export function DataTable<R extends object>(props: Props<R>) {
         }}
       >
         <TableHead columns={visible} sort={sort} onSort={onSort} {...grid} />
-        <div className="table-body" style={{ height: virtual.getTotalSize(), minWidth: grid.minWidth }}>
+        <div
+          className={css.body}
+          data-part="table-body"
+          style={{ height: virtual.getTotalSize(), minWidth: grid.minWidth }}
+        >
           {virtual.getVirtualItems().map(item => {
             const row = shown[item.index]!;
             return (
@@ -266,7 +247,7 @@ export function DataTable<R extends object>(props: Props<R>) {
                 aria-selected={row.id === selected}
                 aria-level={props.childRows ? row.depth + 1 : undefined}
                 aria-expanded={props.childRows && row.getCanExpand() ? row.getIsExpanded() : undefined}
-                className={`row ${row.id === selected ? 'selected' : ''}`}
+                className={`${css.row} ${row.id === selected ? css.selected : ''}`}
                 style={{
                   gridTemplateColumns: grid.gridTemplateColumns,
                   transform: `translateY(${item.start}px)`,
@@ -277,13 +258,13 @@ export function DataTable<R extends object>(props: Props<R>) {
                   <span
                     key={column.id}
                     role="gridcell"
-                    className={`cell ${isText(column.kind) ? '' : 'num'} ${column.kind === 'code' ? 'mono' : ''}`}
+                    className={`${css.cell} ${isText(column.kind) ? '' : 'num'} ${column.kind === 'code' ? 'mono' : ''}`}
                     style={i === 0 && row.depth > 0 ? { paddingLeft: 16 * row.depth } : undefined}
                   >
                     {i === 0 && props.childRows && (
                       <button
                         type="button"
-                        className={`twist ${row.getIsExpanded() ? 'open' : ''}`}
+                        className={`${css.twist} ${row.getIsExpanded() ? css.open : ''}`}
                         style={row.getCanExpand() ? undefined : { visibility: 'hidden' }}
                         aria-label={row.getIsExpanded() ? 'Fold' : 'Unfold'}
                         tabIndex={-1}
@@ -303,7 +284,7 @@ export function DataTable<R extends object>(props: Props<R>) {
           })}
         </div>
         {shown.length === 0 && (
-          <p className="table-empty">
+          <p className={css.empty} data-part="table-empty">
             {rows.length === 0 ? (
               (props.empty ?? 'There is nothing to show.')
             ) : (
@@ -317,39 +298,17 @@ export function DataTable<R extends object>(props: Props<R>) {
           </p>
         )}
       </div>
-      <div className="table-foot">
+      <div className={css.foot} data-part="table-foot">
         <span aria-live="polite">
           {count === rows.length || props.childRows
             ? formatCount(rows.length)
             : `${formatCount(count)} of ${formatCount(rows.length)}`}{' '}
           {props.noun ?? 'rows'}
         </span>
-        {props.foot && <span className="foot-right">{props.foot}</span>}
+        {props.foot && <span>{props.foot}</span>}
       </div>
     </div>
   );
-}
-
-function definition<R extends object>(column: Column<R>): ColumnDef<typeof features, R> {
-  return {
-    id: column.id,
-    // Unknown values go last whichever way the column is sorted.
-    accessorFn: row => column.value(row) ?? undefined,
-    sortUndefined: 'last',
-    sortFn: (a, b, id) => compare(a.getValue(id), b.getValue(id)),
-  };
-}
-
-function compare(a: unknown, b: unknown): number {
-  if (typeof a === 'string' && typeof b === 'string') {
-    return a < b ? -1 : a > b ? 1 : 0;
-  }
-  return Number(a) - Number(b);
-}
-
-function allText<R>(columns: Column<R>[]): (row: R) => string {
-  const texts = columns.filter(column => isText(column.kind));
-  return row => texts.map(column => column.value(row) ?? '').join('\n');
 }
 
 const rowId = (table: string, key: string): string => `${table}-${key}`;

@@ -3,12 +3,12 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef, useState, type KeyboardEvent, type MouseEvent, type ReactNode } from 'react';
 import { toCsv } from '../../base/csv';
 import { formatCount } from '../../base/format';
-import { saveFile } from '../../base/save';
+import { saveFile } from '../../base/browser/save';
 import { Icon } from '../Icon';
 import { CellContent, csvCell, gridOf, isText, ROW, type Column } from './columns';
 import { SearchBox } from './SearchBox';
 import { TableHead, type Sort } from './TableHead';
-import './table.css';
+import css from './Table.module.css';
 
 /** Rows per page. */
 export const PAGE = 100;
@@ -108,8 +108,8 @@ export function PagedTable<R>(props: Props<R>) {
   };
   const grid = gridOf(columns);
   return (
-    <div className="data-table">
-      <div className="table-tools">
+    <div className={css.table} data-part="table">
+      <div className={css.tools}>
         <SearchBox
           search={{ text: search, regex: false }}
           onSearch={next => onSearch(next.text)}
@@ -117,7 +117,7 @@ export function PagedTable<R>(props: Props<R>) {
           plain
         />
         {props.before}
-        <span className="actions">
+        <span className={css.actions}>
           <button
             type="button"
             className="button quiet"
@@ -133,7 +133,8 @@ export function PagedTable<R>(props: Props<R>) {
       {/* oxlint-disable-next-line jsx-a11y/interactive-supports-focus -- it has a tab stop */}
       <div
         ref={scroller}
-        className="table-scroll"
+        className={css.scroller}
+        data-part="table-scroll"
         role="grid"
         aria-rowcount={count + 1}
         aria-label={name}
@@ -155,7 +156,11 @@ export function PagedTable<R>(props: Props<R>) {
           unsorted={props.unsorted}
           {...grid}
         />
-        <div className="table-body" style={{ height: virtual.getTotalSize(), minWidth: grid.minWidth }}>
+        <div
+          className={css.body}
+          data-part="table-body"
+          style={{ height: virtual.getTotalSize(), minWidth: grid.minWidth }}
+        >
           {items.map(item => {
             const row = rowAt(item.index);
             return (
@@ -164,7 +169,7 @@ export function PagedTable<R>(props: Props<R>) {
                 role="row"
                 aria-rowindex={item.index + 2}
                 aria-selected={item.index === position}
-                className={`row ${item.index === position ? 'selected' : ''}`}
+                className={`${css.row} ${item.index === position ? css.selected : ''}`}
                 style={{
                   gridTemplateColumns: grid.gridTemplateColumns,
                   transform: `translateY(${item.start}px)`,
@@ -175,22 +180,30 @@ export function PagedTable<R>(props: Props<R>) {
                   <span
                     key={column.id}
                     role="gridcell"
-                    className={`cell ${isText(column.kind) ? '' : 'num'} ${column.kind === 'code' ? 'mono' : ''}`}
+                    className={`${css.cell} ${isText(column.kind) ? '' : 'num'} ${column.kind === 'code' ? 'mono' : ''}`}
                   >
-                    {row === undefined ? <i className="unread" /> : <CellContent column={column} row={row} />}
+                    {row === undefined ? (
+                      <i className={css.unread} />
+                    ) : (
+                      <CellContent column={column} row={row} />
+                    )}
                   </span>
                 ))}
               </div>
             );
           })}
         </div>
-        {total === 0 && <p className="table-empty">{props.empty}</p>}
+        {total === 0 && (
+          <p className={css.empty} data-part="table-empty">
+            {props.empty}
+          </p>
+        )}
       </div>
-      <div className="table-foot">
+      <div className={css.foot} data-part="table-foot">
         <span aria-live="polite">
           {total === undefined ? 'Counting' : formatCount(total)} {props.noun}
         </span>
-        {props.foot && <span className="foot-right">{props.foot}</span>}
+        {props.foot && <span>{props.foot}</span>}
       </div>
     </div>
   );

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
 import { Icon } from '../Icon';
 import { matcher, type Search } from './search';
+import css from './SearchBox.module.css';
 
 interface Props {
   search: Search;
@@ -49,7 +50,7 @@ export function SearchBox({ search, onSearch, placeholder, hotkey = true, plain 
   }, [hotkey]);
 
   return (
-    <span className={`search-box ${error ? 'wrong' : ''}`}>
+    <span className={`${css.box} ${error ? css.wrong : ''}`}>
       <Icon name="search" size={14} />
       <input
         ref={input}
@@ -71,7 +72,7 @@ export function SearchBox({ search, onSearch, placeholder, hotkey = true, plain 
       {!plain && (
         <button
           type="button"
-          className="toggle"
+          className={css.toggle}
           aria-pressed={search.regex}
           title="Regular expression"
           aria-label="Regular expression"
@@ -81,7 +82,7 @@ export function SearchBox({ search, onSearch, placeholder, hotkey = true, plain 
         </button>
       )}
       {error && (
-        <span className="search-error" role="alert">
+        <span className={css.error} role="alert">
           {error}
         </span>
       )}

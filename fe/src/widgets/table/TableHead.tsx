@@ -1,5 +1,6 @@
 import { Term } from '../Term';
 import { isText, type Column } from './columns';
+import css from './Table.module.css';
 
 export interface Sort {
   id: string;
@@ -27,7 +28,7 @@ export function TableHead<R>({ columns, sort, onSort, unsorted, ...style }: Prop
     }
   };
   return (
-    <div className="table-head row" role="row" style={style}>
+    <div className={`${css.head} ${css.row}`} role="row" style={style}>
       {columns.map(column => (
         <span
           key={column.id}
@@ -36,11 +37,11 @@ export function TableHead<R>({ columns, sort, onSort, unsorted, ...style }: Prop
           className={isText(column.kind) ? '' : 'num'}
         >
           {unsorted?.has(column.id) ? (
-            <span className="sorter">{column.title}</span>
+            <span className={css.sorter}>{column.title}</span>
           ) : (
-            <button type="button" className="sorter" tabIndex={0} onClick={() => next(column)}>
+            <button type="button" className={css.sorter} tabIndex={0} onClick={() => next(column)}>
               {column.title}
-              {sort?.id === column.id && <i className="arrow">{sort.descending ? '↓' : '↑'}</i>}
+              {sort?.id === column.id && <i className={css.arrow}>{sort.descending ? '↓' : '↑'}</i>}
             </button>
           )}
           {column.term && <Term id={column.term} />}

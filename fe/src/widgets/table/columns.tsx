@@ -9,6 +9,7 @@ import {
   formatRatio,
 } from '../../base/format';
 import type { TermId } from '../../base/glossary';
+import css from './Table.module.css';
 
 /** Height of a row, px. */
 export const ROW = 28;
@@ -129,18 +130,20 @@ export function CellContent<R>({ column, row }: { column: Column<R>; row: R }) {
   const { text, unit, exact } = formatCell(column.kind, value);
   const share = column.bar && typeof value === 'number' && column.bar.of > 0 ? value / column.bar.of : null;
   return (
-    <span className={isText(column.kind) ? 'clip' : 'value'} title={exact}>
+    <span className={isText(column.kind) ? 'clip' : css.value} title={exact}>
       {share !== null && (
         <i
-          className="bar"
+          className={css.bar}
           style={{ width: `${Math.min(Math.max(share, 0), 1) * 100}%`, background: column.bar!.color }}
         />
       )}
-      <span className="over">
+      <span className={css.over}>
         {text}
         {unit && <span className="unit"> {unit}</span>}
       </span>
-      {share !== null && column.bar!.percent && <span className="percent over">{formatRatio(share)}</span>}
+      {share !== null && column.bar!.percent && (
+        <span className={`${css.percent} ${css.over}`}>{formatRatio(share)}</span>
+      )}
     </span>
   );
 }

@@ -1,0 +1,41 @@
+// A CSS module and the components that import it name the same classes: none is missing, none is left over.
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+
+const root = resolve('src');
+const files = readdirSync(root, { recursive: true }).map(name => join(root, name));
+const classes = text => [...text.matchAll(/\.([a-zA-Z_][\w-]*)/g)].map(match => match[1]);
+
+const problems = [];
+const modules = new Map();
+for (const file of files.filter(name => name.endsWith('.module.css'))) {
+  const selectors = readFileSync(file, 'utf8')
+    .replace(/\/\*.*?\*\//gs, '')
+    .replace(/\{[^{}]*\}/g, '{}')
+    .replace(/:global\([^)]*\)/g, '');
+  modules.set(file, { defined: new Set(classes(selectors)), used: new Set(), open: false });
+}
+for (const file of files.filter(name => /\.tsx$/.test(name))) {
+  const text = readFileSync(file, 'utf8');
+  for (const [, name, path] of text.matchAll(/import (\w+) from '([^']+\.module\.css)'/g)) {
+    const module = modules.get(resolve(dirname(file), path));
+    for (const [, used] of text.matchAll(new RegExp(`\\b${name}\\.(\\w+)`, 'g'))) {
+      module.used.add(used);
+      if (!module.defined.has(used)) {
+        problems.push(`${relative('.', file)}: ${path} has no class ${used}`);
+      }
+    }
+    module.open ||= text.includes(`${name}[`); // a class chosen by a value
+  }
+}
+for (const [file, { defined, used, open }] of modules) {
+  for (const name of defined) {
+    if (!used.has(name) && !open) {
+      problems.push(`${relative('.', file)}: nothing uses .${name}`);
+    }
+  }
+}
+if (problems.length > 0) {
+  console.error(problems.join('\n'));
+  process.exit(1);
+}

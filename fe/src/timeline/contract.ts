@@ -1,0 +1,34 @@
+// What the timeline is given and what it tells: by the page on one side, the controller on the other.
+import type { Arrow, Place } from './draw/overlay';
+import type { Span } from './tiles/store';
+import type { Samples, Tile } from './tiles/tile';
+
+export interface Source {
+  tile(begin: number, end: number, width: number, signal: AbortSignal): Promise<Tile>;
+  counters(begin: number, end: number, width: number, signal: AbortSignal): Promise<Samples>;
+  names(codes: number[]): Promise<Record<string, string>>;
+}
+
+export interface Events {
+  /** The window has come to rest. */
+  onWindow: (window: Span) => void;
+  onLoading: (loading: boolean) => void;
+  onTrouble: (error: unknown) => void;
+}
+
+/** What is drawn above the slices; the page sets it. */
+export interface Highlights {
+  area: Span | null;
+  marks: readonly number[];
+  selected: Place | null;
+  arrows: readonly Arrow[];
+  lit: ReadonlySet<number> | null;
+  /** What happens at once on several tracks; the places are looked up among the tiles. */
+  joined?: readonly Joined[];
+}
+
+/** Events that are one and the same operation. */
+export interface Joined {
+  ends: readonly { event: number; start: number; duration: number; tracks: readonly number[] }[];
+  strong: boolean;
+}

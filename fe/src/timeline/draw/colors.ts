@@ -1,0 +1,93 @@
+// Colors of slices, read from the page's tokens so that both themes are right.
+
+export type ColorBy = 'class' | 'name' | 'module' | 'process_group';
+
+export interface Paint {
+  fill: string;
+  ink: string;
+}
+
+export interface Palette {
+  of: (color: number, name: number) => Paint;
+  background: string;
+  surface: string;
+  line: string;
+  grid: string;
+  text: string;
+  soft: string;
+  dim: string;
+  accent: string;
+  accentSoft: string;
+  /** What joins one operation on several tracks. */
+  joined: string;
+  font: string;
+}
+
+/** Told apart by people with any color vision (after Paul Tol's muted scheme), legible with dark ink. */
+const DISTINCT = [
+  '#88ccee',
+  '#44aa99',
+  '#ddcc77',
+  '#cc6677',
+  '#999933',
+  '#aa6fb5',
+  '#6699cc',
+  '#e0a05f',
+  '#77bb77',
+  '#c38d9e',
+  '#8fa2d4',
+  '#b5b56b',
+];
+const NONE = 'color-mix(in srgb, var(--tx-3) 35%, var(--sf))';
+
+export const distinctColor = (code: number): string =>
+  code < 0 ? NONE : DISTINCT[(code * 7) % DISTINCT.length]!;
+
+export const classColor = (name: string): string =>
+  name === 'annotation'
+    ? 'color-mix(in srgb, var(--ac) 45%, var(--sf))'
+    : name === 'python'
+      ? 'color-mix(in srgb, var(--c-dataloader) 30%, var(--sf-3))'
+      : name === 'sync'
+        ? 'color-mix(in srgb, var(--c-runtime) 45%, var(--sf))'
+        : `var(--c-${name})`;
+
+export function readPalette(host: HTMLElement, by: ColorBy, classes: readonly string[]): Palette {
+  const probe = document.createElement('i');
+  host.append(probe);
+  const resolve = (color: string): string => {
+    probe.style.color = color;
+    return getComputedStyle(probe).color;
+  };
+  const style = getComputedStyle(host);
+  const token = (name: string) => style.getPropertyValue(name).trim();
+  const [text, none] = [token('--tx'), resolve(NONE)];
+  const byClass = classes.map(name => ({
+    fill: resolve(classColor(name)),
+    ink: ['annotation', 'python', 'sync'].includes(name) ? text : resolve(`var(--ink-${name})`),
+  }));
+  const distinct = DISTINCT.map(fill => ({ fill, ink: '#0b0d12' }));
+  const other = { fill: none, ink: text };
+  probe.remove();
+  const of = (color: number, name: number): Paint => {
+    if (by === 'class') {
+      return byClass[color] ?? other;
+    }
+    const code = by === 'name' ? name : color - 1;
+    return code < 0 ? other : distinct[(code * 7) % distinct.length]!;
+  };
+  return {
+    of,
+    background: token('--bg'),
+    surface: token('--sf'),
+    line: token('--ln'),
+    grid: token('--grid'),
+    text,
+    soft: token('--tx-2'),
+    dim: token('--tx-3'),
+    accent: token('--ac'),
+    accentSoft: token('--ac-bg'),
+    joined: token('--c-communication'),
+    font: token('--font'),
+  };
+}

@@ -1,0 +1,123 @@
+// Where each track stands: the ruler's tracks are in display order, pinned ones first.
+import type { TracePayload } from '../../api/types';
+
+export type Track = TracePayload['tracks'][number];
+export type Group = TracePayload['groups'][number];
+
+export const LANE = 18;
+export const GROUP = 26;
+export const COUNTER = 36;
+const FOLDED = 8;
+const PAD = 6;
+
+export interface Row {
+  key: string;
+  kind: 'group' | 'slices' | 'counter';
+  y: number;
+  height: number;
+  /** Height of one lane; folded tracks are one thin lane. */
+  lane: number;
+  folded: boolean;
+  pinned: boolean;
+  group: number | null;
+  track?: Track;
+}
+
+export interface Arrangement {
+  /** Names of groups ("g3") and ids of tracks that are folded. */
+  folded: ReadonlySet<string>;
+  pinned: readonly number[];
+  hidden: ReadonlySet<number>;
+  /** Groups in the order the user gave them; those not named follow. */
+  order: readonly number[];
+  filter: string;
+}
+
+export const NOTHING_ARRANGED: Arrangement = {
+  folded: new Set(),
+  pinned: [],
+  hidden: new Set(),
+  order: [],
+  filter: '',
+};
+
+export interface Layout {
+  rows: Row[];
+  height: number;
+}
+
+export function arrange(payload: TracePayload, how: Arrangement): Layout {
+  const wanted = how.filter.trim().toLowerCase();
+  const tracks = payload.tracks.filter(
+    track =>
+      track.kind !== 'steps' &&
+      !how.hidden.has(track.id) &&
+      (wanted === '' || nameOf(track, payload).toLowerCase().includes(wanted)),
+  );
+  const rows: Row[] = [];
+  let y = 0;
+  const put = (row: Omit<Row, 'y'>) => {
+    rows.push({ ...row, y });
+    y += row.height;
+  };
+  const putTrack = (track: Track, pinned: boolean) => {
+    const folded = how.folded.has(String(track.id));
+    const counter = track.kind === 'counter';
+    const lane = folded ? FOLDED : LANE;
+    const height = folded ? FOLDED + PAD + 6 : counter ? COUNTER : Math.max(track.depth, 1) * LANE + PAD;
+    put({
+      key: `${pinned ? 'p' : 't'}${track.id}`,
+      kind: counter ? 'counter' : 'slices',
+      height,
+      lane,
+      folded,
+      pinned,
+      group: track.group,
+      track,
+    });
+  };
+  for (const id of how.pinned) {
+    const track = tracks.find(candidate => candidate.id === id);
+    if (track) {
+      putTrack(track, true);
+    }
+  }
+  const groups = payload.groups.map((_, i) => i);
+  const order = [...how.order.filter(i => groups.includes(i)), ...groups.filter(i => !how.order.includes(i))];
+  for (const group of order) {
+    const members = tracks.filter(track => track.group === group);
+    if (members.length === 0) {
+      continue;
+    }
+    const folded = how.folded.has(`g${group}`);
+    put({ key: `g${group}`, kind: 'group', height: GROUP, lane: 0, folded, pinned: false, group });
+    if (!folded) {
+      members.forEach(track => putTrack(track, false));
+    }
+  }
+  return { rows, height: y };
+}
+
+/** How a track is called: its own name, with its process or device where that is needed to find it. */
+export function nameOf(track: Track, payload: TracePayload): string {
+  const group = track.group === null ? undefined : payload.groups[track.group];
+  return group ? `${group.name} ${track.name}` : track.name;
+}
+
+/** The row at a height, by halving. */
+export function rowAt(layout: Layout, y: number): Row | undefined {
+  let low = 0;
+  let high = layout.rows.length - 1;
+  while (low <= high) {
+    const middle = (low + high) >> 1;
+    const row = layout.rows[middle]!;
+    if (y < row.y) {
+      high = middle - 1;
+    } else if (y >= row.y + row.height) {
+      low = middle + 1;
+    } else {
+      return row;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,266 @@
+// What lies above the slices: the ruler, the chosen stretch, marks, the selected slice and its links.
+import { formatDuration } from '../../base/format';
+import { LANE, type Layout } from './layout';
+import type { Palette } from './colors';
+import type { Span } from '../tiles/store';
+import { fitted } from './paint';
+import type { Tick } from '../../base/ticks';
+
+export interface Place {
+  track: number;
+  depth: number;
+  start: number;
+  duration: number;
+}
+
+export interface Arrow {
+  from: Place;
+  to: Place;
+  label: string;
+  strong: boolean;
+}
+
+/** One operation on several tracks. */
+export interface Band {
+  places: readonly Place[];
+  strong: boolean;
+}
+
+export interface Step {
+  name: string;
+  start_ns: number;
+  duration_ns: number;
+  complete: boolean;
+}
+
+export interface Above {
+  width: number;
+  height: number;
+  window: Span;
+  layout: Layout;
+  scroll: number;
+  palette: Palette;
+  ticks: Tick[];
+  steps: readonly Step[];
+  area: Span | null;
+  marks: readonly number[];
+  selected: Place | null;
+  hovered: Place | null;
+  arrows: readonly Arrow[];
+  bands: readonly Band[];
+  cursor: number | null;
+}
+
+export const RULER = 24;
+export const STEPS = 22;
+export const HEAD = RULER + STEPS;
+
+export function paintAbove(context: CanvasRenderingContext2D, above: Above): void {
+  const { width, height, window, palette } = above;
+  const scale = width / (window.end - window.begin);
+  const toX = (time: number) => (time - window.begin) * scale;
+  context.clearRect(0, 0, width, height);
+  context.font = `11px ${palette.font}`;
+  context.textBaseline = 'middle';
+  context.globalAlpha = 1;
+
+  context.save();
+  context.beginPath();
+  context.rect(0, HEAD, width, height - HEAD);
+  context.clip();
+  context.fillStyle = palette.line;
+  context.globalAlpha = 0.6;
+  for (const tick of above.ticks) {
+    context.fillRect(Math.round(toX(tick.time)), HEAD, 1, height);
+  }
+  context.globalAlpha = 1;
+  for (const band of above.bands) {
+    paintBand(context, above, band);
+  }
+  for (const place of [above.hovered, above.selected]) {
+    const box = place && boxOf(above, place);
+    if (box) {
+      context.strokeStyle = place === above.selected ? palette.text : palette.soft;
+      context.lineWidth = place === above.selected ? 2 : 1;
+      context.strokeRect(box.x - 0.5, box.y - 0.5, Math.max(box.width, 3), box.height);
+    }
+  }
+  for (const arrow of above.arrows) {
+    paintArrow(context, above, arrow);
+  }
+  context.restore();
+
+  paintRuler(context, above, toX);
+  paintArea(context, above, toX);
+  context.fillStyle = palette.accent;
+  above.marks.forEach((mark, i) => {
+    const x = Math.round(toX(mark));
+    context.fillRect(x, RULER - 8, 1, height);
+    context.beginPath();
+    context.moveTo(x, RULER - 10);
+    context.lineTo(x + 9, RULER - 6);
+    context.lineTo(x, RULER - 2);
+    context.fill();
+    const before = above.marks[i - 1];
+    if (before !== undefined) {
+      const text = formatDuration(Math.abs(mark - before));
+      context.fillText(text, x + 12, RULER - 6);
+    }
+  });
+  if (above.cursor !== null) {
+    context.globalAlpha = 0.5;
+    context.fillStyle = palette.soft;
+    context.fillRect(Math.round(above.cursor), 0, 1, height);
+  }
+  context.globalAlpha = 1;
+}
+
+/** From each box to the next below: on the left the arrivals, on the right the common end. */
+function paintBand(context: CanvasRenderingContext2D, above: Above, { places, strong }: Band): void {
+  const boxes = places.flatMap(place => boxOf(above, place) ?? []).sort((a, b) => a.y - b.y);
+  context.fillStyle = above.palette.joined;
+  context.strokeStyle = above.palette.joined;
+  context.lineWidth = strong ? 1.5 : 1;
+  for (let i = 1; i < boxes.length; i++) {
+    const [upper, lower] = [boxes[i - 1]!, boxes[i]!];
+    const [from, to] = [upper.y + upper.height, lower.y];
+    context.beginPath();
+    context.moveTo(upper.x, from);
+    context.lineTo(lower.x, to);
+    context.lineTo(lower.x + lower.width, to);
+    context.lineTo(upper.x + upper.width, from);
+    context.closePath();
+    context.globalAlpha = strong ? 0.3 : 0.1;
+    context.fill();
+    context.globalAlpha = strong ? 0.9 : 0.35;
+    context.stroke();
+  }
+  context.globalAlpha = 1;
+}
+
+function paintRuler(context: CanvasRenderingContext2D, above: Above, toX: (time: number) => number): void {
+  const { width, window, palette } = above;
+  context.fillStyle = palette.surface;
+  context.fillRect(0, 0, width, HEAD);
+  context.fillStyle = palette.line;
+  context.fillRect(0, RULER, width, 1);
+  context.fillRect(0, HEAD - 1, width, 1);
+  for (const tick of above.ticks) {
+    const x = Math.round(toX(tick.time));
+    context.fillStyle = palette.line;
+    context.fillRect(x, 6, 1, RULER - 6);
+    context.fillStyle = palette.soft;
+    context.fillText(tick.label, x + 4, 12);
+  }
+  let painted = -2;
+  for (const step of above.steps) {
+    if (step.start_ns > window.end || step.start_ns + step.duration_ns < window.begin) {
+      continue;
+    }
+    const left = Math.max(toX(step.start_ns), 0);
+    const right = Math.min(toX(step.start_ns + step.duration_ns), width);
+    if (right < painted + 1) {
+      continue;
+    }
+    painted = right;
+    context.globalAlpha = step.complete ? 1 : 0.5;
+    context.fillStyle = palette.grid;
+    context.fillRect(left, RULER + 2, Math.max(right - left - 1, 1), STEPS - 5);
+    const label = fitted(
+      context,
+      `Step ${step.name}  ${formatDuration(step.duration_ns)}`,
+      right - left - 10,
+    );
+    if (label) {
+      context.fillStyle = palette.text;
+      context.fillText(label, left + 6, RULER + STEPS / 2);
+    }
+    context.globalAlpha = 1;
+  }
+}
+
+function paintArea(context: CanvasRenderingContext2D, above: Above, toX: (time: number) => number): void {
+  const { area, height, palette, width } = above;
+  if (!area) {
+    return;
+  }
+  const [left, right] = [toX(area.begin), toX(area.end)];
+  context.fillStyle = palette.accentSoft;
+  context.fillRect(left, 0, right - left, height);
+  context.fillStyle = palette.accent;
+  context.fillRect(Math.round(left), 0, 1, height);
+  context.fillRect(Math.round(right), 0, 1, height);
+  const text = formatDuration(area.end - area.begin);
+  const size = context.measureText(text).width + 14;
+  const middle = Math.min(Math.max((left + right) / 2, size / 2), width - size / 2);
+  context.beginPath();
+  context.roundRect(middle - size / 2, 3, size, 17, 3);
+  context.fill();
+  context.fillStyle = palette.surface;
+  context.fillText(text, middle - size / 2 + 7, 12);
+}
+
+interface Box {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+/** Where a slice stands on the screen; null if its track is not shown. */
+export function boxOf(above: Above, place: Place): Box | null {
+  const row = above.layout.rows.find(
+    candidate => candidate.track?.id === place.track && candidate.kind === 'slices',
+  );
+  if (!row) {
+    return null;
+  }
+  const scale = above.width / (above.window.end - above.window.begin);
+  return {
+    x: (place.start - above.window.begin) * scale,
+    width: place.duration * scale,
+    y: HEAD + row.y - above.scroll + 3 + (row.folded ? 2 : place.depth * LANE),
+    height: row.lane - 1,
+  };
+}
+
+function paintArrow(context: CanvasRenderingContext2D, above: Above, arrow: Arrow): void {
+  const from = boxOf(above, arrow.from);
+  const to = boxOf(above, arrow.to);
+  if (!from || !to) {
+    return;
+  }
+  const { palette, width } = above;
+  const [x0, y0] = [from.x + Math.min(from.width, 4) / 2, from.y + from.height / 2];
+  const [x1, y1] = [to.x, to.y + to.height / 2];
+  if (Math.max(x0, x1) < 0 || Math.min(x0, x1) > width) {
+    return;
+  }
+  context.strokeStyle = arrow.strong ? palette.text : palette.dim;
+  context.globalAlpha = arrow.strong ? 1 : 0.5;
+  context.lineWidth = arrow.strong ? 1.5 : 1;
+  const bend = Math.max(Math.abs(x1 - x0) / 2, 12);
+  context.beginPath();
+  context.moveTo(x0, y0);
+  context.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1 - 3, y1);
+  context.stroke();
+  context.fillStyle = context.strokeStyle;
+  context.beginPath();
+  context.moveTo(x1, y1);
+  context.lineTo(x1 - 6, y1 - 3.5);
+  context.lineTo(x1 - 6, y1 + 3.5);
+  context.fill();
+  context.beginPath();
+  context.arc(x0, y0, 3, 0, 2 * Math.PI);
+  context.fill();
+  if (arrow.strong && arrow.label) {
+    const size = context.measureText(arrow.label).width + 12;
+    const x = Math.min(Math.max(x1 - size / 2, 2), width - size - 2);
+    context.beginPath();
+    context.roundRect(x, y1 - 30, size, 17, 3);
+    context.fill();
+    context.fillStyle = palette.surface;
+    context.fillText(arrow.label, x + 6, y1 - 21);
+  }
+  context.globalAlpha = 1;
+}

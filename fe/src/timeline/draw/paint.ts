@@ -1,0 +1,248 @@
+// Drawing the slices and counters of the rows that are in sight. Nothing here asks or remembers anything.
+import type { Palette } from './colors';
+import { LANE, type Layout, type Row } from './layout';
+import type { Cover, Span } from '../tiles/store';
+import { lowerBound, type Lane, type Samples, type Tile } from '../tiles/tile';
+
+export interface Scene {
+  width: number;
+  height: number;
+  window: Span;
+  layout: Layout;
+  scroll: number;
+  palette: Palette;
+  tiles: Cover<Tile>[];
+  samples: Cover<Samples>[];
+  names: ReadonlyMap<number, string>;
+  /** Slices to stand out on the streams; all others there fade. */
+  lit: ReadonlySet<number> | null;
+}
+
+const LABEL = 28;
+const FADED = 0.22;
+
+/** What a label may say of a name: without the namespace that most names share. */
+const spoken = (name: string): string => name.replace(/^aten::/, '');
+
+const widths = new Map<string, number>();
+
+function widthOf(context: CanvasRenderingContext2D, text: string): number {
+  let width = widths.get(text);
+  if (width === undefined) {
+    if (widths.size > 20_000) {
+      widths.clear();
+    }
+    width = context.measureText(text).width;
+    widths.set(text, width);
+  }
+  return width;
+}
+
+/** As much of a text as fits, with an ellipsis; empty where not even a few letters do. */
+export function fitted(context: CanvasRenderingContext2D, text: string, room: number): string {
+  const width = widthOf(context, text);
+  if (width <= room) {
+    return text;
+  }
+  const letters = Math.floor((text.length * (room - 8)) / width);
+  return letters >= 2 ? `${text.slice(0, letters)}…` : '';
+}
+
+export function paint(context: CanvasRenderingContext2D, scene: Scene): void {
+  const { width, height, palette, layout, scroll } = scene;
+  context.globalAlpha = 1;
+  context.fillStyle = palette.surface;
+  context.fillRect(0, 0, width, height);
+  context.font = `11px ${palette.font}`;
+  context.textBaseline = 'middle';
+  for (const row of layout.rows) {
+    const y = row.y - scroll;
+    if (y > height || y + row.height < 0) {
+      continue;
+    }
+    context.globalAlpha = 1;
+    if (row.kind === 'group') {
+      context.fillStyle = palette.background;
+      context.fillRect(0, y, width, row.height);
+    } else {
+      context.fillStyle = palette.grid;
+      context.fillRect(0, y + row.height - 1, width, 1);
+      if (row.kind === 'slices') {
+        paintSlices(context, scene, row, y);
+      } else {
+        paintCounter(context, scene, row, y);
+      }
+    }
+  }
+  context.globalAlpha = 1;
+}
+
+function paintSlices(context: CanvasRenderingContext2D, scene: Scene, row: Row, y: number): void {
+  const track = row.track!.id;
+  const lit = row.track!.kind === 'stream' ? scene.lit : null;
+  for (const [i, cover] of scene.tiles.entries()) {
+    const before = scene.tiles[i - 1];
+    const leads = before === undefined || before.end < cover.begin;
+    for (const lane of cover.data.lanes.get(track) ?? []) {
+      if (row.folded && lane.depth > 0) {
+        continue;
+      }
+      const top = y + 3 + (row.folded ? 2 : lane.depth * row.lane);
+      if (top > scene.height || top + row.lane < 0) {
+        continue;
+      }
+      paintLane(context, scene, cover, leads, lane, top, row.lane - 1, lit);
+    }
+  }
+}
+
+/** `leads`: no part before this one is drawn, so it also draws what reaches in from there. */
+function paintLane(
+  context: CanvasRenderingContext2D,
+  scene: Scene,
+  cover: Cover<Tile>,
+  leads: boolean,
+  lane: Lane,
+  top: number,
+  height: number,
+  lit: ReadonlySet<number> | null,
+): void {
+  const { start, duration, busy, count, color, name, event } = cover.data;
+  const { window, width, palette, names } = scene;
+  const scale = width / (window.end - window.begin);
+  // Each box is drawn whole by the part that it begins in.
+  const to = Math.min(window.end, cover.end);
+  let at = lowerBound(start, lane.first, lane.last, cover.begin);
+  const earliest = leads ? lane.first : at;
+  while (at > earliest && start[at - 1]! + duration[at - 1]! > cover.begin) {
+    at -= 1;
+  }
+  // What ended before the window is skipped; boxes of a lane end in the order in which they begin.
+  const seen = lowerBound(start, at, lane.last, window.begin);
+  at = Math.max(at, Math.min(seen - 1, lane.last));
+  let painted = -1;
+  let fill = '';
+  for (let i = at; i < lane.last && start[i]! < to; i++) {
+    const left = Math.max((start[i]! - window.begin) * scale, 0);
+    const right = Math.min((start[i]! + duration[i]! - window.begin) * scale, width);
+    if (right < 0) {
+      continue;
+    }
+    const x = Math.floor(left);
+    const end = Math.max(Math.floor(right), x + 1);
+    if (end <= painted) {
+      continue; // within the pixel that was drawn last
+    }
+    const paint = palette.of(color[i]!, name[i]!);
+    if (paint.fill !== fill) {
+      fill = paint.fill;
+      context.fillStyle = fill;
+    }
+    const many = count[i]! > 1;
+    const share = many && duration[i]! > 0 ? busy[i]! / duration[i]! : 1;
+    const faded = lit !== null && !lit.has(event[i]!);
+    context.globalAlpha = (many ? 0.3 + 0.6 * share : 1) * (faded ? FADED : 1);
+    const gap = end - x > 3 && !many ? 1 : 0;
+    context.fillRect(x, top, end - x - gap, height);
+    painted = end;
+    if (!many && end - x >= LABEL && height >= 12) {
+      const text = names.get(name[i]!);
+      const label = text === undefined ? '' : fitted(context, spoken(text), end - x - 8);
+      if (label) {
+        context.fillStyle = paint.ink;
+        context.globalAlpha = faded ? 0.5 : 1;
+        context.fillText(label, x + 4, top + height / 2 + 0.5);
+        context.fillStyle = fill;
+      }
+    }
+  }
+}
+
+function paintCounter(context: CanvasRenderingContext2D, scene: Scene, row: Row, y: number): void {
+  const { window, width, palette, samples } = scene;
+  const track = row.track!;
+  const most = track.unit === 'ratio' ? 1 : Math.max(track.high ?? 0, 0);
+  const least = track.unit === 'ratio' ? 0 : Math.min(track.low ?? 0, 0);
+  if (!(most > least)) {
+    return;
+  }
+  const scale = width / (window.end - window.begin);
+  const floor = y + row.height - 4;
+  const room = row.height - 8;
+  const toY = (value: number) => floor - ((value - least) / (most - least)) * room;
+  const color = palette.of(track.role === 'memory' ? 5 : 0, track.id).fill;
+  for (const cover of samples) {
+    const range = cover.data.series.get(track.id);
+    if (!range) {
+      continue;
+    }
+    const { start, mean, high, last } = cover.data;
+    const to = Math.min(window.end, cover.end);
+    const from = Math.max(window.begin, cover.begin);
+    const firstSeen = lowerBound(start, range[0], range[1], from);
+    const first = Math.max(firstSeen - 1, range[0]);
+    context.fillStyle = color;
+    for (let i = first; i < range[1] && start[i]! < to; i++) {
+      const next = i + 1 < range[1] ? start[i + 1]! : cover.data.end;
+      const left = (Math.max(start[i]!, from) - window.begin) * scale;
+      const right = (Math.min(next, to) - window.begin) * scale;
+      const wide = right - left > 2;
+      const value = wide ? last[i]! : mean[i]!;
+      const top = toY(value);
+      context.globalAlpha = 0.3;
+      context.fillRect(left, top, Math.max(right - left, 0.5), floor - top);
+      context.globalAlpha = 0.95;
+      context.fillRect(left, toY(wide ? value : high[i]!), Math.max(right - left, 1), 1);
+    }
+  }
+}
+
+export interface Hit {
+  event: number;
+  count: number;
+  start: number;
+  duration: number;
+  busy: number;
+  name: number;
+  color: number;
+}
+
+/** The slice under a point, or null. */
+export function hitTest(scene: Scene, row: Row, x: number, y: number): Hit | null {
+  if (row.kind !== 'slices') {
+    return null;
+  }
+  const depth = row.folded ? 0 : Math.floor((y - (row.y - scene.scroll) - 3) / LANE);
+  const ns = (scene.window.end - scene.window.begin) / scene.width;
+  const time = scene.window.begin + x * ns;
+  let best: Hit | null = null;
+  let nearest = 3 * ns;
+  for (const cover of scene.tiles) {
+    if (time < cover.begin - nearest || time >= cover.end + nearest) {
+      continue;
+    }
+    const { start, duration, count, event, busy, name, color } = cover.data;
+    for (const lane of cover.data.lanes.get(row.track!.id) ?? []) {
+      if (lane.depth !== depth) {
+        continue;
+      }
+      const upper = lowerBound(start, lane.first, lane.last, time + nearest);
+      for (let i = upper - 1; i >= lane.first && i >= upper - 4; i--) {
+        const away = time < start[i]! ? start[i]! - time : Math.max(0, time - (start[i]! + duration[i]!));
+        if (away < nearest || (away === 0 && best === null)) {
+          nearest = away;
+          best = {
+            event: event[i]!,
+            count: count[i]!,
+            start: start[i]!,
+            duration: duration[i]!,
+            busy: busy[i]!,
+            name: name[i]!,
+            color: color[i]!,
+          };
+        }
+      }
+    }
+  }
+  return best;
+}

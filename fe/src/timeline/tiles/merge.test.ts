@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import type { TracePayload } from '../../api/types';
+import { memberOf, mergedId, mergePayloads, mergeTiles, type Member } from './merge';
+import type { Tile } from './tile';
+
+const payload = (name: string, classes: string[], begin: number, end: number) =>
+  ({
+    begin_ns: begin,
+    end_ns: end,
+    trace_start_ns: 7,
+    base_ns: 8,
+    groups: [{ name, kind: 'process', pid: '1', device: null }],
+    tracks: [
+      { id: 0, kind: 'steps', group: null },
+      { id: 1, kind: 'thread', group: 0 },
+    ],
+    counts: { slices: 3 },
+    steps: [{ name: '1', start_ns: begin, duration_ns: 5, complete: true }],
+    classes,
+  }) as unknown as TracePayload;
+
+const members: Member[] = [
+  { title: 'rank 0', shift: 100, payload: payload('Process', ['kernel', 'other'], 0, 50) },
+  { title: 'rank 1', shift: -20, payload: payload('Process', ['other', 'python'], 10, 90) },
+];
+
+const tile = (start: number, event: number, name: number, color: number): Tile => ({
+  begin: 0,
+  end: 64,
+  unit: 1,
+  lanes: new Map([[1, [{ depth: 0, first: 0, last: 1 }]]]),
+  start: Float64Array.of(start),
+  duration: Float64Array.of(5),
+  busy: Float64Array.of(5),
+  count: Uint32Array.of(1),
+  event: Int32Array.of(event),
+  name: Int32Array.of(name),
+  color: Uint16Array.of(color),
+  names: new Map([[name, `name ${name}`]]),
+});
+
+test('an id says whose it is', () => {
+  for (const index of [0, 1, 2]) {
+    expect(memberOf(mergedId(1234, index, 3), 3)).toEqual({ index, id: 1234 });
+  }
+  expect(mergedId(-1, 2, 3)).toBe(-1);
+});
+
+test('groups and tracks follow each other on one clock, the ruler is there once', () => {
+  const merged = mergePayloads(members, 99);
+  expect(merged.groups.map(group => group.name)).toEqual(['rank 0 · Process', 'rank 1 · Process']);
+  expect(merged.tracks.map(track => [track.id, track.group])).toEqual([
+    [0, null],
+    [2, 0],
+    [3, 1],
+  ]);
+  expect([merged.begin_ns, merged.end_ns]).toEqual([-10, 150]);
+  expect(merged.steps[0]!.start_ns).toBe(100);
+  expect([merged.base_ns, merged.trace_start_ns, merged.counts.slices]).toEqual([99, 0, 6]);
+});
+
+test('boxes keep their track, name and color, and move to the common clock', () => {
+  const merged = mergeTiles([tile(10, 4, 0, 1), tile(30, 4, 0, 1)], members, 0, 200);
+  expect([...merged.start]).toEqual([110, 10]);
+  expect([...merged.event].map(id => memberOf(id, 2))).toEqual([
+    { index: 0, id: 4 },
+    { index: 1, id: 4 },
+  ]);
+  expect([...merged.lanes]).toEqual([
+    [2, [{ depth: 0, first: 0, last: 1 }]],
+    [3, [{ depth: 0, first: 1, last: 2 }]],
+  ]);
+  expect([...merged.name].map(code => merged.names.get(code))).toEqual(['name 0', 'name 0']);
+  expect([...merged.color].map(code => mergePayloads(members, 0).classes[code])).toEqual(['other', 'python']);
+});

@@ -1,0 +1,151 @@
+// The timelines of several traces as one: ids say which trace they are of, times count on one clock.
+import type { TracePayload } from '../../api/types';
+import type { Samples, Tile } from './tile';
+
+/** One of the traces; `shift` leads from its own time to the common one, ns. */
+export interface Member {
+  title: string;
+  shift: number;
+  payload: TracePayload;
+}
+
+/** An id of the merged timeline: events, tracks and names of member `index` of `count`. */
+export const mergedId = (id: number, index: number, count: number): number =>
+  id < 0 ? id : id * count + index;
+
+export const memberOf = (id: number, count: number): { index: number; id: number } => ({
+  index: id % count,
+  id: Math.floor(id / count),
+});
+
+/** The groups and tracks of all, one member after the other; the steps are those of the first. */
+export function mergePayloads(members: readonly Member[], origin: number): TracePayload {
+  const first = members[0]!.payload;
+  const count = members.length;
+  const groups: TracePayload['groups'] = [];
+  const tracks: TracePayload['tracks'] = [];
+  members.forEach(({ title, payload }, index) => {
+    const base = groups.length;
+    groups.push(...payload.groups.map(group => ({ ...group, name: `${title} · ${group.name}` })));
+    for (const track of payload.tracks) {
+      if (track.kind !== 'steps' || index === 0) {
+        tracks.push({
+          ...track,
+          id: mergedId(track.id, index, count),
+          group: track.group === null ? null : track.group + base,
+        });
+      }
+    }
+  });
+  const sum = Object.fromEntries(
+    Object.keys(first.counts).map(key => [
+      key,
+      members.reduce((all, { payload }) => all + payload.counts[key as keyof TracePayload['counts']], 0),
+    ]),
+  );
+  return {
+    ...first,
+    trace_start_ns: 0,
+    base_ns: origin,
+    begin_ns: Math.min(...members.map(({ payload, shift }) => payload.begin_ns + shift)),
+    end_ns: Math.max(...members.map(({ payload, shift }) => payload.end_ns + shift)),
+    groups,
+    tracks,
+    counts: sum as unknown as TracePayload['counts'],
+    steps: first.steps.map(step => ({ ...step, start_ns: step.start_ns + members[0]!.shift })),
+    classes: classesOf(members),
+  };
+}
+
+const classesOf = (members: readonly Member[]): string[] => [
+  ...new Set(members.flatMap(({ payload }) => payload.classes)),
+];
+
+/** The tiles of all members for one window of the common time. */
+export function mergeTiles(
+  tiles: readonly Tile[],
+  members: readonly Member[],
+  begin: number,
+  end: number,
+): Tile {
+  const count = members.length;
+  const size = tiles.reduce((sum, tile) => sum + tile.start.length, 0);
+  const classes = classesOf(members);
+  const merged: Tile = {
+    begin,
+    end,
+    unit: Math.max(...tiles.map(tile => tile.unit)),
+    lanes: new Map(),
+    start: new Float64Array(size),
+    duration: new Float64Array(size),
+    busy: new Float64Array(size),
+    count: new Uint32Array(size),
+    event: new Int32Array(size),
+    name: new Int32Array(size),
+    color: new Uint16Array(size),
+    names: new Map(),
+  };
+  const names = merged.names as Map<number, string>;
+  let at = 0;
+  tiles.forEach((tile, index) => {
+    const { shift, payload } = members[index]!;
+    const colors = payload.classes.map(name => classes.indexOf(name));
+    for (let i = 0; i < tile.start.length; i++) {
+      merged.start[at + i] = tile.start[i]! + shift;
+      merged.event[at + i] = mergedId(tile.event[i]!, index, count);
+      merged.name[at + i] = mergedId(tile.name[i]!, index, count);
+      merged.color[at + i] = colors[tile.color[i]!] ?? tile.color[i]!;
+    }
+    merged.duration.set(tile.duration, at);
+    merged.busy.set(tile.busy, at);
+    merged.count.set(tile.count, at);
+    for (const [track, lanes] of tile.lanes) {
+      merged.lanes.set(
+        mergedId(track, index, count),
+        lanes.map(lane => ({ depth: lane.depth, first: lane.first + at, last: lane.last + at })),
+      );
+    }
+    for (const [code, text] of tile.names) {
+      names.set(mergedId(code, index, count), text);
+    }
+    at += tile.start.length;
+  });
+  return merged;
+}
+
+export function mergeSamples(
+  parts: readonly Samples[],
+  members: readonly Member[],
+  begin: number,
+  end: number,
+): Samples {
+  const count = members.length;
+  const series = new Map<number, [number, number]>();
+  const columns = { start: [], low: [], high: [], mean: [], last: [] } as Record<
+    'start' | 'low' | 'high' | 'mean' | 'last',
+    number[]
+  >;
+  parts.forEach((part, index) => {
+    const at = columns.start.length;
+    const { shift } = members[index]!;
+    for (const [track, [from, to]] of part.series) {
+      series.set(mergedId(track, index, count), [from + at, to + at]);
+    }
+    for (let i = 0; i < part.start.length; i++) {
+      columns.start.push(part.start[i]! + shift);
+      for (const name of ['low', 'high', 'mean', 'last'] as const) {
+        columns[name].push(part[name][i]!);
+      }
+    }
+  });
+  return {
+    begin,
+    end,
+    series,
+    start: Float64Array.from(columns.start),
+    low: Float64Array.from(columns.low),
+    high: Float64Array.from(columns.high),
+    mean: Float64Array.from(columns.mean),
+    last: Float64Array.from(columns.last),
+  };
+}

@@ -1,0 +1,105 @@
+// A tile of the timeline as typed arrays: boxes by track and lane, times in ns since the trace's start.
+import type { TraceCounters, TraceTile } from '../../api/types';
+import { bytesOf } from '../../base/base64';
+
+/** Boxes first..last of the columns, ordered by start: one depth of one track. */
+export interface Lane {
+  depth: number;
+  first: number;
+  last: number;
+}
+
+export interface Tile {
+  begin: number;
+  end: number;
+  /** ns that times are rounded to. */
+  unit: number;
+  lanes: Map<number, Lane[]>;
+  start: Float64Array;
+  duration: Float64Array;
+  busy: Float64Array;
+  count: Uint32Array;
+  event: Int32Array;
+  name: Int32Array;
+  color: Uint16Array;
+  /** Texts of the names that boxes of their own have, by code. */
+  names: ReadonlyMap<number, string>;
+}
+
+export interface Samples {
+  begin: number;
+  end: number;
+  /** Track -> first and last entry of the columns. */
+  series: Map<number, [number, number]>;
+  start: Float64Array;
+  low: Float64Array;
+  high: Float64Array;
+  mean: Float64Array;
+  last: Float64Array;
+}
+
+function times(column: string, unit: number, origin: number): Float64Array {
+  const raw = new Int32Array(bytesOf(column));
+  const ns = new Float64Array(raw.length);
+  for (let i = 0; i < raw.length; i++) {
+    ns[i] = raw[i]! * unit + origin;
+  }
+  return ns;
+}
+
+export function decodeTile(wire: TraceTile): Tile {
+  const lanes = new Map<number, Lane[]>();
+  wire.lane_track.forEach((track, i) => {
+    const lane = { depth: wire.lane_depth[i]!, first: wire.lane_first[i]!, last: wire.lane_first[i + 1]! };
+    const known = lanes.get(track);
+    if (known) {
+      known.push(lane);
+    } else {
+      lanes.set(track, [lane]);
+    }
+  });
+  return {
+    begin: wire.begin_ns,
+    end: wire.end_ns,
+    unit: wire.unit_ns,
+    lanes,
+    start: times(wire.start, wire.unit_ns, wire.begin_ns),
+    duration: times(wire.duration, wire.unit_ns, 0),
+    busy: times(wire.busy, wire.unit_ns, 0),
+    count: new Uint32Array(bytesOf(wire.count)),
+    event: new Int32Array(bytesOf(wire.event)),
+    name: new Int32Array(bytesOf(wire.name)),
+    color: new Uint16Array(bytesOf(wire.colour)),
+    names: new Map(Object.entries(wire.names).map(([code, text]) => [Number(code), text])),
+  };
+}
+
+export function decodeSamples(wire: TraceCounters): Samples {
+  return {
+    begin: wire.begin_ns,
+    end: wire.end_ns,
+    series: new Map(
+      wire.series_track.map((track, i) => [track, [wire.series_first[i]!, wire.series_first[i + 1]!]]),
+    ),
+    start: times(wire.start, wire.unit_ns, wire.begin_ns),
+    low: new Float64Array(bytesOf(wire.low)),
+    high: new Float64Array(bytesOf(wire.high)),
+    mean: new Float64Array(bytesOf(wire.mean)),
+    last: new Float64Array(bytesOf(wire.last)),
+  };
+}
+
+/** The first of the entries from..to that starts at or after a time; `to` if none does. */
+export function lowerBound(starts: Float64Array, from: number, to: number, time: number): number {
+  let low = from;
+  let high = to;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (starts[middle]! < time) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}

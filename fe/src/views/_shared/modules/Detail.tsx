@@ -1,0 +1,154 @@
+import { useState } from 'react';
+import type { ModuleInstances, ModuleRow } from '../../../api/types';
+import { formatDuration, formatRatio, plural } from '../../../base/format';
+import { useView } from '../../../state/queries';
+import { useSelection } from '../../../state/selection';
+import { Icon } from '../../../widgets/Icon';
+import { Panel } from '../../../widgets/Panel';
+import { onTimeline } from './select';
+import css from './Detail.module.css';
+
+interface Props {
+  /** "modules" or "lightning": whose part lists the calls. */
+  tab: string;
+  path: ModuleRow[];
+  hasDevice: boolean;
+  onPlace: (place: number | undefined) => void;
+}
+
+const PAGE = 50;
+
+/** One module: its figures, its calls, and the ways to where they can be seen. */
+export function Detail({ tab, path, hasDevice, onPlace }: Props) {
+  const { selection, select } = useSelection();
+  const [most, setMost] = useState(PAGE);
+  const row = path[path.length - 1]!;
+  const { run, worker, span } = selection;
+  const answer = useView<ModuleInstances>(
+    `${tab}/instances`,
+    { run, worker, span },
+    { place: String(row.place), limit: String(most) },
+  );
+  const calls = answer.data?.state === 'ready' ? answer.data.payload : undefined;
+  const show = (event: number) => select(onTimeline(event, tab === 'modules'));
+  return (
+    <Panel
+      className={css.detail}
+      title={<span className="mono">{row.name}</span>}
+      actions={
+        <button
+          type="button"
+          className="button quiet"
+          title="Close"
+          aria-label="Close"
+          onClick={() => onPlace(undefined)}
+        >
+          <Icon name="close" size={14} />
+        </button>
+      }
+    >
+      <p className={css.path}>
+        {path.slice(0, -1).map(above => (
+          <span key={above.place}>
+            <button type="button" className="link" onClick={() => onPlace(above.place)}>
+              {above.name}
+            </button>{' '}
+            ›{' '}
+          </span>
+        ))}
+        <span className="dim">{row.class_name}</span>
+      </p>
+      <p className={css.ways}>
+        {row.event !== null && (
+          <button type="button" className="button primary" onClick={() => show(row.event!)}>
+            <Icon name="timeline" size={14} /> Show on timeline
+          </button>
+        )}
+        {row.operators > 0 && (
+          <button
+            type="button"
+            className="button"
+            onClick={() =>
+              select({
+                view: 'operators',
+                params: { group_by: 'module', q: path.map(each => each.name).join(' > ') },
+              })
+            }
+          >
+            <Icon name="table" size={14} /> {plural(row.operators, 'operator')}
+          </button>
+        )}
+      </p>
+      <dl className={css.figures}>
+        {hasDevice && (
+          <>
+            <Figure
+              name="Device, forward"
+              total={row.forward_device_total_ns}
+              own={row.forward_device_self_ns}
+            />
+            <Figure
+              name="Device, backward"
+              total={row.backward_device_total_ns}
+              own={row.backward_device_self_ns}
+            />
+          </>
+        )}
+        <Figure name="Host, forward" total={row.host_total_ns} own={row.host_self_ns} />
+        <Figure name="Host, backward" total={row.backward_host_total_ns} own={row.backward_host_self_ns} />
+      </dl>
+      {row.host_share !== null && (
+        <p className={css.note}>
+          {formatRatio(row.host_share)} of the model’s host time
+          {row.device_share !== null && `, ${formatRatio(row.device_share)} of all device time`}
+        </p>
+      )}
+      <h3>{calls ? plural(calls.total, 'call') : 'Calls'}</h3>
+      {answer.error && <p className="status error">{answer.error.message}</p>}
+      {calls?.total === 0 && <p className="dim">Only its operators are recorded, not its calls.</p>}
+      {calls && calls.total > 0 && (
+        <ul className={css.calls} aria-label="Calls, longest first">
+          {calls.rows.map(call => (
+            <li key={call.event}>
+              <button
+                type="button"
+                className="link"
+                onClick={() => show(call.event)}
+                title="Show on timeline"
+              >
+                at {formatDuration(call.start_ns)}
+              </button>
+              {call.recomputed && <span className="dim">recomputed</span>}
+              <i className="grow" />
+              <span className="num" title="On the host">
+                {formatDuration(call.duration_ns)}
+              </span>
+              {hasDevice && (
+                <span className="num dim" title="Device work launched in it">
+                  {formatDuration(call.device_ns)}
+                </span>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      {calls && calls.rows.length < calls.total && (
+        <button type="button" className="button" onClick={() => setMost(most + PAGE)}>
+          Show more of {plural(calls.total, 'call')}
+        </button>
+      )}
+    </Panel>
+  );
+}
+
+function Figure({ name, total, own }: { name: string; total: number; own: number | null }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        <strong>{formatDuration(total)}</strong>{' '}
+        {own !== null && <span className="dim">self {formatDuration(own)}</span>}
+      </dd>
+    </div>
+  );
+}

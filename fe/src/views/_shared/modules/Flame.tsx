@@ -1,0 +1,64 @@
+import { useMemo, useState } from 'react';
+import type { ModuleFlame } from '../../../api/types';
+import { formatDuration } from '../../../base/format';
+import { useView } from '../../../state/queries';
+import { useSelection } from '../../../state/selection';
+import { FlameGraph } from '../../../widgets/charts/FlameGraph';
+import { Panel } from '../../../widgets/Panel';
+import { matcher, type Search } from '../../../widgets/table/search';
+import { SearchBox } from '../../../widgets/table/SearchBox';
+import { Choice } from '../../../widgets/inputs/Choice';
+import { flameRoot, type Frame } from './select';
+
+interface Props {
+  tab: string;
+  hasDevice: boolean;
+  onPlace: (place: number) => void;
+}
+
+/** The model as nested times, on the host or on the device. */
+export function Flame({ tab, hasDevice, onPlace }: Props) {
+  const { selection, select } = useSelection();
+  const [search, setSearch] = useState<Search>({ text: '', regex: false });
+  const { run, worker, span, params } = selection;
+  const time = params.time ?? (hasDevice ? 'device' : 'host');
+  const answer = useView<ModuleFlame>(`${tab}/flame`, { run, worker, span }, { time });
+  const flame = answer.data?.state === 'ready' ? answer.data.payload : undefined;
+  const root = useMemo(() => (flame ? flameRoot(flame) : undefined), [flame]);
+  const wanted = useMemo(() => matcher(search), [search]);
+  return (
+    <Panel
+      title="Flame graph"
+      note="modules with their operators and backward pass; a click zooms in, another opens the module"
+      actions={
+        <>
+          <SearchBox search={search} onSearch={setSearch} placeholder="Find a module or operator" />
+          {hasDevice && (
+            <Choice
+              name="Time"
+              value={time}
+              options={[
+                ['device', 'Device time'],
+                ['host', 'Host time'],
+              ]}
+              onPick={picked => select({ params: { ...params, time: picked } })}
+            />
+          )}
+        </>
+      }
+    >
+      {answer.error && <p className="status error">{answer.error.message}</p>}
+      {root && root.value === 0 && <p className="dim">No {time} time was recorded in modules.</p>}
+      {root && root.value > 0 && (
+        <FlameGraph
+          root={root}
+          color={time === 'device' ? 'var(--c-kernel)' : 'var(--c-cpu_exec)'}
+          format={formatDuration}
+          highlight={search.text ? wanted.test : undefined}
+          onOpen={node => onPlace((node.data as Frame).place)}
+          maxHeight={640}
+        />
+      )}
+    </Panel>
+  );
+}

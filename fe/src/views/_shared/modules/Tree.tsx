@@ -1,0 +1,88 @@
+import { useMemo, type ReactNode } from 'react';
+import type { ModuleRow } from '../../../api/types';
+import { useSelection } from '../../../state/selection';
+import { useTableState } from '../../../state/table';
+import { DataTable } from '../../../widgets/table/DataTable';
+import { classColumns, moduleColumns, totalHost } from './columns';
+import { Choice } from '../../../widgets/inputs/Choice';
+import { byClass, flat, onTimeline, ownHost, trunk } from './select';
+
+interface Props {
+  name: string;
+  rows: ModuleRow[];
+  deviceTime: number;
+  hasBackward: boolean;
+  reasons: Record<string, string>;
+  place: number | undefined;
+  onPlace: (place: number | undefined) => void;
+  foot?: ReactNode;
+}
+
+/** The table of modules: as the tree that the model is, or summed by class. */
+export function Tree({ name, rows, deviceTime, hasBackward, reasons, place, onPlace, foot }: Props) {
+  const { selection, select } = useSelection();
+  const grouped = selection.params.group_by === 'class';
+  const table = useTableState(
+    grouped ? { id: deviceTime > 0 ? 'device_self_ns' : 'host', descending: true } : undefined,
+  );
+  const shape = useMemo(
+    () => ({
+      device: deviceTime > 0,
+      backward: hasBackward,
+      deviceTime,
+      hostTime: grouped ? flat(rows).reduce((sum, row) => sum + ownHost(row), 0) : totalHost(rows),
+      reasons,
+    }),
+    [rows, deviceTime, hasBackward, reasons, grouped],
+  );
+  const columns = useMemo(() => moduleColumns(shape), [shape]);
+  const ofClass = useMemo(() => classColumns(shape), [shape]);
+  const classes = useMemo(() => byClass(rows), [rows]);
+  const unfolded = useMemo(() => trunk(rows), [rows]);
+  const open = (row: ModuleRow) => row.event !== null && select(onTimeline(row.event, name === 'modules'));
+  const before = (
+    <Choice
+      name="Rows"
+      value={grouped ? 'class' : 'tree'}
+      options={[
+        ['tree', 'Tree'],
+        ['class', 'By class'],
+      ]}
+      onPick={picked => {
+        const { group_by: _, sort: __, ...others } = selection.params;
+        select({ params: picked === 'class' ? { ...others, group_by: 'class' } : others });
+      }}
+    />
+  );
+  const common = { ...table, before, foot };
+  if (grouped) {
+    return (
+      <DataTable
+        {...common}
+        name={`${name}-classes`}
+        noun="classes"
+        rows={classes}
+        columns={ofClass}
+        rowKey={row => row.name}
+        placeholder={`Filter ${classes.length} classes`}
+        onSelect={row => onPlace(row?.place)}
+      />
+    );
+  }
+  return (
+    <DataTable
+      {...common}
+      name={name}
+      noun={rows.length === 1 ? 'outermost module' : 'outermost modules'}
+      rows={rows}
+      columns={columns}
+      rowKey={row => String(row.place)}
+      childRows={row => row.children}
+      unfolded={unfolded}
+      placeholder="Filter modules"
+      selected={place === undefined ? undefined : String(place)}
+      onSelect={row => onPlace(row?.place)}
+      onOpen={open}
+    />
+  );
+}

@@ -1,0 +1,137 @@
+import { useMemo } from 'react';
+import type { CollectiveInstance, Collectives, Distributed, Selectors } from '../../../api/types';
+import { since } from '../../../base/ticks';
+import { usePages } from '../../../state/pages';
+import type { Column } from '../../../widgets/table/columns';
+import { PAGE, PagedTable } from '../../../widgets/table/PagedTable';
+import { rankName } from '../select';
+import { groupName, Rate, type TableProps } from './parts';
+
+interface Props extends TableProps {
+  selectors: Selectors;
+  sort: string;
+  search: string;
+  filter: Record<string, string>;
+  onSort: (sort: string) => void;
+  onSearch: (search: string) => void;
+  onPick: (id: number) => void;
+}
+
+const UNSORTED: ReadonlySet<string> = new Set(['late', 'dtype']);
+
+/** Each collective by itself, page by page. */
+export function Instances({
+  payload,
+  selectors,
+  sort,
+  search,
+  filter,
+  onSort,
+  onSearch,
+  onPick,
+  before,
+}: Props) {
+  const by = sort.replace(/^-/, '');
+  const descending = sort.startsWith('-');
+  const wanted = JSON.stringify(filter);
+  const params = useMemo<Record<string, string>>(
+    () => ({
+      ...(JSON.parse(wanted) as Record<string, string>),
+      sort: by,
+      descending: String(descending),
+      ...(search && { name: search }),
+    }),
+    [wanted, by, descending, search],
+  );
+  const pages = usePages<Collectives>('distributed/collectives', selectors, params, PAGE);
+  const columns = useMemo(() => instanceColumns(payload, onPick), [payload, onPick]);
+  return (
+    <PagedTable
+      name="collectives"
+      columns={columns}
+      total={pages.first?.total}
+      page={index => pages.page(index)?.rows}
+      onPages={pages.setPages}
+      all={async () => (await pages.ask(0)).rows}
+      sort={{ id: by, descending }}
+      onSort={next => onSort(`${next.descending ? '-' : ''}${next.id}`)}
+      unsorted={UNSORTED}
+      search={search}
+      onSearch={onSearch}
+      placeholder="Filter by name"
+      onOpen={row => onPick(row.id)}
+      before={before}
+      empty="No collective passes these filters."
+      noun="collectives"
+    />
+  );
+}
+
+function instanceColumns(payload: Distributed, onPick: (id: number) => void): Column<CollectiveInstance>[] {
+  return [
+    {
+      id: 'name',
+      title: 'Collective',
+      kind: 'text',
+      value: row => row.name,
+      render: row => (
+        <button type="button" className="textlink clip" onClick={() => onPick(row.id)}>
+          {row.name}
+          {row.mismatch && (
+            <span className="status warning" title={row.mismatch}>
+              {' '}
+              differs
+            </span>
+          )}
+        </button>
+      ),
+    },
+    {
+      id: 'group',
+      title: 'Process group',
+      kind: 'text',
+      width: 130,
+      value: row => groupName(payload, row.group),
+    },
+    { id: 'step', title: 'Step', kind: 'number', value: row => row.step },
+    {
+      id: 'start',
+      title: 'Start',
+      kind: 'number',
+      width: 100,
+      value: row => row.start_ns,
+      render: row => since(row.start_ns!, 10_000),
+      reason: payload.reasons.start_ns,
+    },
+    { id: 'ranks', title: 'Ranks', kind: 'count', value: row => row.ranks },
+    { id: 'bytes', title: 'Bytes', kind: 'bytes', value: row => row.bytes, reason: payload.reasons.bytes },
+    { id: 'latency', title: 'Latency', kind: 'duration', value: row => row.latency_ns },
+    { id: 'transfer', title: 'Transfer', kind: 'duration', value: row => row.transfer_ns },
+    { id: 'waiting', title: 'Waiting', kind: 'duration', value: row => row.waiting_ns, term: 'rank_time' },
+    {
+      id: 'skew',
+      title: 'Skew',
+      kind: 'duration',
+      value: row => row.skew_ns,
+      term: 'skew',
+      reason: payload.reasons.skew_ns,
+    },
+    {
+      id: 'late',
+      title: 'Last',
+      kind: 'text',
+      width: 90,
+      value: row => (row.late_worker === null ? null : rankName(row.late_rank, row.late_worker)),
+      reason: 'The difference is within the error of the clocks.',
+    },
+    {
+      id: 'bandwidth',
+      title: 'Bus bandwidth',
+      kind: 'rate',
+      width: 124,
+      value: row => row.bus_bandwidth,
+      reason: payload.reasons.bus_bandwidth,
+      render: row => <Rate value={row.bus_bandwidth!} least={row.lower_bound} />,
+    },
+  ];
+}

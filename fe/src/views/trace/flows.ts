@@ -1,0 +1,27 @@
+// The arrows between slices that cause each other. No React.
+import type { TraceFlows } from '../../api/types';
+import { formatDuration } from '../../base/format';
+import type { Arrow, Place } from '../../timeline/draw/overlay';
+
+/** More arrows than this hide what they join; the lit slices then tell enough. */
+const SHOWN_ARROWS = 12;
+
+/** What the flow through a slice joins; none where they would be too many to see. */
+export function arrows(flows: TraceFlows): Arrow[] {
+  if (flows.total > SHOWN_ARROWS) {
+    return [];
+  }
+  return flows.edges.flatMap(edge => {
+    const [from, to] = [placeOf(edge.source), placeOf(edge.target)];
+    const strong = edge.source.event === flows.event || edge.target.event === flows.event;
+    const delay = edge.delay_ns === null ? '' : formatDuration(edge.delay_ns);
+    const label = edge.kind === 'launch' && delay ? `queued ${delay}` : delay;
+    return from && to ? [{ from, to, label: flows.edges.length <= 3 ? label : '', strong }] : [];
+  });
+}
+
+function placeOf(slice: TraceFlows['edges'][number]['source']): Place | null {
+  return slice.depth === null || slice.start_ns === null
+    ? null
+    : { track: slice.track, depth: slice.depth, start: slice.start_ns, duration: slice.duration_ns ?? 0 };
+}

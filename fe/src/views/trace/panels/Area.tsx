@@ -1,0 +1,101 @@
+// What happens in the chosen stretch: totals by name, how busy the devices are.
+import { useMemo, useState } from 'react';
+import type { TraceSelection } from '../../../api/types';
+import { sliceName } from '../../../base/kernelName';
+import { formatDuration, formatRatio } from '../../../base/format';
+import { classColor } from '../../../timeline/draw/colors';
+import { Icon } from '../../../widgets/Icon';
+import type { Column } from '../../../widgets/table/columns';
+import { DataTable, type Sort } from '../../../widgets/table/DataTable';
+import type { Search } from '../../../widgets/table/search';
+import css from './Area.module.css';
+
+interface Props {
+  selection: TraceSelection;
+  classes: readonly string[];
+  time: (ns: number) => string;
+  onEvent: (event: number) => void;
+  onZoom: () => void;
+  onClose: () => void;
+}
+
+type Row = TraceSelection['rows'][number];
+
+export function Area({ selection, classes, time, onEvent, onZoom, onClose }: Props) {
+  const [sort, setSort] = useState<Sort | undefined>({ id: 'total_ns', descending: true });
+  const [search, setSearch] = useState<Search>({ text: '', regex: false });
+  const length = selection.end_ns - selection.begin_ns;
+  const columns = useMemo<Column<Row>[]>(
+    () => [
+      {
+        id: 'name',
+        title: 'Name',
+        kind: 'text',
+        value: row => row.name,
+        render: row => (
+          <span className="clip" title={row.name}>
+            <i className="dot" style={{ background: classColor(classes[row.colour] ?? 'other') }} />{' '}
+            {sliceName(row.name, classes[row.colour])}
+          </span>
+        ),
+      },
+      { id: 'count', title: 'Slices', kind: 'count', value: row => row.count },
+      {
+        id: 'total_ns',
+        title: 'Time in selection',
+        kind: 'duration',
+        value: row => row.total_ns,
+        bar: { of: length, color: 'var(--c-kernel)', percent: true },
+      },
+      { id: 'self_ns', title: 'Self', kind: 'duration', value: row => row.self_ns },
+      { id: 'mean_ns', title: 'Mean', kind: 'duration', value: row => row.mean_ns },
+      { id: 'min_ns', title: 'Min', kind: 'duration', value: row => row.min_ns, hidden: true },
+      { id: 'max_ns', title: 'Max', kind: 'duration', value: row => row.max_ns },
+    ],
+    [classes, length],
+  );
+  return (
+    <section className={css.area} data-part="selected-area" aria-label="Selected stretch">
+      <header>
+        <h2>
+          Selected {formatDuration(length)} <span className="dim">from {time(selection.begin_ns)}</span>
+        </h2>
+        <span className={css.actions}>
+          <button type="button" className="button quiet" onClick={onZoom}>
+            Zoom in <kbd>f</kbd>
+          </button>
+          <button type="button" className="button quiet" title="Close (Escape)" onClick={onClose}>
+            <Icon name="close" size={14} />
+          </button>
+        </span>
+      </header>
+      <p className={css.devices} data-part="area-devices">
+        {selection.devices.map(device => (
+          <span key={device.device}>
+            Device {device.device} busy <strong>{formatDuration(device.busy_ns)}</strong> (
+            {formatRatio(device.busy_ns / length)}), idle {formatDuration(device.idle_ns)}
+            {device.communication_ns > 0 &&
+              `, communication ${formatDuration(device.communication_ns)}, ${formatDuration(device.overlap_ns)} of it under compute`}
+          </span>
+        ))}
+        {selection.devices.length === 0 && <span className="dim">No device work is recorded.</span>}
+      </p>
+      <DataTable
+        name="selection"
+        rows={selection.rows}
+        columns={columns}
+        rowKey={row => row.name}
+        sort={sort}
+        onSort={setSort}
+        search={search}
+        onSearch={setSearch}
+        hotkey={false}
+        placeholder={`Filter ${selection.names.toLocaleString('en-US')} names`}
+        onOpen={row => onEvent(row.event)}
+        onSelect={row => row && onEvent(row.event)}
+        noun="names"
+        empty="Nothing lies in this stretch."
+      />
+    </section>
+  );
+}

@@ -1,0 +1,213 @@
+// Everything of the selected event.
+import type { TraceEvent, TraceFlows, TraceModule, TraceRef } from '../../../api/types';
+import { sliceName } from '../../../base/kernelName';
+import { exactDuration, formatCount, formatDuration, formatNumber } from '../../../base/format';
+import { classColor } from '../../../timeline/draw/colors';
+import { CopyButton } from '../../../widgets/inputs/CopyButton';
+import { Icon } from '../../../widgets/Icon';
+import { SourceFrame } from '../../../widgets/SourceFrame';
+import css from './Details.module.css';
+import sourceFrameCss from '../../../widgets/SourceFrame.module.css';
+
+interface Props {
+  event: TraceEvent;
+  flows: TraceFlows | undefined;
+  module: TraceModule | undefined;
+  classes: readonly string[];
+  time: (ns: number) => string;
+  onEvent: (event: number) => void;
+  onView: (view: string, params: Record<string, string>) => void;
+  onZoom: () => void;
+  onClose: () => void;
+}
+
+const TITLE: Record<string, string> = {
+  cpu_op: 'Operator',
+  annotation: 'Annotation',
+  python: 'Python frame',
+  runtime: 'Runtime call',
+  driver: 'Driver call',
+  kernel: 'Kernel',
+  memcpy: 'Copy',
+  memset: 'Memset',
+  device_annotation: 'Annotation on the device',
+  sync: 'Synchronisation',
+};
+
+export function Details({ event, flows, module, classes, time, onEvent, onView, onZoom, onClose }: Props) {
+  const incoming = flows?.edges.filter(edge => edge.target.event === event.event) ?? [];
+  const waited = incoming.find(edge => edge.kind === 'launch' && edge.delay_ns !== null);
+  const facts: [string, string, string?][] = [];
+  if (event.duration_ns !== null) {
+    facts.push(['Duration', formatDuration(event.duration_ns), exactDuration(event.duration_ns)]);
+  }
+  if (event.self_ns !== null && event.self_ns !== event.duration_ns) {
+    facts.push(['Self time', formatDuration(event.self_ns), exactDuration(event.self_ns)]);
+  }
+  facts.push(['Start', event.start_ns === null ? 'not recorded' : time(event.start_ns)]);
+  if (event.step !== null) {
+    facts.push(['Step', event.step]);
+  }
+  facts.push(['Category', event.category || 'none'], ['Thread', event.thread]);
+  for (const [key, value] of Object.entries(event.args)) {
+    if (key !== 'Call stack') {
+      facts.push([key, said(value), typeof value === 'string' ? value : JSON.stringify(value)]);
+    }
+  }
+  return (
+    <section className={css.details} data-part="event-details" aria-label="Selected slice">
+      <header>
+        <i className="dot" style={{ background: classColor(classes[event.colour] ?? 'other') }} />
+        <h2 className="clip" title={event.name}>
+          {sliceName(event.name, classes[event.colour])}
+        </h2>
+        <span className={css.actions}>
+          <button
+            type="button"
+            className="button quiet"
+            title="Previous along the flow ([)"
+            disabled={!flows?.previous.length}
+            onClick={() => onEvent(flows!.previous[0]!)}
+          >
+            <Icon name="left" size={14} />
+          </button>
+          <button
+            type="button"
+            className="button quiet"
+            title="Next along the flow (])"
+            disabled={!flows?.next.length}
+            onClick={() => onEvent(flows!.next[0]!)}
+          >
+            <Icon name="right" size={14} />
+          </button>
+          <button type="button" className="button quiet" title="Zoom to it (f)" onClick={onZoom}>
+            <Icon name="fit" size={14} />
+          </button>
+          <CopyButton label="Copy the name" text={() => event.name} />
+          <button type="button" className="button quiet" title="Close (Escape)" onClick={onClose}>
+            <Icon name="close" size={14} />
+          </button>
+        </span>
+      </header>
+      <p className="dim">
+        {TITLE[event.kind] ?? 'Event'}
+        {waited && ` · waited ${formatDuration(waited.delay_ns!)} in the queue`}
+        {flows && flows.kernels.length > 0 && ` · launched ${plural(flows.kernels.length)}`}
+      </p>
+      <div className={css.links} data-part="event-links">
+        {event.operator && <Link label="In operator" to={event.operator} onEvent={onEvent} />}
+        {event.launch && <Link label="Launched by" to={event.launch} onEvent={onEvent} />}
+        {module && module.path.length > 0 && (
+          <span>
+            <span className="dim">Module</span> {module.path.join(' › ')}
+            {module.backward && ' (backward)'}
+          </span>
+        )}
+        {event.operator_name !== null && (
+          <button
+            type="button"
+            className="textlink"
+            onClick={() => onView('operators', { select: event.operator_name! })}
+          >
+            All calls of {event.operator_name}
+          </button>
+        )}
+        {event.kernel_name !== null && (
+          <button
+            type="button"
+            className="textlink"
+            onClick={() => onView('kernels', { select: event.kernel_name! })}
+          >
+            All calls of this kernel
+          </button>
+        )}
+      </div>
+      <dl className={css.facts}>
+        {facts.map(([key, value, exact]) => (
+          <div key={key}>
+            <dt className="clip" title={key}>
+              {key}
+            </dt>
+            <dd className="clip" title={exact ?? value}>
+              {value}
+            </dd>
+          </div>
+        ))}
+      </dl>
+      {flows && flows.edges.length > 0 && (
+        <>
+          <h3>Links</h3>
+          <ul className={css.edges}>
+            {flows.edges.slice(0, 40).map(edge => {
+              const other = edge.source.event === event.event ? edge.target : edge.source;
+              return (
+                <li key={`${edge.source.event}-${edge.target.event}-${edge.kind}`}>
+                  <span className="dim">
+                    {edge.source.event === event.event ? '→' : '←'} {edge.kind}
+                  </span>{' '}
+                  <button type="button" className="textlink clip" onClick={() => onEvent(other.event)}>
+                    {sliceName(other.name, classes[other.colour])}
+                  </button>{' '}
+                  {edge.delay_ns !== null && (
+                    <span className="dim">{formatDuration(edge.delay_ns)} later</span>
+                  )}
+                </li>
+              );
+            })}
+            {flows.total > 40 && <li className="dim">and {formatCount(flows.total - 40)} more</li>}
+          </ul>
+        </>
+      )}
+      {event.around.length > 0 && (
+        <>
+          <h3>Inside</h3>
+          <ol className={css.around}>
+            {event.around.map(slice => (
+              <li key={slice.event}>
+                <button type="button" className="textlink clip" onClick={() => onEvent(slice.event)}>
+                  {slice.name}
+                </button>
+              </li>
+            ))}
+          </ol>
+        </>
+      )}
+      <h3>Python stack</h3>
+      {event.stack.length > 0 ? (
+        <ol className={sourceFrameCss.frames}>
+          {event.stack.map((frame, i) => (
+            // oxlint-disable-next-line react/no-array-index-key -- recursion repeats a frame
+            <li key={i}>
+              <SourceFrame text={frame.text} file={frame.file} line={frame.line} />
+            </li>
+          ))}
+        </ol>
+      ) : (
+        <p className="dim">{event.reasons.stack ?? 'None is recorded.'}</p>
+      )}
+    </section>
+  );
+}
+
+function Link({ label, to, onEvent }: { label: string; to: TraceRef; onEvent: (event: number) => void }) {
+  return (
+    <span>
+      <span className="dim">{label}</span>{' '}
+      <button type="button" className="textlink" title={to.name} onClick={() => onEvent(to.event)}>
+        {to.name}
+      </button>
+    </span>
+  );
+}
+
+const plural = (count: number): string => `${formatCount(count)} device ${count === 1 ? 'slice' : 'slices'}`;
+
+function said(value: unknown): string {
+  if (typeof value === 'number') {
+    return Number.isInteger(value) ? value.toLocaleString('en-US') : formatNumber(value, 4);
+  }
+  if (Array.isArray(value) && value.length > 0 && value.every(each => typeof each === 'number')) {
+    return value.join(' × ');
+  }
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -1,0 +1,58 @@
+import { Popover } from '@mantine/core';
+import { useState } from 'react';
+import { useWorkers } from '../../../state/queries';
+import toolsCss from '../tools/Tools.module.css';
+import css from './RankPicker.module.css';
+
+/** Ranks that fit beside each other. */
+export const MOST = 8;
+
+interface Props {
+  run: string;
+  chosen: readonly string[];
+  onChoose: (workers: string[]) => void;
+}
+
+/** Chooses the ranks; the choice is taken when the menu closes. */
+export function RankPicker({ run, chosen, onChoose }: Props) {
+  const workers = useWorkers(run);
+  const listed = workers.data?.workers ?? [];
+  const [draft, setDraft] = useState(chosen);
+  const inOrder = listed.map(worker => worker.name).filter(name => draft.includes(name));
+  return (
+    <Popover
+      onOpen={() => setDraft(chosen)}
+      onClose={() => inOrder.length > 0 && String(inOrder) !== String(chosen) && onChoose(inOrder)}
+      position="bottom-start"
+      shadow="md"
+      withinPortal
+      trapFocus
+      returnFocus
+    >
+      <Popover.Target>
+        <button type="button" className="button">
+          Ranks <span className="dim">{chosen.length}</span>
+        </button>
+      </Popover.Target>
+      <Popover.Dropdown className={toolsCss.menu} data-part="trace-menu">
+        <p className="dim">Up to {MOST} ranks beside each other.</p>
+        <div className={css.ranks}>
+          {listed.map(({ name, rank }) => {
+            const on = draft.includes(name);
+            return (
+              <label key={name}>
+                <input
+                  type="checkbox"
+                  checked={on}
+                  disabled={on ? draft.length === 1 : draft.length >= MOST}
+                  onChange={() => setDraft(on ? draft.filter(each => each !== name) : [...draft, name])}
+                />
+                {rank === null ? name : `rank ${rank}`}
+              </label>
+            );
+          })}
+        </div>
+      </Popover.Dropdown>
+    </Popover>
+  );
+}

@@ -1,0 +1,67 @@
+// The tiles of several ranks as those of one trace, on the clock of the job.
+import type { Client } from '../../../api/client';
+import type { Source } from '../../../timeline/contract';
+import { askNames } from '../../../timeline/tiles/answer';
+import { memberOf, mergedId, mergeSamples, mergeTiles, type Member } from '../../../timeline/tiles/merge';
+import { reader } from '../../../timeline/tiles/reader';
+
+export type Aligned = Member & { worker: string; span: string };
+
+export function ranksSource(client: Client, run: string, members: readonly Aligned[]): Source {
+  const count = members.length;
+  const one = (index: number) => ({ run, worker: members[index]!.worker, span: members[index]!.span });
+  const within = (begin: number, end: number, width: number, shift: number) => ({
+    begin: String(Math.floor(begin - shift)),
+    end: String(Math.max(Math.ceil(end - shift), Math.floor(begin - shift) + 1)),
+    width: String(width),
+  });
+  return {
+    tile: async (begin, end, width, signal) =>
+      mergeTiles(
+        await Promise.all(
+          members.map(({ shift }, i) =>
+            reader.tile(client, one(i), within(begin, end, width, shift), signal),
+          ),
+        ),
+        members,
+        begin,
+        end,
+      ),
+    counters: async (begin, end, width, signal) =>
+      mergeSamples(
+        await Promise.all(
+          members.map(({ shift }, i) =>
+            reader.counters(client, one(i), within(begin, end, width, shift), signal),
+          ),
+        ),
+        members,
+        begin,
+        end,
+      ),
+    names: async codes => {
+      const names: Record<string, string> = {};
+      await Promise.all(
+        members.map(async (_, index) => {
+          const mine = codes.filter(code => memberOf(code, count).index === index);
+          if (mine.length > 0) {
+            const wanted = mine.map(code => memberOf(code, count).id);
+            const asked = await askNames(client, one(index), wanted);
+            for (const [code, text] of Object.entries(asked)) {
+              names[String(mergedId(Number(code), index, count))] = text;
+            }
+          }
+        }),
+      );
+      return names;
+    },
+  };
+}
+
+/** "Ranks 0, 1 and 3", or the workers where their ranks are not known. */
+export function spoken(members: readonly Aligned[]): string {
+  const numbered = members.every(member => member.title.startsWith('rank '));
+  const names = members.map(member => (numbered ? member.title.slice('rank '.length) : member.title));
+  const last = names.pop()!;
+  const listed = names.length > 0 ? `${names.join(', ')} and ${last}` : last;
+  return numbered ? `${names.length > 0 ? 'Ranks' : 'Rank'} ${listed}` : listed;
+}

@@ -1,0 +1,65 @@
+// Getting the trace out: the file, what is shown of it, or both into Perfetto.
+import { Popover } from '@mantine/core';
+import { useState } from 'react';
+import { formatDuration } from '../../../base/format';
+import type { Span } from '../../../timeline/tiles/store';
+import { Icon } from '../../../widgets/Icon';
+import { openInPerfetto } from './perfetto';
+import css from './Export.module.css';
+
+interface Props {
+  /** Addresses of the whole file and of the part that is shown. */
+  whole: string;
+  part: string;
+  window: Span;
+  title: string;
+}
+
+export function Export({ whole, part, window, title }: Props) {
+  const [said, setSaid] = useState<string | null>(null);
+  const open = async (address: string) => {
+    setSaid('Waiting for ui.perfetto.dev …');
+    setSaid(await openInPerfetto(address, title));
+  };
+  return (
+    <>
+      <Popover position="bottom-end" shadow="md" withinPortal trapFocus returnFocus width={330}>
+        <Popover.Target>
+          <button type="button" className="button">
+            <Icon name="external" size={14} /> Open in Perfetto
+          </button>
+        </Popover.Target>
+        <Popover.Dropdown className="menu">
+          <p>
+            The page is loaded from <strong>ui.perfetto.dev</strong>: this works only with internet. The trace
+            is handed to it inside this browser and is not uploaded.
+          </p>
+          <span className={css.buttons}>
+            <button type="button" className="button" onClick={() => void open(whole)}>
+              Whole trace
+            </button>
+            <button type="button" className="button" onClick={() => void open(part)}>
+              Only what is shown, {formatDuration(window.end - window.begin)}
+            </button>
+          </span>
+          {said !== null && <p aria-live="polite">{said}</p>}
+        </Popover.Dropdown>
+      </Popover>
+      <Popover position="bottom-end" shadow="md" withinPortal trapFocus returnFocus>
+        <Popover.Target>
+          <button type="button" className="button quiet" title="Download" aria-label="Download">
+            <Icon name="download" size={14} />
+          </button>
+        </Popover.Target>
+        <Popover.Dropdown className="menu">
+          <a className="textlink" href={whole} download>
+            The original file
+          </a>
+          <a className="textlink" href={part} download>
+            What is shown, {formatDuration(window.end - window.begin)}, as JSON
+          </a>
+        </Popover.Dropdown>
+      </Popover>
+    </>
+  );
+}

@@ -1,0 +1,170 @@
+// Search: how many hits, the next and the previous, and a list of them by track.
+import { useEffect, useRef, useState } from 'react';
+import type { Selectors, TracePayload, TraceSearch } from '../../../api/types';
+import { sliceName } from '../../../base/kernelName';
+import { formatCount, formatDuration } from '../../../base/format';
+import { nameOf } from '../../../timeline/draw/layout';
+import { useView } from '../../../state/queries';
+import { Icon } from '../../../widgets/Icon';
+import css from './Find.module.css';
+import searchBoxCss from '../../../widgets/table/SearchBox.module.css';
+
+interface Props {
+  payload: TracePayload;
+  selectors: Selectors;
+  python: boolean;
+  at: number;
+  event: number | null;
+  onEvent: (event: number) => void;
+}
+
+const PAUSE_MS = 200;
+const LISTED = '60';
+
+export function Find({ payload, selectors, python, at, event, onEvent }: Props) {
+  const input = useRef<HTMLInputElement>(null);
+  const [draft, setDraft] = useState('');
+  const [query, setQuery] = useState('');
+  const [regex, setRegex] = useState(false);
+  const [open, setOpen] = useState(false);
+  const [track, setTrack] = useState(-1);
+  useEffect(() => {
+    const timer = setTimeout(() => setQuery(draft), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [draft]);
+  const params = {
+    query,
+    regex: String(regex),
+    at: String(Math.round(at)),
+    event: String(event ?? -1),
+    track: String(track),
+    limit: LISTED,
+    python: String(python),
+  };
+  const answer = useView<TraceSearch>('trace/search', selectors, params, query !== '');
+  const found = query !== '' && answer.data?.state === 'ready' ? answer.data.payload : undefined;
+  const hit = found?.rows.findIndex(row => row.event === event) ?? -1;
+  const go = (target: { event: number } | null | undefined) => {
+    if (target) {
+      onEvent(target.event);
+    }
+  };
+  const tracks = new Map(payload.tracks.map(each => [each.id, each]));
+  return (
+    <div
+      className={css.find}
+      data-part="find"
+      onBlur={blur => {
+        if (!blur.currentTarget.contains(blur.relatedTarget)) {
+          setOpen(false);
+        }
+      }}
+    >
+      <span className={`${searchBoxCss.box} ${answer.error ? searchBoxCss.wrong : ''}`}>
+        <Icon name="search" size={14} />
+        <input
+          ref={input}
+          data-find
+          type="text"
+          value={draft}
+          placeholder="Find slices and kernels"
+          aria-label="Find slices and kernels"
+          spellCheck={false}
+          onFocus={focus => {
+            focus.target.select();
+            setOpen(true);
+          }}
+          onChange={change => {
+            setDraft(change.target.value);
+            setTrack(-1);
+            setOpen(true);
+          }}
+          onKeyDown={key => {
+            if (key.key === 'Enter') {
+              key.preventDefault();
+              setOpen(false);
+              // The neighbors in the list are known at once, what lies beyond it is in the answer.
+              go(
+                key.shiftKey
+                  ? (hit >= 0 && found?.rows[hit - 1]) || found?.previous
+                  : (hit >= 0 && found?.rows[hit + 1]) || found?.next,
+              );
+            } else if (key.key === 'Escape') {
+              key.stopPropagation();
+              if (draft === '') {
+                input.current?.blur();
+              }
+              setDraft('');
+              setQuery('');
+            }
+          }}
+        />
+        {!draft && <kbd>/</kbd>}
+        {found && (
+          <span className="dim" aria-live="polite">
+            {hit >= 0 && track < 0 ? `${formatCount(hit + 1)} of ` : ''}
+            {formatCount(found.hits)}
+          </span>
+        )}
+        <button
+          type="button"
+          className={searchBoxCss.toggle}
+          aria-pressed={regex}
+          title="Regular expression (RE2)"
+          aria-label="Regular expression"
+          onClick={() => setRegex(!regex)}
+        >
+          .*
+        </button>
+      </span>
+      {open && query !== '' && (found || answer.error) && (
+        <div className={css.hits} data-part="find-hits">
+          {answer.error && <p className={css.problem}>{answer.error.message}</p>}
+          {found && found.hits === 0 && <p className="dim">No slice has “{query}” in its name.</p>}
+          {found && found.hits > 0 && (
+            <>
+              <div className={css.tracks}>
+                <button type="button" aria-pressed={track < 0} onClick={() => setTrack(-1)}>
+                  All {formatCount(found.hits)}
+                </button>
+                {found.by_track.map(each => (
+                  <button
+                    key={each.track}
+                    type="button"
+                    aria-pressed={track === each.track}
+                    onClick={() => setTrack(each.track)}
+                  >
+                    {tracks.has(each.track) ? nameOf(tracks.get(each.track)!, payload) : each.track}{' '}
+                    {formatCount(each.hits)}
+                  </button>
+                ))}
+              </div>
+              <ol>
+                {found.rows.map(row => (
+                  <li key={row.event}>
+                    <button
+                      type="button"
+                      aria-current={row.event === event}
+                      onClick={() => onEvent(row.event)}
+                    >
+                      <span className="clip" title={row.name}>
+                        {sliceName(row.name, payload.classes[row.colour])}
+                      </span>
+                      <span className="num">
+                        {row.duration_ns === null ? '' : formatDuration(row.duration_ns)}
+                      </span>
+                    </button>
+                  </li>
+                ))}
+              </ol>
+              <p className="dim">
+                Enter goes to the next, Shift+Enter to the previous.
+                {found.rows.length < found.hits && track < 0 && ` The first ${LISTED} are listed.`}
+              </p>
+            </>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}

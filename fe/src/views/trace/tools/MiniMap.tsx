@@ -1,0 +1,90 @@
+// The whole recording in a strip, with the window that is shown; a drag moves it.
+import { useEffect, useRef, type PointerEvent } from 'react';
+import type { TracePayload, TraceTile } from '../../../api/types';
+import { formatDuration } from '../../../base/format';
+import { readPalette } from '../../../timeline/draw/colors';
+import { decodeTile } from '../../../timeline/tiles/tile';
+import type { Span } from '../../../timeline/tiles/store';
+import { useWidth } from '../../../widgets/charts/useWidth';
+import css from './MiniMap.module.css';
+
+interface Props {
+  payload: TracePayload;
+  tile: TraceTile | undefined;
+  tracks: readonly number[];
+  window: Span;
+  onWindow: (window: Span) => void;
+}
+
+const HEIGHT = 30;
+const DEPTHS = 3;
+
+export function MiniMap({ payload, tile, tracks, window, onWindow }: Props) {
+  const { ref, width } = useWidth();
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const held = useRef<number | null>(null);
+  const length = Math.max(payload.end_ns - payload.begin_ns, 1);
+  useEffect(() => {
+    const context = canvas.current?.getContext('2d');
+    if (!context || width === 0 || !tile) {
+      return;
+    }
+    const palette = readPalette(canvas.current!.parentElement!, 'class', payload.classes);
+    const data = decodeTile(tile);
+    const lane = HEIGHT / Math.max(tracks.length, 1);
+    context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
+    context.clearRect(0, 0, width, HEIGHT);
+    tracks.forEach((track, i) => {
+      // What lies deeper says more of what is done; the first lanes are drawn over each other.
+      for (const depth of data.lanes.get(track)?.filter(each => each.depth < DEPTHS) ?? []) {
+        for (let at = depth.first; at < depth.last; at++) {
+          context.fillStyle = palette.of(data.color[at]!, data.name[at]!).fill;
+          context.globalAlpha =
+            0.25 + 0.6 * (data.duration[at]! > 0 ? data.busy[at]! / data.duration[at]! : 1);
+          const x = ((data.start[at]! - payload.begin_ns) / length) * width;
+          context.fillRect(x, i * lane + 1, Math.max((data.duration[at]! / length) * width, 0.7), lane - 2);
+        }
+      }
+    });
+  }, [tile, width, payload, tracks, length]);
+  const left = ((window.begin - payload.begin_ns) / length) * width;
+  const size = ((window.end - window.begin) / length) * width;
+  const move = (event: PointerEvent, x: number) => {
+    const box = event.currentTarget.getBoundingClientRect();
+    const middle = payload.begin_ns + ((event.clientX - box.left - x) / Math.max(width, 1)) * length;
+    const half = (window.end - window.begin) / 2;
+    onWindow({ begin: middle - half, end: middle + half });
+  };
+  return (
+    <div className={css.map}>
+      <span className="dim">Whole span, {formatDuration(length)}</span>
+      <div
+        ref={ref}
+        className={css.strip}
+        role="img"
+        aria-label="The whole recording"
+        onPointerDown={event => {
+          event.currentTarget.setPointerCapture(event.pointerId);
+          const x = event.clientX - event.currentTarget.getBoundingClientRect().left;
+          const inside = x >= left && x <= left + size;
+          held.current = inside ? x - (left + size / 2) : 0;
+          move(event, held.current);
+        }}
+        onPointerMove={event => held.current !== null && move(event, held.current)}
+        onPointerUp={() => {
+          held.current = null;
+        }}
+      >
+        <canvas
+          ref={canvas}
+          width={Math.max(1, Math.round(width * devicePixelRatio))}
+          height={Math.round(HEIGHT * devicePixelRatio)}
+        />
+        <i
+          className={css.window}
+          style={{ left: Math.max(left, 0), width: Math.max(Math.min(size, width), 3) }}
+        />
+      </div>
+    </div>
+  );
+}

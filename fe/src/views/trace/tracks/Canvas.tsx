@@ -1,0 +1,287 @@
+// The drawing with its track labels: hands pointer and size to the controller, and what was pointed at to the page.
+import { useEffect, useRef, useState, type PointerEvent } from 'react';
+import type { TracePayload } from '../../../api/types';
+import { exactDuration, formatCount, formatDuration, formatRatio } from '../../../base/format';
+import { Controller } from '../../../timeline/controller';
+import type { Highlights, Source } from '../../../timeline/contract';
+import type { ColorBy } from '../../../timeline/draw/colors';
+import type { Layout } from '../../../timeline/draw/layout';
+import { HEAD } from '../../../timeline/draw/overlay';
+import type { Hit } from '../../../timeline/draw/paint';
+import type { Span } from '../../../timeline/tiles/store';
+import { since, wallClock, type Clock } from '../../../base/ticks';
+import { Labels } from './Labels';
+import css from './Canvas.module.css';
+
+interface Props {
+  payload: TracePayload;
+  source: Source;
+  colorBy: ColorBy;
+  layout: Layout;
+  highlights: Highlights;
+  clock: Clock;
+  origin: number;
+  initial: Span | null;
+  theme: string;
+  onReady: (controller: Controller) => void;
+  onWindow: (window: Span) => void;
+  onLoading: (loading: boolean) => void;
+  onTrouble: (error: unknown) => void;
+  onSelect: (event: number | null) => void;
+  onArea: (area: Span | null) => void;
+  onFold: (key: string) => void;
+  onPin: (track: number) => void;
+}
+
+interface Pointed {
+  hit: Hit;
+  x: number;
+  y: number;
+}
+
+const DRAG = 4;
+
+export function Canvas(props: Props) {
+  const { payload, source, colorBy, layout, highlights, clock, origin, theme } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const stage = useRef<HTMLDivElement>(null);
+  const slices = useRef<HTMLCanvasElement>(null);
+  const above = useRef<HTMLCanvasElement>(null);
+  const [controller, setController] = useState<Controller | null>(null);
+  const [pointed, setPointed] = useState<Pointed | null>(null);
+  const [view, setView] = useState({ scroll: 0, height: 0, width: 0 });
+  const drag = useRef<{ x: number; y: number; from: number; pans: boolean; moved: boolean } | null>(null);
+  const latest = useRef(props);
+  useEffect(() => {
+    latest.current = props;
+  });
+
+  useEffect(() => {
+    const made = new Controller(
+      stage.current!,
+      slices.current!,
+      above.current!,
+      payload,
+      latest.current.source,
+      {
+        onWindow: window => latest.current.onWindow(window),
+        onLoading: loading => latest.current.onLoading(loading),
+        onTrouble: error => latest.current.onTrouble(error),
+      },
+      latest.current.initial,
+    );
+    setController(made);
+    latest.current.onReady(made);
+    const node = scroller.current!;
+    const observer = new ResizeObserver(() => {
+      const width = stage.current!.clientWidth;
+      made.resize(width, node.clientHeight);
+      setView(now => ({ ...now, height: node.clientHeight, width }));
+    });
+    observer.observe(node);
+    const onWheel = (event: WheelEvent) => {
+      const x = event.clientX - stage.current!.getBoundingClientRect().left;
+      const scrolls = node.scrollHeight > node.clientHeight + 1;
+      if (event.ctrlKey || event.metaKey || (!scrolls && !event.shiftKey && event.deltaX === 0)) {
+        event.preventDefault();
+        made.zoomBy(Math.exp(Math.max(-1, Math.min(1, event.deltaY * (event.ctrlKey ? 0.01 : 0.002)))), x);
+      } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+        event.preventDefault();
+        made.panBy(event.deltaX || event.deltaY);
+      }
+    };
+    node.addEventListener('wheel', onWheel, { passive: false });
+    return () => {
+      observer.disconnect();
+      node.removeEventListener('wheel', onWheel);
+      made.destroy();
+    };
+  }, [payload]);
+
+  useEffect(() => controller?.setSource(source, colorBy), [controller, source, colorBy]);
+  useEffect(() => controller?.setLayout(layout), [controller, layout]);
+  useEffect(() => controller?.setHighlights(highlights), [controller, highlights]);
+  useEffect(() => controller?.setTheme(theme), [controller, theme]);
+  const epoch = payload.base_ns + payload.trace_start_ns;
+  useEffect(() => {
+    const label = clock === 'wall' ? (time: number) => wallClock(epoch, time) : null;
+    controller?.setClock(origin, label);
+  }, [controller, clock, origin, epoch]);
+
+  const place = (event: PointerEvent | React.MouseEvent) => {
+    const box = stage.current!.getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+  };
+  const onPointerDown = (event: PointerEvent) => {
+    const { x, y } = place(event);
+    const pans = event.button === 1 || event.shiftKey;
+    if (controller && (event.button === 0 || pans)) {
+      if (pans) {
+        event.preventDefault(); // no scrolling by the middle button; else the frame takes the focus, for the keys
+      }
+      (event.currentTarget as Element).setPointerCapture(event.pointerId);
+      drag.current = { x, y, from: controller.timeAt(x), pans, moved: false };
+    }
+  };
+  const onPointerMove = (event: PointerEvent) => {
+    const { x, y } = place(event);
+    const held = drag.current;
+    if (!controller) {
+      return;
+    }
+    if (!held) {
+      const hit = controller.hover(x, y);
+      setPointed(hit && { hit, x, y });
+      return;
+    }
+    held.moved ||= Math.abs(x - held.x) > DRAG;
+    if (held.moved && held.pans) {
+      controller.panBy(held.x - x);
+      held.x = x;
+    } else if (held.moved) {
+      setPointed(null);
+      controller.setHighlights({
+        ...latest.current.highlights,
+        area: ordered(held.from, controller.timeAt(x)),
+      });
+    }
+  };
+  const onPointerUp = (event: PointerEvent) => {
+    const { x, y } = place(event);
+    const held = drag.current;
+    drag.current = null;
+    if (!controller || !held || held.pans) {
+      return;
+    }
+    if (held.moved) {
+      props.onArea(ordered(held.from, controller.timeAt(x)));
+      return;
+    }
+    const step = controller.stepAt(x, y);
+    if (step) {
+      props.onArea(step);
+    } else if (y >= HEAD) {
+      props.onSelect(controller.hit(x, y)?.hit.event ?? null);
+    }
+  };
+  const onDoubleClick = (event: React.MouseEvent) => {
+    const { x, y } = place(event);
+    const hit = controller?.hit(x, y)?.hit;
+    const span = hit ? { begin: hit.start, end: hit.start + hit.duration } : controller?.stepAt(x, y);
+    if (span) {
+      controller?.zoomTo(span);
+    }
+  };
+  const leave = () => {
+    controller?.hover(null, 0);
+    setPointed(null);
+  };
+
+  return (
+    <div
+      ref={scroller}
+      className={css.scroller}
+      data-part="tracks"
+      onScroll={event => {
+        const scroll = event.currentTarget.scrollTop;
+        controller?.setScroll(scroll);
+        setView(now => ({ ...now, scroll }));
+      }}
+    >
+      <div className={css.inner} style={{ height: layout.height + HEAD }}>
+        <Labels
+          payload={payload}
+          layout={layout}
+          from={view.scroll - 100}
+          to={view.scroll + view.height + 100}
+          onFold={props.onFold}
+          onPin={props.onPin}
+        />
+        {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- the view has the keys */}
+        <div
+          ref={stage}
+          className={css.stage}
+          data-part="stage"
+          role="application"
+          aria-label="Timeline; the slices can be searched and stepped through with the keyboard"
+          style={{ height: view.height || undefined }}
+          onPointerDown={onPointerDown}
+          onPointerMove={onPointerMove}
+          onPointerUp={onPointerUp}
+          onPointerLeave={leave}
+          onDoubleClick={onDoubleClick}
+        >
+          <canvas ref={slices} />
+          <canvas ref={above} />
+          {pointed && controller && (
+            <Pointer
+              pointed={pointed}
+              name={controller.nameOf(pointed.hit.name)}
+              code={pointed.hit.name}
+              source={source}
+              width={view.width}
+            />
+          )}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+const ordered = (a: number, b: number): Span => ({ begin: Math.min(a, b), end: Math.max(a, b) });
+
+interface PointerProps {
+  pointed: Pointed;
+  name: string | undefined;
+  code: number;
+  source: Source;
+  width: number;
+}
+
+/** What is under the pointer. Names that no label needed yet are asked for. */
+function Pointer({ pointed, name, code, source, width }: PointerProps) {
+  const [asked, setAsked] = useState<{ code: number; text: string } | null>(null);
+  useEffect(() => {
+    if (name !== undefined || code < 0) {
+      return;
+    }
+    let current = true;
+    source.names([code]).then(
+      names => current && setAsked({ code, text: names[String(code)] ?? '' }),
+      () => undefined, // the page says elsewhere that the server does not answer
+    );
+    return () => {
+      current = false;
+    };
+  }, [name, code, source]);
+  const { hit } = pointed;
+  const text = name ?? (asked?.code === code ? asked.text : code < 0 ? 'no name' : '…');
+  const flip = pointed.x > width - 320;
+  return (
+    <div
+      className={css.tip}
+      data-part="event-tip"
+      style={{
+        left: flip ? undefined : pointed.x + 12,
+        right: flip ? width - pointed.x + 12 : undefined,
+        top: pointed.y + 14,
+      }}
+    >
+      {hit.count > 1 ? (
+        <>
+          <strong>{formatCount(hit.count)} slices</strong> in {formatDuration(hit.duration)}, busy{' '}
+          {formatRatio(hit.duration > 0 ? hit.busy / hit.duration : 1)}
+          <br />
+          <span className="dim">longest: {text}</span>
+        </>
+      ) : (
+        <>
+          <strong>{text}</strong>
+          <br />
+          <span title={exactDuration(hit.duration)}>{formatDuration(hit.duration)}</span>
+          <span className="dim"> from {since(hit.start, Math.max(hit.duration / 10, 1))}</span>
+        </>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,118 @@
+import type { TracePayload } from '../../../api/types';
+import { formatBytes, formatCount, formatNumber, formatRatio } from '../../../base/format';
+import type { Layout, Row, Track } from '../../../timeline/draw/layout';
+import { HEAD } from '../../../timeline/draw/overlay';
+import { Icon } from '../../../widgets/Icon';
+import css from './Labels.module.css';
+
+interface Props {
+  payload: TracePayload;
+  layout: Layout;
+  /** Only what lies between is in the document. */
+  from: number;
+  to: number;
+  onFold: (key: string) => void;
+  onPin: (track: number) => void;
+}
+
+/** The names of the tracks, beside the drawing. */
+export function Labels({ payload, layout, from, to, onFold, onPin }: Props) {
+  return (
+    <div className={css.labels}>
+      <div className={css.corner}>Steps</div>
+      {layout.rows
+        .filter(row => row.y + row.height + HEAD > from && row.y < to)
+        .map(row => (
+          <Label key={row.key} row={row} payload={payload} onFold={onFold} onPin={onPin} />
+        ))}
+    </div>
+  );
+}
+
+interface LabelProps {
+  row: Row;
+  payload: TracePayload;
+  onFold: (key: string) => void;
+  onPin: (track: number) => void;
+}
+
+function Label({ row, payload, onFold, onPin }: LabelProps) {
+  const { track } = row;
+  const group = row.group === null ? undefined : payload.groups[row.group];
+  const name = track ? track.name : (group?.name ?? '');
+  const folds = row.kind === 'group' ? row.key : String(track!.id);
+  return (
+    <div
+      className={`${css.label} ${css[row.kind] ?? ''}`}
+      data-part="track-label"
+      data-kind={row.kind}
+      style={{ top: row.y + HEAD, height: row.height }}
+      data-track={track?.id}
+    >
+      <button
+        type="button"
+        className={`${css.twist} ${row.folded ? '' : css.open}`}
+        aria-expanded={!row.folded}
+        aria-label={`${row.folded ? 'Unfold' : 'Fold'} ${name}`}
+        onClick={() => onFold(folds)}
+      >
+        <Icon name="right" size={11} />
+      </button>
+      <span className={css.name} title={track ? about(track, group?.name) : name}>
+        <span className="clip">{row.pinned && group ? `${group.name} · ${name}` : name}</span>
+        {track && !row.folded && row.height > 34 && <small className="clip">{detail(track)}</small>}
+      </span>
+      {track && (
+        <button
+          type="button"
+          className={css.pin}
+          aria-pressed={row.pinned}
+          aria-label={`${row.pinned ? 'Unpin' : 'Pin'} ${name}`}
+          title={row.pinned ? 'Unpin' : 'Pin to the top'}
+          onClick={() => onPin(track.id)}
+        >
+          <Icon name="pin" size={12} />
+        </button>
+      )}
+    </div>
+  );
+}
+
+function detail(track: Track): string {
+  if (track.kind === 'counter') {
+    return range(track);
+  }
+  const role = track.role ? `${track.role} ` : '';
+  return `${role}${track.thread ?? ''}`;
+}
+
+function range(track: Track): string {
+  if (track.low === null || track.high === null) {
+    return '';
+  }
+  const say = track.unit === 'ratio' ? formatRatio : track.unit === 'bytes' ? formatBytes : formatNumber;
+  return `${say(track.low)} to ${say(track.high)}`;
+}
+
+function about(track: Track, group: string | undefined): string {
+  const lines = [`${group ? `${group} · ` : ''}${track.name}`];
+  if (track.thread !== null) {
+    lines.push(`process/thread ${track.thread}`);
+  }
+  if (track.slices > 0) {
+    lines.push(`${formatCount(track.slices)} slices`);
+  }
+  if (track.python_slices > 0) {
+    lines.push(`${formatCount(track.python_slices)} of them Python frames`);
+  }
+  if (track.untimed > 0) {
+    lines.push(`${formatCount(track.untimed)} without a time, not drawn`);
+  }
+  if (track.instants > 0) {
+    lines.push(`${formatCount(track.instants)} instants`);
+  }
+  if (track.samples > 0) {
+    lines.push(`${formatCount(track.samples)} samples, ${range(track)}`);
+  }
+  return lines.join('\n');
+}

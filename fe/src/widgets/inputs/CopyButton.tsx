@@ -1,0 +1,32 @@
+import { useState } from 'react';
+import { copyText } from '../../base/browser/save';
+import { Icon, type IconName } from '../Icon';
+
+interface Props {
+  text: () => string;
+  label: string;
+  icon?: IconName;
+  showLabel?: boolean;
+}
+
+/** Copies and says so, in place. */
+export function CopyButton({ text, label, icon = 'copy', showLabel = false }: Props) {
+  const [done, setDone] = useState<boolean | null>(null);
+  const copy = async () => {
+    setDone(await copyText(text()));
+    setTimeout(() => setDone(null), 1600);
+  };
+  const said = done === null ? label : done ? 'Copied' : 'Copying is blocked here';
+  return (
+    <button
+      type="button"
+      className={showLabel ? 'button' : 'button quiet'}
+      onClick={copy}
+      title={label}
+      aria-label={label}
+    >
+      <Icon name={done ? 'check' : icon} size={14} />
+      {(showLabel || done !== null) && <span aria-live="polite">{said}</span>}
+    </button>
+  );
+}

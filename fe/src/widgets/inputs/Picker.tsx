@@ -1,0 +1,91 @@
+import { Combobox, useCombobox } from '@mantine/core';
+import { useMemo, useState, type ReactNode } from 'react';
+import { Icon } from '../Icon';
+import css from './Picker.module.css';
+
+export interface Option {
+  value: string;
+  label: string;
+  mark?: ReactNode;
+  detail?: string;
+}
+
+interface Props {
+  name: string;
+  value: string | undefined;
+  options: Option[];
+  note?: string;
+  onPick: (value: string) => void;
+}
+
+const MOST = 200;
+
+/** A searchable list behind a button; stays quick with thousands of options by showing the first matches. */
+export function Picker({ name, value, options, note, onPick }: Props) {
+  const [search, setSearch] = useState('');
+  const combobox = useCombobox({
+    onDropdownOpen: () => {
+      combobox.focusSearchInput();
+      combobox.selectActiveOption();
+    },
+    onDropdownClose: () => {
+      combobox.resetSelectedOption();
+      combobox.focusTarget();
+      setSearch('');
+    },
+  });
+  const matches = useMemo(() => {
+    const wanted = search.trim().toLowerCase();
+    return wanted ? options.filter(option => option.label.toLowerCase().includes(wanted)) : options;
+  }, [options, search]);
+  const current = options.find(option => option.value === value);
+  return (
+    <Combobox
+      store={combobox}
+      width={380}
+      position="bottom-start"
+      shadow="md"
+      onOptionSubmit={picked => {
+        onPick(picked);
+        combobox.closeDropdown();
+      }}
+    >
+      <Combobox.Target targetType="button">
+        <button type="button" className={`button ${css.picker}`} onClick={() => combobox.toggleDropdown()}>
+          <span className="dim">{name}</span>
+          <span className={css.picked}>{current?.label ?? value ?? '–'}</span>
+          {note && <span className="dim">{note}</span>}
+          <Icon name="chevron" size={14} />
+        </button>
+      </Combobox.Target>
+      <Combobox.Dropdown className={css.list}>
+        <Combobox.Search
+          value={search}
+          onChange={event => {
+            setSearch(event.currentTarget.value);
+            combobox.selectFirstOption();
+          }}
+          placeholder={`Find a ${name.toLowerCase()}`}
+          aria-label={`Find a ${name.toLowerCase()}`}
+        />
+        <Combobox.Options mah={320} style={{ overflowY: 'auto' }}>
+          {matches.slice(0, MOST).map(option => (
+            <Combobox.Option key={option.value} value={option.value} active={option.value === value}>
+              {option.mark}
+              <span className={css.label} title={option.label}>
+                {option.label}
+              </span>
+              <span className={css.detail}>{option.detail}</span>
+            </Combobox.Option>
+          ))}
+          {matches.length === 0 && <Combobox.Empty>Nothing matches</Combobox.Empty>}
+          {matches.length > MOST && (
+            <div className={css.more}>
+              {(matches.length - MOST).toLocaleString('en-US')} more: type to narrow
+            </div>
+          )}
+        </Combobox.Options>
+      </Combobox.Dropdown>
+    </Combobox>
+  );
+}
