@@ -1,9 +1,40 @@
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from torch_tb_profiler.base.errors import UsageError
-from torch_tb_profiler.base.units import parse_duration
+from torch_tb_profiler.base.units import (
+    format_bytes,
+    format_duration,
+    format_number,
+    format_ratio,
+    parse_duration,
+)
+
+# The table that the page follows too: fe/src/base/format.test.ts.
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "numbers.json").read_text(encoding="utf-8"))
+FORMATS: dict[str, Callable[[Any], str]] = {
+    "number": format_number,
+    "duration": format_duration,
+    "bytes": format_bytes,
+    "ratio": format_ratio,
+    "count": "{:,}".format,
+}
+
+
+@pytest.mark.parametrize("row", GOLDEN, ids=lambda row: f"{row['kind']} {row['value']}")
+def test_numbers_are_written_as_the_page_writes_them(row: dict[str, Any]) -> None:
+    assert FORMATS[row["kind"]](row["value"]) == row["text"]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_is_not_a_number_is_unknown(value: float) -> None:
+    assert (format_number(value), format_ratio(value)) == ("–", "–")
 
 
 @pytest.mark.parametrize(

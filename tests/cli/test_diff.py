@@ -129,7 +129,7 @@ def test_markdown_is_a_comment_and_names_are_no_markup(
     assert "| `step time` | FAILED |" in out
     assert "`evil\\|'@all'<b>" in out
     lines = out.splitlines()
-    assert "| `aten::relu` | host self | 100.0 us -> 300 us (+2" in out
+    assert "| `aten::relu` | host self | 100 µs -> 300 µs (+2" in out
     assert all("<b>" not in line or line.startswith("| `evil") or "\\<b\\>" in line for line in lines)
     assert len(out) < 65_536
 

@@ -1,33 +1,55 @@
-"""Numbers for people: the one home of formatting on the Python side (text output and advice)."""
+"""Numbers for people: the same text as the page shows (fe/src/base/format.ts); tests/golden/numbers.json holds both to it."""
 
 from __future__ import annotations
 
 import re
-from decimal import Decimal, InvalidOperation
-from math import isfinite, log10
+from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from math import isfinite
 
 from torch_tb_profiler.base.errors import UsageError
 
-_TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
-_BYTES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+UNKNOWN = "–"
+_TIMES = ((1, "ns"), (10**3, "µs"), (10**6, "ms"), (10**9, "s"))
+_BYTES = ((1, "B"), (2**10, "KiB"), (2**20, "MiB"), (2**30, "GiB"), (2**40, "TiB"))
+# A float has at most 309 digits before the point; all of them are written.
+_EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
 
 
 def format_number(value: float, digits: int = 3) -> str:
-    """`digits` significant digits, thousands separated: 0.0123, 1.23, 12.3, 1,235."""
+    """`digits` significant digits, but every digit of a whole number, thousands separated: 0.0123, 1.23, 12.3, 1,235.
+
+    Halves are rounded away from zero, in the shortest decimal that stands for the float: what Intl.NumberFormat does.
+    """
     if not isfinite(value):
-        return str(value)
+        return UNKNOWN
     if value == 0:
         return "0"
-    decimals = max(0, digits - 1 - int(log10(abs(value)) // 1))
-    return f"{value:,.{decimals}f}"
+    exact = Decimal(repr(float(value)))
+    decimals = max(0, digits - 1 - exact.adjusted())
+    rounded = _rounded(exact, decimals)
+    if decimals > 0 and rounded.adjusted() > exact.adjusted():  # 9.995 is 10.0, not 10.00
+        rounded = _rounded(rounded, decimals - 1)
+    return f"{rounded:,f}"
+
+
+def _rounded(value: Decimal, decimals: int) -> Decimal:
+    return value.quantize(Decimal(1).scaleb(-decimals), context=_EXACT)
+
+
+def _scaled(value: float, units: Sequence[tuple[int, str]]) -> str:
+    """In the largest unit of which it is one or more once it is rounded: 999.5 µs is 1.00 ms."""
+    scale, unit = units[0]
+    for larger, name in units[1:]:
+        if abs(value) / scale < larger / scale - 0.5:
+            break
+        scale, unit = larger, name
+    return f"{format_number(value / scale)} {unit}"
 
 
 def format_duration(ns: float | None) -> str:
-    """12.3 ms; an empty string becomes "-" where nothing is known."""
-    if ns is None:
-        return "-"
-    scale, unit = next((row for row in _TIMES if abs(ns) >= row[0]), _TIMES[-1])
-    return f"{format_number(ns / scale)} {unit}"
+    """12.3 ms; "–" where nothing is known."""
+    return UNKNOWN if ns is None else _scaled(ns, _TIMES)
 
 
 def parse_duration(text: str) -> int:
@@ -44,11 +66,8 @@ def parse_duration(text: str) -> int:
 
 
 def format_bytes(count: float | None) -> str:
-    """1.23 GiB."""
-    if count is None:
-        return "-"
-    scale, unit = next((row for row in _BYTES if abs(count) >= row[0]), _BYTES[-1])
-    return f"{format_number(count / scale)} {unit}"
+    """1.23 GiB; "–" where nothing is known."""
+    return UNKNOWN if count is None else _scaled(count, _BYTES)
 
 
 def parse_bytes(text: str) -> int:
@@ -68,5 +87,10 @@ def parse_bytes(text: str) -> int:
 
 
 def format_ratio(ratio: float | None) -> str:
-    """55.5 %."""
-    return "-" if ratio is None else f"{format_number(100 * ratio)} %"
+    """55.5%, 20%, 100%: at most one decimal; "–" where nothing is known."""
+    if ratio is None or not isfinite(ratio):
+        return UNKNOWN
+    percent = 100.0 * ratio
+    tenths = _rounded(Decimal(repr(float(percent))), 0 if abs(percent) >= 99.95 else 1)
+    text = f"{tenths:,f}".removesuffix(".0")
+    return f"{'0' if tenths == 0 else text}%"

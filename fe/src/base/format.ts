@@ -1,66 +1,104 @@
-// The one home of formatting: base units in (ns, bytes, ratios 0..1), text for people out.
+// The one home of formatting: base units in (ns, bytes, ratios 0..1), text for people out. The same text as
+// torch_tb_profiler/base/units.py writes; tests/golden/numbers.json holds both to it.
 
 export interface Measure {
   value: string;
   unit: string;
 }
 
-const TIMES: [number, string][] = [
-  [1e9, 's'],
-  [1e6, 'ms'],
-  [1e3, 'µs'],
-  [1, 'ns'],
-];
-const BYTES: [number, string][] = [
-  [2 ** 40, 'TiB'],
-  [2 ** 30, 'GiB'],
-  [2 ** 20, 'MiB'],
-  [2 ** 10, 'KiB'],
-  [1, 'B'],
-];
+/** Units from the smallest to the largest. */
+type Units = readonly (readonly [scale: number, name: string])[];
 
-/** Three significant digits, thousands separated: 0.0123, 1.23, 12.3, 1,235. */
-export function formatNumber(value: number, digits = 3): string {
-  if (!Number.isFinite(value)) {
-    return '–';
-  }
-  if (value === 0) {
-    return '0';
-  }
-  const magnitude = Math.floor(Math.log10(Math.abs(Number(value.toPrecision(digits)))));
-  const decimals = Math.min(Math.max(digits - 1 - magnitude, 0), 6);
-  return value.toLocaleString('en-US', { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+const TIMES: Units = [
+  [1, 'ns'],
+  [1e3, 'µs'],
+  [1e6, 'ms'],
+  [1e9, 's'],
+];
+const BYTES: Units = [
+  [1, 'B'],
+  [2 ** 10, 'KiB'],
+  [2 ** 20, 'MiB'],
+  [2 ** 30, 'GiB'],
+  [2 ** 40, 'TiB'],
+];
+const UNKNOWN = '–';
+
+const numberFormats = new Map<number, Intl.NumberFormat>();
+
+function numberFormat(digits: number): Intl.NumberFormat {
+  const format =
+    numberFormats.get(digits) ??
+    new Intl.NumberFormat('en-US', {
+      minimumSignificantDigits: digits,
+      maximumSignificantDigits: digits,
+      minimumFractionDigits: 0,
+      maximumFractionDigits: 0,
+      roundingPriority: 'morePrecision',
+    });
+  numberFormats.set(digits, format);
+  return format;
 }
 
-function scaled(value: number, table: [number, string][]): Measure {
-  // 999.6 us is 1 ms: choose the unit after rounding.
-  const size = Math.abs(value) * 1.0005;
-  const [scale, unit] = table.find(([limit]) => size >= limit) ?? table[table.length - 1]!;
+/** Three significant digits, but every digit of a whole number, thousands separated: 0.0123, 1.23, 12.3, 1,235. */
+export function formatNumber(value: number, digits = 3): string {
+  if (!Number.isFinite(value)) {
+    return UNKNOWN;
+  }
+  return value === 0 ? '0' : numberFormat(digits).format(value);
+}
+
+/** The largest unit of which a value is one or more once it is rounded: 999.5 µs is 1.00 ms. */
+function unitOf(value: number, units: Units): readonly [scale: number, name: string] {
+  let [unit] = units;
+  for (const larger of units.slice(1)) {
+    if (Math.abs(value) / unit![0] < larger[0] / unit![0] - 0.5) {
+      break;
+    }
+    unit = larger;
+  }
+  return unit!;
+}
+
+function scaled(value: number, units: Units): Measure {
+  const [scale, unit] = unitOf(value, units);
   return { value: formatNumber(value / scale), unit };
 }
 
 export const durationParts = (ns: number): Measure => scaled(ns, TIMES);
 
-export function formatDuration(ns: number): string {
+export function formatDuration(ns: number | null): string {
+  if (ns === null) {
+    return UNKNOWN;
+  }
   const { value, unit } = durationParts(ns);
   return `${value} ${unit}`;
 }
 
-/** A duration in the unit that another one is shown in, for axes and ranges. */
+/** The unit that a duration is shown in, for axes and ranges. */
 export function timeUnit(ns: number): { scale: number; unit: string } {
-  const { unit } = durationParts(ns);
-  const found = TIMES.find(row => row[1] === unit)!;
-  return { scale: found[0], unit };
+  const [scale, unit] = unitOf(ns, TIMES);
+  return { scale, unit };
 }
 
-export function formatBytes(bytes: number): string {
+export function formatBytes(bytes: number | null): string {
+  if (bytes === null) {
+    return UNKNOWN;
+  }
   const { value, unit } = scaled(bytes, BYTES);
   return `${value} ${unit}`;
 }
 
-export function formatRatio(ratio: number): string {
+const TENTHS = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1, signDisplay: 'negative' });
+const WHOLE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0, signDisplay: 'negative' });
+
+/** 55.5%, 20%, 100%: at most one decimal. */
+export function formatRatio(ratio: number | null): string {
+  if (ratio === null || !Number.isFinite(ratio)) {
+    return UNKNOWN;
+  }
   const percent = 100 * ratio;
-  return `${percent.toLocaleString('en-US', { maximumFractionDigits: percent >= 99.95 ? 0 : 1 })} %`;
+  return `${(Math.abs(percent) >= 99.95 ? WHOLE : TENTHS).format(percent)}%`;
 }
 
 export const formatCount = (value: number): string => value.toLocaleString('en-US');
