@@ -137,8 +137,18 @@ def test_installations(rows: Sequence[Installation]) -> int:
 def install(row: Installation) -> None:
     shutil.rmtree(row.folder, ignore_errors=True)
     run([row.interpreter, "-m", "venv", str(row.folder)])
-    for packages in ([PIP], row.packages):
-        run([row.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages])
+    pip = [row.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    run([*pip, PIP])
+    run([*pip, *resolved(), *row.packages])
+
+
+def resolved() -> list[str]:
+    """The packages of S3 at the versions in VENV, which fit each other: pip takes minutes to find such versions."""
+    code = (
+        "import sys; from importlib.metadata import version; print(*(f'{n}=={version(n)}' for n in sys.argv[1:]))"
+    )
+    names = ("aiobotocore", "boto3", "botocore", "s3fs")
+    return subprocess.check_output([str(PYTHON), "-c", code, *names], text=True).split()
 
 
 def test_installed(row: Installation) -> int:

@@ -11,7 +11,8 @@ import pytest
 from tests.support.traces import read_bytes
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views.diff import build as diff
-from torch_tb_profiler.views.diff.payload import DiffParams, DiffPayload
+from torch_tb_profiler.views.diff.level import build as build_part
+from torch_tb_profiler.views.diff.payload import DiffParams, DiffPartParams, DiffPayload
 
 pytestmark = pytest.mark.slow
 
@@ -74,7 +75,7 @@ def test_slow_communication_is_named(traces: Path) -> None:
 def test_other_hardware_meets_at_common_operators(traces: Path) -> None:
     base, candidate = load(traces, "dtu_mac_resnet18"), load(traces, "dtu_win_resnet18")
     found = diff.build(candidate, base, DiffParams())
-    level = diff.PART.build(candidate, base, diff.DiffPartParams(path="0"))
+    level = build_part(candidate, base, DiffPartParams(path="0"))
     assert "aten::conv2d" in {part.name for part in level.parts if part.status == "matched"}
     rows = {row.name: row.status for row in found.level.operators}
     assert (rows["aten::_slow_conv2d_forward"], rows["aten::mkldnn_convolution"]) == ("removed", "added")

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -159,7 +160,7 @@ def test_a_file_cut_off_loses_only_its_own_times(job: Load, corpus: Path) -> Non
 def test_gloo_agrees_with_the_predecessor(run: str, job: Load, corpus: Path) -> None:
     """Calls, bytes and times of operations, where the predecessor knew them: to its rounding of us."""
     oracle = json.loads(gzip.decompress((corpus / "oracle" / f"{run}.json.gz").read_bytes()))
-    tables = _find(oracle, "comm_ops")["data"]
+    tables: dict[str, Any] = _find(oracle, "comm_ops")["data"]
     ours = {(row.rank, row.name): row for row in view(job(run)).collectives}
     for rank, table in enumerate(tables[worker] for worker in sorted(tables)):
         for name, calls, size, _, latency, _, transfer, _ in table["rows"]:

@@ -8,7 +8,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -41,7 +41,8 @@ def traces(corpus: Path) -> dict[str, Trace]:
                 trace = read_trace(stream, size=path.stat().st_size)
         except TraceError:
             continue
-        for rank, part in (split_ranks(trace) or {None: trace}).items():
+        ranks: list[tuple[int | None, Trace]] = [*split_ranks(trace).items()] or [(None, trace)]
+        for rank, part in ranks:
             found[f"{path.parent.name}/{path.name}" + ("" if rank is None else f"#{rank}")] = part
     assert len(found) > 100
     return found
@@ -122,7 +123,11 @@ def answers(corpus: Path, traces: dict[str, Trace]) -> Iterator[tuple[str, Trace
 
 def test_the_operator_tables_are_the_predecessors(corpus: Path, traces: dict[str, Trace]) -> None:
     for name, trace, data in answers(corpus, traces):
-        for group_by, table in (("name", "operation_table_by_name"), ("shape", "operation_table_by_name_input")):
+        tables: tuple[tuple[Literal["name", "shape"], str], ...] = (
+            ("name", "operation_table_by_name"),
+            ("shape", "operation_table_by_name_input"),
+        )
+        for group_by, table in tables:
             shaped = group_by == "shape"
             ours = Counter(
                 (
@@ -215,9 +220,9 @@ def test_kernel_times_are_those_of_tracelens(corpus: Path, traces: dict[str, Tra
             theirs[row["Kernel name"]][1] += float(row["Kernel duration (µs)_sum"])
         payload = kernels_view.build(of_run(traces, run), KernelsParams())
         ours = {row.name: (row.calls, row.total_ns / 1000) for row in payload.rows}
-        for row in payload.memory_operations:
-            if row.name in theirs:  # it lists copies only where an operator launched them
-                ours[row.name] = (row.calls, row.total_ns / 1000)
+        for copy in payload.memory_operations:
+            if copy.name in theirs:  # it lists copies only where an operator launched them
+                ours[copy.name] = (copy.calls, copy.total_ns / 1000)
         assert ours.keys() == theirs.keys(), run
         for name, (calls, time) in ours.items():
             assert calls == theirs[name][0], (run, name)

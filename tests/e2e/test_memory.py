@@ -21,7 +21,7 @@ def curve(frame: FrameLocator) -> dict[str, float]:
     expect(frame.locator("[data-part=memory-curve] [data-part=allocated]")).to_be_visible()
     box = frame.locator("[data-part=memory-curve] svg").bounding_box()
     assert box is not None
-    return dict(box)
+    return {"x": box["x"], "y": box["y"], "width": box["width"], "height": box["height"]}
 
 
 def in_address(name: str) -> re.Pattern[str]:

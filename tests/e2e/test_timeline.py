@@ -21,7 +21,7 @@ def ready(frame: FrameLocator) -> dict[str, float]:
     expect(frame.locator("[data-part=timeline][data-state=drawn] [data-part=stage] canvas").first).to_be_visible()
     box = frame.locator("[data-part=stage]").bounding_box()
     assert box is not None
-    return dict(box)
+    return {"x": box["x"], "y": box["y"], "width": box["width"], "height": box["height"]}
 
 
 def in_address(page: Page, name: str) -> re.Pattern[str]:

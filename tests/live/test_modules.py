@@ -51,11 +51,14 @@ class Net(torch.nn.Module):
         return self.head(x).mean()
 
 
-def outline(rows: Any) -> Any:
+Outline = list[tuple[str, int, "Outline"]]
+
+
+def outline(rows: Any) -> Outline:
     return [(row.class_name, row.occurrences, outline(row.children)) for row in rows]
 
 
-BLOCK = [("Linear", 3, []), ("ReLU", 3, [])]
+BLOCK: Outline = [("Linear", 3, []), ("ReLU", 3, [])]
 
 
 def test_a_training_loop_has_the_tree_of_its_model(tmp_path: Path) -> None:
@@ -85,7 +88,7 @@ def test_what_checkpointing_computes_again_stays_in_its_place(tmp_path: Path) ->
     net = Net(again=True)
     trace = record(tmp_path, lambda: net(torch.randn(16, 64, requires_grad=True)).backward(), with_stack=True)
     (root,) = modules.build(trace, NoParams()).rows
-    again = [("Linear", 2, []), ("ReLU", 2, [])]
+    again: Outline = [("Linear", 2, []), ("ReLU", 2, [])]
     assert outline([root]) == [("Net", 1, [("Block", 2, again), ("Block", 2, again), ("Linear", 1, [])])]
 
 
@@ -112,7 +115,7 @@ def test_a_lightning_run_shows_hooks_and_modules(tmp_path: Path) -> None:
     pl = pytest.importorskip("pytorch_lightning")
     profilers = pytest.importorskip("pytorch_lightning.profilers")
 
-    class Module(pl.LightningModule):  # type: ignore[name-defined,misc]
+    class Module(pl.LightningModule):  # type: ignore[name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.net = Net()

@@ -57,7 +57,7 @@ class Server:
             stderr=subprocess.DEVNULL,
             env={**os.environ, **self._environ},
         )
-        wait_for(self.port, self.process)  # type: ignore[arg-type]
+        wait_for(self.port, self.process)
         assert until(lambda: not self.get("runs")[1]["scanning"])
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:

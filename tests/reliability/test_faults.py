@@ -221,7 +221,7 @@ def test_a_file_replaced_while_it_is_read_is_never_half_old_half_new(tmp_path: P
     entry = place.scan().entries[0]
     key = cache_key(place.uri(entry.path), entry.identity)
     cache = Cache.from_settings(settings())
-    swapped = []
+    swapped: list[tuple[str, int, int, int]] = []
 
     def replace_once(progress: tuple[str, int, int, int]) -> None:
         if progress[0] == "reading" and not swapped:

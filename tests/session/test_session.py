@@ -42,7 +42,7 @@ def settings(**changes: Any) -> Settings:
     return replace(Settings.from_environment(), **changes)
 
 
-def overview(session: Session, **names: str) -> dict[str, Any]:
+def overview(session: Session, **names: Any) -> dict[str, Any]:
     answer = session.view("overview", **names, wait=True, timeout=60)
     assert answer.payload is not None, answer.state
     payload: dict[str, Any] = json.loads(answer.payload)
@@ -134,7 +134,8 @@ class Stepwise(Session):
 def test_a_growing_file_is_left_alone_until_two_listings_agree(folder: Path) -> None:
     changed = time.time() + SETTLED_SECONDS / 2
     os.utime(folder / "run" / "w.1.pt.trace.json", (changed, changed))
-    with Stepwise([Root(str(folder))], settings(poll_seconds=0.1)) as session:
+    session = Stepwise([Root(str(folder))], settings(poll_seconds=0.1))
+    with session:
         session.start()
         until(lambda: session.scanned)
         assert session.view("overview").state.state == "waiting"

@@ -30,7 +30,7 @@ class Place:
 
     url: str
     environ: Mapping[str, str]
-    put: Callable[[str, bytes], None]
+    put: Callable[[str, bytes], object]
     remove: Callable[[str], None]
 
 

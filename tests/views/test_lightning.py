@@ -26,7 +26,7 @@ HOOKS = """
 
 
 def flat(rows: list[Any], above: str = "") -> dict[str, Any]:
-    found = {}
+    found: dict[str, Any] = {}
     for row in rows:
         path = f"{above}/{row['name']}".lstrip("/")
         found |= {path: row, **flat(row["children"], path)}

@@ -10,7 +10,7 @@ import pytest
 from tests.support.traces import draw
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.view import parse_params
+from torch_tb_profiler.view import TraceView, parse_params
 from torch_tb_profiler.views import find_view
 from torch_tb_profiler.views.trace import tiles as trace_tiles
 
@@ -27,12 +27,13 @@ gpu0  kernel           gemm             60   50   correlation=7 device=0 stream=
 def ask(trace: Trace, slug: str, **params: object) -> Any:
     """The payload as it travels."""
     view = find_view(slug)
+    assert isinstance(view, TraceView)
     given = {name: str(value) for name, value in params.items()}
     return msgspec.json.decode(msgspec.json.encode(view.build(trace, parse_params(view.params, given))))
 
 
 def column(payload: Any, name: str, kind: str) -> list[Any]:
-    return np.frombuffer(base64.b64decode(payload[name]), kind).tolist()
+    return list(np.frombuffer(base64.b64decode(payload[name]), kind).tolist())
 
 
 def test_tracks_in_display_order_with_counters_beneath_their_device() -> None:

@@ -54,7 +54,8 @@ MOVES = st.lists(
 
 def drawn(moves: list[Move]) -> Trace:
     """A trace of these events; the totals are right, the releases may make no sense."""
-    totals, events = defaultdict(lambda: 1000), []
+    totals: defaultdict[int, int] = defaultdict(lambda: 1000)
+    events: list[dict[str, object]] = []
     for time, device, address, size, thread in sorted(moves, key=lambda move: move[0]):
         totals[device] += size
         args = {"Device Type": device, "Device Id": device - 1, "Addr": address, "Bytes": size,
@@ -82,7 +83,7 @@ def replay(trace: Trace, device: int, until: int) -> tuple[dict[int, int], int]:
 
 @given(MOVES, st.integers(0, 62), st.sampled_from(["operator", "module", "stack", "size"]))
 @settings(deadline=None)
-def test_the_live_set_is_what_a_replay_leaves_open(moves: list[Move], time: int, group_by: str) -> None:
+def test_the_live_set_is_what_a_replay_leaves_open(moves: list[Move], time: int, group_by: Any) -> None:
     trace = drawn(moves)
     for code, device in enumerate(memory_records(trace).devices):
         at = time * 1000 - trace.trace_start_ns

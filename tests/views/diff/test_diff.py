@@ -295,11 +295,11 @@ def test_other_back_ends_meet_at_their_common_ancestor() -> None:
 
 
 def test_data_loaders_of_other_kinds_are_compared() -> None:
-    sides = [
+    base, candidate = (
         record([Op(f"enumerate(DataLoader)#_{kind}DataLoaderIter.__next__", 50, category="user_annotation")], 2)
         for kind in ("SingleProcess", "MultiProcessing")
-    ]
-    first = part(*sides, "").parts[0]
+    )
+    first = part(base, candidate, "").parts[0]
     assert (first.kind, first.status, first.host.delta_ns) == ("dataloader", "renamed", 0)
 
 

@@ -386,6 +386,7 @@ def test_bandwidth_is_that_of_the_transfer() -> None:
     for row in found.collectives:
         assert (row.name, row.calls, row.bytes, row.lower_bound) == ("nccl:all_reduce", 3, 3 * 400_000, False)
         assert row.algorithm_bandwidth == pytest.approx(400_000 / 50e-6, rel=0.03)
+        assert row.algorithm_bandwidth is not None
         assert row.bus_bandwidth == pytest.approx(row.algorithm_bandwidth * 1.5)
 
 

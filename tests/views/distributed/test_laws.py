@@ -29,7 +29,7 @@ NAMES = {
     "cuda_runtime": ["cudaLaunchKernel"],
     "kernel": ["gemm", "ncclDevKernel_AllReduce_Sum", "ncclDevKernel_SendRecv", "ncclDevKernel_Generic"],
 }  # fmt: skip
-ODD = [None, 0, -1, 7, 2**62, 2**70, 1.5, "x", "[0, 1]", "[0, 1, ..., 7]", [0, 1], [], {}]
+ODD: list[Any] = [None, 0, -1, 7, 2**62, 2**70, 1.5, "x", "[0, 1]", "[0, 1, ..., 7]", [0, 1], [], {}]
 FACTS: dict[str, list[Any]] = {
     "Collective name": ["allreduce", "send", "recv", "all_to_allv", "wait", "barrier"],
     "In msg nelems": [0, 5, 100],
@@ -79,8 +79,8 @@ def heads(draw: Any) -> dict[str, Any]:
         "ranks": draw(st.sampled_from(ODD + [[0, 1]])),
     }
     info["pg_config"] = draw(st.sampled_from([[group], [], None, [3]]))
-    head = {"distributedInfo": draw(st.sampled_from([info, info, None, []]))}
-    return head | draw(st.sampled_from([{}, {"baseTimeNanoseconds": 1_700_000_000_000_000_000}]))
+    base = draw(st.sampled_from([{}, {"baseTimeNanoseconds": 1_700_000_000_000_000_000}]))
+    return {"distributedInfo": draw(st.sampled_from([info, info, None, []])), **base}
 
 
 ranks = st.lists(st.tuples(st.lists(events(), min_size=1, max_size=25), heads()), min_size=1, max_size=4)

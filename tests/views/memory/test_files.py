@@ -123,7 +123,8 @@ def test_frames_may_be_anything() -> None:
 
 
 def test_what_is_no_snapshot_is_told_so() -> None:
-    for value in (None, 5, {"a": 1}, {"segments": {}}):
+    values: list[Any] = [None, 5, {"a": 1}, {"segments": {}}]
+    for value in values:
         with pytest.raises(TraceError, match="no memory snapshot"):
             shown(value)
     with pytest.raises(NotFoundError, match="device 9"):
