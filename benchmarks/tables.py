@@ -19,9 +19,10 @@ import msgspec
 from benchmarks.timeline import grow, sample
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views.kernels import build as kernels
-from torch_tb_profiler.views.kernels.build import KernelsParams
+from torch_tb_profiler.views.kernels.payload import KernelsParams
 from torch_tb_profiler.views.operators import build as operators
-from torch_tb_profiler.views.operators.parts import OperatorsParams, RowParams, build_instances, build_stacks
+from torch_tb_profiler.views.operators.parts import build_instances, build_stacks
+from torch_tb_profiler.views.operators.payload import OperatorsParams, RowParams
 
 
 def questions(trace: Trace) -> dict[str, Callable[[], Any]]:

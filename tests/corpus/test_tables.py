@@ -22,9 +22,9 @@ from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, of_kind
 from torch_tb_profiler.model.ranks import split_ranks
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views.kernels import build as kernels_view
-from torch_tb_profiler.views.kernels.build import KernelsParams
+from torch_tb_profiler.views.kernels.payload import KernelsParams
 from torch_tb_profiler.views.operators import build as operators_view
-from torch_tb_profiler.views.operators.parts import OperatorsParams
+from torch_tb_profiler.views.operators.payload import OperatorsParams
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,8 @@ import pytest
 
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.views.operators import build as operators
-from torch_tb_profiler.views.operators.parts import OperatorsParams, RowParams, build_stacks
+from torch_tb_profiler.views.operators.parts import build_stacks
+from torch_tb_profiler.views.operators.payload import OperatorsParams, RowParams
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.torch, pytest.mark.slow]

@@ -3451,12 +3451,14 @@ export interface components {
      * OperatorsPayload
      * @description The operator table.
      *
+     *     headline   which operators take most of the time
      *     unlinked   null in a trace without device work
      *     steps, threads, phases  what the filters can be set to; threads as "pid/tid"
      *     has_stacks  the trace records where operators are called from
      *     reasons    field -> why it is null
      */
     OperatorsPayload: {
+      headline: components['schemas']['Phrase'][];
       rows: components['schemas']['OperatorRow'][];
       unlinked: components['schemas']['UnlinkedWork'] | null;
       totals: components['schemas']['OperatorTotals'];
@@ -3468,6 +3470,15 @@ export interface components {
       reasons: {
         [key: string]: string;
       };
+    };
+    /**
+     * Phrase
+     * @description A part of a sentence. A click on one with a `link` opens what the link names: its evidence.
+     */
+    Phrase: {
+      text: string;
+      /** @default null */
+      link: string | null;
     };
     /**
      * OperatorRow
@@ -3597,9 +3608,12 @@ export interface components {
     };
     /**
      * KernelsPayload
-     * @description The kernel table and that of copies and fills; `reasons`: field -> why it is null in every row.
+     * @description The kernel table and that of copies and memsets; `reasons`: field -> why it is null in every row.
+     *
+     *     headline  which kernel takes most of the time, and how much runs on Tensor Cores as far as names tell
      */
     KernelsPayload: {
+      headline: components['schemas']['Phrase'][];
       rows: components['schemas']['KernelRow'][];
       memory_operations: components['schemas']['MemoryOperationRow'][];
       tensor_cores: components['schemas']['TensorCoreTime'];
@@ -3645,7 +3659,7 @@ export interface components {
     };
     /**
      * MemoryOperationRow
-     * @description Copies or fills of one name. bandwidth: bytes per second over their summed time, null without bytes.
+     * @description Copies or memsets of one name. bandwidth: bytes per second over their summed time, null without bytes.
      */
     MemoryOperationRow: {
       event: number;

@@ -8,10 +8,11 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, in_step, launch_times, named
+from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.devices import device_of, stream_of
 from torch_tb_profiler.model.kinds import Kind, of_kind
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64, Trace
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
 
 GroupBy = Literal["name", "launch"]
 """name; name + operator + grid + block + registers + shared memory."""
@@ -73,75 +74,19 @@ def operator_name(trace: Trace, rows: Int32) -> Int32:
     return np.where(owner >= 0, names[owner] if len(names) else NO_CODE, NO_CODE).astype(np.int32)
 
 
-def weighted_means(groups: Groups, values: Float64, weights: Int64) -> Float64:
-    """float64[g]: mean of the known values weighted by duration, NaN where none is known."""
-    known = np.isfinite(values)
-    sums = np.bincount(groups.which[known], values[known] * weights[known], minlength=len(groups))
-    total = np.bincount(groups.which[known], weights[known].astype(np.float64), minlength=len(groups))
-    plain = np.bincount(groups.which[known], values[known], minlength=len(groups))
-    count = np.bincount(groups.which[known], minlength=len(groups))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        # Kernels of no length weigh nothing; alone in their group they count alike.
-        return np.where(total > 0, sums / total, plain / count)
-
-
-LIMITERS = ("threads", "registers", "shared memory", "grid")
-
-
-def limiters(trace: Trace, rows: Int32) -> Int32:
-    """int32[k]: index into LIMITERS of what keeps more blocks off a multiprocessor; NO_CODE where not known.
-
-    Blocks that fit by each resource of the device (`deviceProperties`) against the launch; "grid" where fewer
-    blocks were launched than would fit. Granularity of allocation is left out.
-    """
-    found = np.full(len(rows), NO_CODE, np.int32)
-    block = _block_threads(trace, rows)
-    registers = trace.arg_int("registers per thread", rows)
-    shared = trace.arg_int("shared memory", rows)
-    grid = trace.arg_float("blocks per SM", rows)
-    device = device_of(trace)[rows]
-    for properties in _device_properties(trace):
-        most = [properties.get(key) for key in ("maxThreadsPerMultiprocessor", "regsPerMultiprocessor")]
-        memory = properties.get("sharedMemPerMultiprocessor")
-        if not all(isinstance(value, int) and value > 0 for value in (*most, memory)):
-            continue
-        mine = (device == properties.get("id")) & (block > 0) & (registers > 0) & (shared != ABSENT)
-        fits = np.stack(
-            [
-                most[0] // block[mine],
-                most[1] // np.maximum(registers[mine] * block[mine], 1),
-                np.where(shared[mine] > 0, memory // np.maximum(shared[mine], 1), np.iinfo(np.int32).max),
-                np.where(np.isfinite(grid[mine]), np.ceil(grid[mine]), np.iinfo(np.int32).max),
-            ]
-        )
-        found[mine] = np.argmin(fits, axis=0)
-    return found
-
-
-def _block_threads(trace: Trace, rows: Int32) -> Int64:
-    codes, texts = trace.arg_codes("block")
-    sizes = np.array([*map(_product, texts), 0], np.int64)
-    return sizes[codes[rows]]
-
-
-def _product(text: str) -> int:
-    numbers = [int(part) for part in text.strip("[] ").split(",") if part.strip().isdigit()]
-    return int(np.prod(numbers)) if len(numbers) == 3 else 0
-
-
-def _device_properties(trace: Trace) -> list[dict[str, Any]]:
-    listed = trace.metadata.get("deviceProperties")
-    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-
-
 def memory_operations(trace: Trace, kept: Filter) -> Table:
-    """Copies and fills by name."""
+    """Copies and memsets by name."""
     rows = filtered(trace, of_kind(trace, Kind.MEMCPY, Kind.MEMSET), kept)
     return Table(rows, group(trace.events.name[rows]))
 
 
-def moved(trace: Trace, rows: Int32) -> tuple[Int64, Bool]:
-    """(bytes, which are known) of copies and fills."""
-    size = trace.arg_int("bytes", rows)
-    known: Bool = size != ABSENT
-    return np.where(known, size, 0), known
+def launches_beside(trace: Trace, group_by: GroupBy, kept: Filter, event: int) -> Int32:
+    """int32[k]: the launches, rows of the trace, that share a row of the tables with the device work `event`.
+
+    NotFoundError if the event is in none of them.
+    """
+    for table in (kernel_table(trace, group_by, kept), memory_operations(trace, kept)):
+        at = np.flatnonzero(table.rows == event)
+        if len(at):
+            return table.rows[table.groups.members(int(table.groups.which[at[0]]))]
+    raise NotFoundError(f"event {event} is not device work of this table")

@@ -17,6 +17,7 @@ from torch_tb_profiler.analyses.shared.grouping import (
     on_thread,
 )
 from torch_tb_profiler.analyses.shared.shapes import shapes
+from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.calls.calltree import tree_of
 from torch_tb_profiler.model.calls.enclosing import innermost
 from torch_tb_profiler.model.calls.links import device_links
@@ -63,6 +64,17 @@ def operator_table(trace: Trace, group_by: GroupBy, kept: Filter) -> Table:
     rows = found.rows[calls]
     keys = [trace.events.name[rows], *_keys(trace, rows, group_by)]
     return Table(found, calls, group(*keys))
+
+
+def calls_beside(table: Table, event: int) -> Int64:
+    """int64[k]: the calls, positions in `table.found`, that share a row of the table with the call `event`.
+
+    NotFoundError if the event is not a call in the table.
+    """
+    at = np.flatnonzero(table.rows == event)
+    if len(at) == 0:
+        raise NotFoundError(f"event {event} is not an operator call of this table")
+    return table.calls[table.groups.members(int(table.groups.which[at[0]]))]
 
 
 def _kept(trace: Trace, found: Operators, kept: Filter) -> Bool:

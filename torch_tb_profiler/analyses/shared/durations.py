@@ -9,6 +9,7 @@ from torch_tb_profiler.model.trace import Float64, Int64
 
 BINS = 40
 OUTLIERS = 20
+LONGEST = 10
 FENCE = 3.0
 """Beyond the quartiles by this many interquartile ranges a value is far out (Tukey, Exploratory Data Analysis)."""
 
@@ -20,6 +21,7 @@ class Spread(msgspec.Struct, frozen=True):
     counts    int64[b]
     outliers  int64[o]  positions of the values far out, longest first, at most OUTLIERS
     far_out   how many values are far out
+    longest   int64[l]  positions of the longest values, longest first, at most LONGEST
     """
 
     edges: Float64
@@ -28,6 +30,7 @@ class Spread(msgspec.Struct, frozen=True):
     p95: float
     outliers: Int64
     far_out: int
+    longest: Int64
 
 
 def spread(values: Int64) -> Spread:
@@ -41,4 +44,5 @@ def spread(values: Int64) -> Spread:
     edges = np.linspace(low, max(top, low + 1), BINS + 1)
     counts, _ = np.histogram(np.minimum(values, edges[-1]), edges)
     order = far[np.argsort(-values[far], kind="stable")]
-    return Spread(edges, counts, float(median), float(p95), order[:OUTLIERS], len(far))
+    longest = np.argsort(-values, kind="stable")[:LONGEST]
+    return Spread(edges, counts, float(median), float(p95), order[:OUTLIERS], len(far), longest)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import msgspec
-import numpy as np
 
 from torch_tb_profiler.analyses.shared.durations import spread
 from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace
-
-LONGEST = 10
 
 
 class Instance(msgspec.Struct, frozen=True):
@@ -46,16 +43,16 @@ def instances(trace: Trace, rows: Int32, values: Int64) -> Instances:
     def listed(positions: Int64) -> list[Instance]:
         return [_instance(trace, int(rows[at]), int(values[at])) for at in positions.tolist()]
 
-    found = spread(values)
+    durations = spread(values)
     return Instances(
         calls=len(rows),
-        edges=found.edges.tolist(),
-        counts=found.counts.tolist(),
-        median_ns=found.median,
-        p95_ns=found.p95,
-        outliers=listed(found.outliers),
-        far_out=found.far_out,
-        longest=listed(np.argsort(-values, kind="stable")[:LONGEST]),
+        edges=durations.edges.tolist(),
+        counts=durations.counts.tolist(),
+        median_ns=durations.median,
+        p95_ns=durations.p95,
+        outliers=listed(durations.outliers),
+        far_out=durations.far_out,
+        longest=listed(durations.longest),
         first=_instance(trace, int(rows[0]), int(values[0])),
     )
 

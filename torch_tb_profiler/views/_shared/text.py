@@ -32,6 +32,13 @@ def link(tab: str, **state: object) -> str:
     return f"{tab}?{urlencode(given)}" if given else tab
 
 
+def state_of(params: msgspec.Struct) -> dict[str, object]:
+    """The parameters of a view that were set, for a `link` that keeps them."""
+    defaults = {field.name: field.default for field in msgspec.structs.fields(params)}
+    values = msgspec.structs.asdict(params)
+    return {name: value for name, value in values.items() if value != defaults[name]}
+
+
 def text(template: str, **parts: str | Phrase | Text) -> Text:
     """The template with its `{names}` replaced. What is put in is not read again: names in a trace are hostile."""
     phrases: list[Phrase] = []
@@ -49,6 +56,15 @@ def sentences(*texts: Text) -> Text:
     for each in texts:
         if each:
             spaced += [Phrase(" "), *each] if spaced else each
+    return _joined(spaced)
+
+
+def listed(items: Iterable[str | Phrase]) -> Text:
+    """One; one and two; one, two and three."""
+    phrases = [item if isinstance(item, Phrase) else Phrase(item) for item in items]
+    spaced: list[Phrase] = []
+    for left, phrase in zip(range(len(phrases) - 1, -1, -1), phrases, strict=True):
+        spaced += [phrase, Phrase(", " if left > 1 else " and " if left else "")]
     return _joined(spaced)
 
 

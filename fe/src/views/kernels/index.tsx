@@ -4,7 +4,8 @@ import { formatCount, formatDuration } from '../../base/format';
 import { shortKernelName } from '../../base/kernelName';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
-import { Answer, Mark } from '../../widgets/Answer';
+import { Answer } from '../../widgets/Answer';
+import { Sentence } from '../../widgets/Sentence';
 import { Donut } from '../../widgets/charts/Donut';
 import { Select } from '../../widgets/inputs/Select';
 import type { Column } from '../../widgets/table/columns';
@@ -12,7 +13,7 @@ import { DataTable } from '../../widgets/table/DataTable';
 import { CopyButton } from '../../widgets/inputs/CopyButton';
 import { Detail } from './Detail';
 import { MemoryOperations } from './MemoryOperations';
-import { rowKey, sentence } from './select';
+import { rowKey, whole } from './select';
 import splitCss from '../../widgets/table/Split.module.css';
 import css from './index.module.css';
 
@@ -33,7 +34,6 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
   const { params } = selection;
   const table = useTableState({ id: 'total_ns', descending: true });
   const byLaunch = payload.group_by === 'launch';
-  const said = useMemo(() => sentence(payload), [payload]);
   const columns = useMemo(() => columnsOf(payload), [payload]);
   const keyOf = useMemo(() => (row: KernelRow) => rowKey(row, byLaunch), [byLaunch]);
   const keys = useMemo(() => new Map(payload.rows.map(row => [keyOf(row), row])), [payload, keyOf]);
@@ -56,15 +56,11 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
   const filtered = ['step', 'device', 'stream', 'operator'].filter(name => params[name]);
   return (
     <div className={`${splitCss.view} fill`}>
-      <Answer crumb={params.operator ? `${crumb} · launched by ${params.operator}` : crumb} why={said?.why}>
-        {said ? (
-          <>
-            <Mark color="var(--c-kernel)">{said.mark}</Mark>
-            {said.after}
-          </>
-        ) : (
-          'No kernel ran here.'
-        )}
+      <Answer
+        crumb={params.operator ? `${crumb} · launched by ${params.operator}` : crumb}
+        why={whole(payload)}
+      >
+        <Sentence text={payload.headline} />
       </Answer>
       {top > 0 && payload.rows.length > 0 && (
         <div className={`panel ${splitCss.pies}`}>

@@ -3,14 +3,15 @@ import type { OperatorRow, OperatorsPayload } from '../../api/types';
 import { formatCount, formatDuration } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
-import { Answer, Mark } from '../../widgets/Answer';
+import { Answer } from '../../widgets/Answer';
+import { Sentence } from '../../widgets/Sentence';
 import { Donut, type Share } from '../../widgets/charts/Donut';
 import { Select } from '../../widgets/inputs/Select';
 import { Term } from '../../widgets/Term';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { Detail } from './Detail';
-import { hasDevice, rowKey, sentence } from './select';
+import { hasDevice, rowKey, whole } from './select';
 import splitCss from '../../widgets/table/Split.module.css';
 
 const GROUPS = [
@@ -38,7 +39,6 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
   const { params } = selection;
   const device = hasDevice(payload);
   const table = useTableState({ id: device ? 'device_self_ns' : 'host_self_ns', descending: true });
-  const said = useMemo(() => sentence(payload), [payload]);
   const columns = useMemo(() => columnsOf(payload), [payload]);
   const pies = useMemo(() => piesOf(payload), [payload]);
   const keys = useMemo(() => new Map(payload.rows.map(row => [rowKey(row), row])), [payload]);
@@ -52,15 +52,8 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
   const filtered = ['step', 'thread', 'phase', 'kernel'].filter(name => params[name]);
   return (
     <div className={`${splitCss.view} fill`}>
-      <Answer crumb={crumb} why={said?.why}>
-        {said ? (
-          <>
-            <Mark color={device ? 'var(--c-kernel)' : 'var(--c-cpu_exec)'}>{said.mark}</Mark>
-            {said.after}
-          </>
-        ) : (
-          'No operator ran here.'
-        )}
+      <Answer crumb={crumb} why={whole(payload)}>
+        <Sentence text={payload.headline} />
       </Answer>
       {top > 0 && payload.rows.length > 0 && (
         <div className={`panel ${splitCss.pies}`}>

@@ -8,7 +8,8 @@ from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import parse_params
 from torch_tb_profiler.views.operators import build as operators
-from torch_tb_profiler.views.operators.parts import OperatorsParams, RowParams, build_instances, build_stacks
+from torch_tb_profiler.views.operators.parts import build_instances, build_stacks
+from torch_tb_profiler.views.operators.payload import OperatorRow, OperatorsParams, OperatorsPayload, RowParams
 
 PICTURE = """
 host  user_annotation  ProfilerStep#1        0   60
@@ -25,11 +26,11 @@ gpu0  gpu_memset       Memset             110     4   correlation=9 device=0 str
 """
 
 
-def table(trace: Trace, **params: str) -> operators.OperatorsPayload:
+def table(trace: Trace, **params: str) -> OperatorsPayload:
     return operators.build(trace, parse_params(OperatorsParams, params))
 
 
-def rows(trace: Trace, **params: str) -> dict[str, operators.OperatorRow]:
+def rows(trace: Trace, **params: str) -> dict[str, OperatorRow]:
     return {row.name: row for row in table(trace, **params).rows}
 
 

@@ -7,7 +7,8 @@ from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import parse_params
 from torch_tb_profiler.views.kernels import build as kernels
-from torch_tb_profiler.views.kernels.build import KernelRowParams, KernelsParams, build_instances
+from torch_tb_profiler.views.kernels.build import build_instances
+from torch_tb_profiler.views.kernels.payload import KernelRowParams, KernelsParams, KernelsPayload
 
 PICTURE = """
 host  cpu_op        aten::mm   0   50
@@ -24,7 +25,7 @@ gpu0  gpu_memset    fill     120    1   device=0 stream=7
 """
 
 
-def table(trace: Trace, **params: str) -> kernels.KernelsPayload:
+def table(trace: Trace, **params: str) -> KernelsPayload:
     return kernels.build(trace, parse_params(KernelsParams, params))
 
 

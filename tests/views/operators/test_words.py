@@ -1,0 +1,56 @@
+"""The headline of the operator table, and the traces that would make it false."""
+
+from __future__ import annotations
+
+from tests.support.traces import draw
+from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.operators.build import build
+from torch_tb_profiler.views.operators.payload import OperatorsParams
+
+HOST = """
+    host  cpu_op  aten::mm    0   60
+    host  cpu_op  aten::add  60   25
+    host  cpu_op  aten::sum  85   15
+"""
+
+
+def says(picture: str, params: OperatorsParams | None = None) -> str:
+    device = {"id": 0, "name": "NVIDIA A100", "computeMajor": 8, "computeMinor": 0}
+    trace = draw(picture, deviceProperties=[device])
+    return plain(build(trace, params or OperatorsParams()).headline)
+
+
+def test_one_operator_is_named_where_it_takes_most_of_the_host_time() -> None:
+    assert says(HOST) == "mm takes 60% of the host time of all operators."
+
+
+def test_more_are_named_until_they_take_most_but_never_more_than_three() -> None:
+    assert says(HOST.replace("0   60", "0   59")).startswith("mm and add take ")
+    even = "\n".join(f"host cpu_op aten::op{i} {i * 10} 10" for i in range(10))
+    assert says(even) == "op0, op1 and op2 take 30% of the host time of all operators."
+
+
+def test_device_time_counts_where_there_is_some() -> None:
+    launched = """
+        host  cpu_op        aten::mm          0   10   External id=1
+        host  cuda_runtime  cudaLaunchKernel  1    2   correlation=1
+        host  cpu_op        aten::item       20   80
+        gpu0  kernel        gemm             10   30   correlation=1
+    """
+    assert says(launched).startswith("mm takes 100% of the device time of all operators")
+
+
+def test_the_share_on_tensor_cores_is_said_only_where_all_of_it_is_known() -> None:
+    launch = """
+        host  cpu_op        aten::mm          0   10
+        host  cuda_runtime  cudaLaunchKernel  1    2   correlation=1
+    """
+    known = "gpu0 kernel ampere_fp16_s16816gemm_fp16_128x64 10 30 correlation=1"
+    assert says(launch + known).endswith("; 100% of what could run on Tensor Cores does.")
+    assert "Tensor Cores" not in says(launch + "gpu0 kernel triton_mm 10 30 correlation=1")
+
+
+def test_a_filter_that_leaves_nothing_says_so_and_a_link_keeps_the_filters() -> None:
+    assert says(HOST, OperatorsParams(kernel="none")) == "No operator took any time."
+    links = [phrase.link for phrase in build(draw(HOST), OperatorsParams(phase="forward")).headline if phrase.link]
+    assert links == ["operators?phase=forward&select=aten%3A%3Amm"]

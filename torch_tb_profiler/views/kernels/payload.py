@@ -1,0 +1,114 @@
+"""What the kernel table and its part answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from torch_tb_profiler.analyses.kernels.table import GroupBy
+from torch_tb_profiler.views._shared.text import Text
+
+
+class KernelsParams(msgspec.Struct, frozen=True):
+    """`group_by`: name, or launch (name, operator, grid, block, registers, shared memory); the rest are filters.
+
+    operator  only kernels that operators of this name launched
+    """
+
+    group_by: GroupBy = "name"
+    step: str = ""
+    device: int | None = None
+    stream: int | None = None
+    operator: str = ""
+
+
+class KernelRowParams(msgspec.Struct, frozen=True):
+    """A row of the table as it is grouped and filtered: `event` of it (of a kernel, a copy or a memset)."""
+
+    event: int
+    group_by: GroupBy = "name"
+    step: str = ""
+    device: int | None = None
+    stream: int | None = None
+    operator: str = ""
+
+
+class KernelRow(msgspec.Struct, frozen=True):
+    """Launches that share a row; times in ns.
+
+    event               row of the trace of the first launch; names the row in the parts
+    operator            null: not linked to one (or not grouped by it)
+    registers           per thread; shared_memory: bytes per block
+    mean_blocks_per_sm, mean_occupancy  weighted by duration; occupancy as a ratio, estimated by the profiler
+    tc_used             runs on Tensor (matrix) cores; null if the name does not tell
+    limiter             what keeps more blocks off a multiprocessor: threads, registers, shared memory, grid
+    """
+
+    event: int
+    name: str
+    operator: str | None
+    grid: str | None
+    block: str | None
+    registers: int | None
+    shared_memory: int | None
+    calls: int
+    total_ns: int
+    mean_ns: float
+    median_ns: float
+    p95_ns: float
+    max_ns: int
+    min_ns: int
+    mean_blocks_per_sm: float | None
+    mean_occupancy: float | None
+    tc_used: bool | None
+    limiter: str | None
+
+
+class MemoryOperationRow(msgspec.Struct, frozen=True):
+    """Copies or memsets of one name. bandwidth: bytes per second over their summed time, null without bytes."""
+
+    event: int
+    name: str
+    kind: str
+    calls: int
+    bytes: int | None
+    total_ns: int
+    mean_ns: float
+    max_ns: int
+    bandwidth: float | None
+
+
+class KernelStream(msgspec.Struct, frozen=True):
+    """A stream with work, for the filters."""
+
+    device: int
+    stream: int
+    calls: int
+    total_ns: int
+
+
+class TensorCoreTime(msgspec.Struct, frozen=True):
+    """Kernel time on Tensor (matrix) cores, off them, and of kernels whose names do not tell."""
+
+    used_ns: int
+    not_used_ns: int
+    unknown_ns: int
+
+
+class KernelsPayload(msgspec.Struct, frozen=True):
+    """The kernel table and that of copies and memsets; `reasons`: field -> why it is null in every row.
+
+    headline  which kernel takes most of the time, and how much runs on Tensor Cores as far as names tell
+    """
+
+    headline: Text
+    rows: list[KernelRow]
+    memory_operations: list[MemoryOperationRow]
+    tensor_cores: TensorCoreTime
+    calls: int
+    total_ns: int
+    group_by: str
+    streams: list[KernelStream]
+    steps: list[str]
+    reasons: Mapping[str, str]
