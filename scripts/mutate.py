@@ -1,0 +1,191 @@
+"""How many random changes of the code do the tests notice?
+
+    pip install --group mutation
+    python scripts/mutate.py --sample 300 --seed 1 --minutes 30 > mutants.jsonl
+
+Cosmic Ray's operators change one token or node of a module; a forked child compiles the changed text instead of the
+file and runs the tests that execute that line (the ones that execute anything of the module, if the line runs on
+import). One line of JSON per mutant: where, what, outcome. Nothing on disk changes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from typing import Any
+
+import coverage
+from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.mutating import mutate_code
+from cosmic_ray.plugins import get_operator, operator_names
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "torch_tb_profiler"
+MUTATED = ("model", "analyses", "base/intervals.py")
+TESTS = ("tests/base", "tests/model", "tests/analyses", "tests/views")
+
+OPERATORS = re.compile(
+    r"NumberReplacer|AddNot|ReplaceAndWithOr|ReplaceOrWithAnd|ReplaceTrueWithFalse|ReplaceFalseWithTrue|"
+    r"ReplaceBreakWithContinue|ReplaceContinueWithBreak|ZeroIterationForLoop|ReplaceUnaryOperator_Delete_.*|"
+    r"ReplaceBinaryOperator_(Add_Sub|Sub_Add|Mul_FloorDiv|FloorDiv_Mul|Div_Mul|BitAnd_BitOr|BitOr_BitAnd)|"
+    r"ReplaceComparisonOperator_(Eq_NotEq|NotEq_Eq|Lt_LtE|LtE_Lt|Gt_GtE|GtE_Gt|Lt_Gt|Gt_Lt|LtE_GtE|GtE_LtE)|"
+    r"ReplaceComparisonOperator_(In_NotIn|NotIn_In|Is_IsNot|IsNot_Is)"
+)
+"""One plausible mistake each. Cosmic Ray has many more (`&` to `**`), which any test notices."""
+
+MUTANT_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one module."""
+
+    path: str
+    line: int
+    operator: str
+    occurrence: int
+
+
+def main() -> None:
+    """Draw, run, report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sample", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=30)
+    options = parser.parse_args()
+    deadline = time.monotonic() + 60 * options.minutes
+    os.chdir(ROOT)
+    sys.path.insert(0, str(ROOT))
+    os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = tempfile.mkdtemp()
+    mutants = sorted(all_mutants(), key=lambda each: (each.path, each.line, each.operator, each.occurrence))
+    drawn = random.Random(options.seed).sample(mutants, min(options.sample, len(mutants)))
+    print(f"{len(mutants)} mutants, {len(drawn)} drawn", file=sys.stderr)
+    tests = Coverage()
+    # Forked children need not import these again.
+    import hypothesis  # noqa: F401
+    import numpy  # noqa: F401
+    import pyarrow.compute  # noqa: F401
+    import pytest  # noqa: F401
+
+    for mutant in drawn:
+        if time.monotonic() > deadline:
+            print("out of time", file=sys.stderr)
+            break
+        source = Path(mutant.path).read_text()
+        changed = mutate_code(source, get_operator(mutant.operator)(), mutant.occurrence)
+        outcome = run(mutant.path, changed, tests.of(mutant)) if changed else "no change"
+        print(json.dumps({**asdict(mutant), "outcome": outcome, "change": difference(source, changed)}), flush=True)
+
+
+def all_mutants() -> Iterator[Mutant]:
+    """Every mutant of the modules, those of type annotations aside: nothing evaluates them."""
+    operators = {name: get_operator(name)() for name in operator_names() if OPERATORS.fullmatch(name.partition("/")[2])}
+    for place in MUTATED:
+        files = [PACKAGE / place] if place.endswith(".py") else sorted((PACKAGE / place).rglob("*.py"))
+        for file in files:
+            nodes = list(ast_nodes(get_ast(file.read_text())))
+            for name, operator in operators.items():
+                places = ((node, start) for node in nodes for start, _ in operator.mutation_positions(node))
+                for occurrence, (node, (line, _)) in enumerate(places):
+                    if not _is_annotation(node):
+                        yield Mutant(str(file.relative_to(ROOT)), line, name, occurrence)
+
+
+def _is_annotation(node: Any) -> bool:
+    """True for a part of `x: here = 1`, `def f(x: here)` or `-> here`."""
+    inner, outer = node, node.parent
+    while outer is not None:
+        if outer.type in ("annassign", "tfpdef") and inner is outer.children[1 if outer.type == "annassign" else 2]:
+            return True
+        if outer.type == "param" and outer.annotation is inner:
+            return True
+        if outer.type == "funcdef" and outer.annotation is inner:
+            return True
+        inner, outer = outer, outer.parent
+    return False
+
+
+class Coverage:
+    """Which tests execute which line."""
+
+    def __init__(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            settings, data = Path(folder) / "coveragerc", Path(folder) / "data"
+            settings.write_text("[run]\ndynamic_context = test_function\nsource = torch_tb_profiler\n")
+            command = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", f"--data-file={data}"]
+            command += ["-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", *TESTS]
+            subprocess.run(command, check=True, stdout=sys.stderr, env={**os.environ, "PYTHONPATH": str(ROOT)})
+            self._data = coverage.CoverageData(str(data))
+            self._data.read()
+
+    def of(self, mutant: Mutant) -> list[str]:
+        """The ids of the tests that execute the line of a mutant."""
+        by_line = self._data.contexts_by_lineno(str(ROOT / mutant.path))
+        contexts = set(by_line.get(mutant.line, ()))
+        if "" in contexts or not contexts:  # on import, or in the middle of a statement
+            contexts = {context for of_line in by_line.values() for context in of_line}
+        return sorted(map(_node_id, contexts - {""}))
+
+
+def _node_id(context: str) -> str:
+    """tests.model.test_x.test_y -> tests/model/test_x.py::test_y"""
+    module, _, function = context.rpartition(".")
+    return f"{module.replace('.', '/')}.py::{function}"
+
+
+def run(path: str, source: str, tests: list[str]) -> str:
+    """killed, survived, timeout or not covered: what these tests say to a module of this text."""
+    if not tests:
+        return "not covered"
+    child = os.fork()
+    if child == 0:
+        os.setpgrp()
+        os._exit(_run_here(path, source, tests))
+    deadline = time.monotonic() + MUTANT_SECONDS
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return "survived" if os.waitstatus_to_exitcode(status) == 0 else "killed"
+        time.sleep(0.05)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return "timeout"
+
+
+def _run_here(path: str, source: str, tests: list[str]) -> int:
+    import pytest
+
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    changed, original = str(ROOT / path), SourceFileLoader.get_code
+
+    def get_code(loader: SourceFileLoader, name: str) -> object:
+        if loader.path == changed:
+            return compile(source, changed, "exec")
+        return original(loader, name)
+
+    SourceFileLoader.get_code = get_code  # type: ignore[method-assign, assignment]
+    return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", *tests]))
+
+
+def difference(source: str, changed: str | None) -> str:
+    """The first line that differs, before and after."""
+    pairs = zip(source.splitlines(), (changed or "").splitlines(), strict=False)
+    return next((f"{old.strip()}  ->  {new.strip()}" for old, new in pairs if old != new), "")
+
+
+if __name__ == "__main__":
+    main()
