@@ -74,10 +74,8 @@ def main() -> None:
     print(f"{len(mutants)} mutants, {len(drawn)} drawn", file=sys.stderr)
     tests = Coverage()
     # Forked children need not import these again.
-    import hypothesis  # noqa: F401
     import numpy  # noqa: F401
     import pyarrow.compute  # noqa: F401
-    import pytest  # noqa: F401
 
     for mutant in drawn:
         if time.monotonic() > deadline:
@@ -121,14 +119,14 @@ class Coverage:
     """Which tests execute which line."""
 
     def __init__(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            settings, data = Path(folder) / "coveragerc", Path(folder) / "data"
-            settings.write_text("[run]\ndynamic_context = test_function\nsource = torch_tb_profiler\n")
-            command = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", f"--data-file={data}"]
-            command += ["-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", *TESTS]
-            subprocess.run(command, check=True, stdout=sys.stderr, env={**os.environ, "PYTHONPATH": str(ROOT)})
-            self._data = coverage.CoverageData(str(data))
-            self._data.read()
+        folder = Path(tempfile.mkdtemp())
+        settings, data = folder / "coveragerc", folder / "data"
+        settings.write_text("[run]\ndynamic_context = test_function\nsource = torch_tb_profiler\n")
+        command = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", f"--data-file={data}"]
+        command += ["-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", *TESTS]
+        subprocess.run(command, check=True, stdout=sys.stderr, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        self._data = coverage.CoverageData(str(data))
+        self._data.read()
 
     def of(self, mutant: Mutant) -> list[str]:
         """The ids of the tests that execute the line of a mutant."""
@@ -146,18 +144,22 @@ def _node_id(context: str) -> str:
 
 
 def run(path: str, source: str, tests: list[str]) -> str:
-    """killed, survived, timeout or not covered: what these tests say to a module of this text."""
+    """What these tests say to a module of this text: killed, survived, timeout, not covered; error: pytest failed."""
     if not tests:
         return "not covered"
     child = os.fork()
     if child == 0:
         os.setpgrp()
-        os._exit(_run_here(path, source, tests))
+        code = 70  # of what goes wrong around the tests
+        try:
+            code = _run_here(path, source, tests)
+        finally:
+            os._exit(code)
     deadline = time.monotonic() + MUTANT_SECONDS
     while time.monotonic() < deadline:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
-            return "survived" if os.waitstatus_to_exitcode(status) == 0 else "killed"
+            return {0: "survived", 1: "killed"}.get(os.waitstatus_to_exitcode(status), "error")
         time.sleep(0.05)
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)

@@ -63,6 +63,53 @@ def test_unlinked_work_is_kept_as_such() -> None:
     assert launched_by(trace) == {"before": (None, None), "by_id": (None, "op")}
 
 
+def test_an_external_id_of_zero_is_no_id() -> None:
+    """Profilers write 0 where they know none: the operator that has it by chance launched nothing."""
+    trace = draw(
+        """
+        host  cpu_op  first   0 50  External id=0
+        gpu0  kernel  lost   20 10  correlation=98 stream=7 External id=0
+        """
+    )
+    assert launched_by(trace) == {"lost": (None, None)}
+
+
+def test_an_external_id_equal_to_the_correlation_says_nothing() -> None:
+    """In the files of one generation it is the correlation once more, so that it hits some operator by chance."""
+    trace = draw(
+        """
+        host  cpu_op  chance  0 50  External id=7
+        gpu0  kernel  lost   20 10  correlation=7 stream=7 External id=7
+        """
+    )
+    assert launched_by(trace) == {"lost": (None, None)}
+
+
+def test_the_old_spelling_of_the_external_id_counts_where_the_new_one_is_missing() -> None:
+    trace = draw(
+        """
+        host  cpu_op  old    0 50  external id=4
+        host  cpu_op  new   60 50  External id=5
+        gpu0  kernel  a     20 10  correlation=98 stream=7 External id=4
+        gpu0  kernel  b     70 10  correlation=99 stream=7 external id=5
+        """
+    )
+    assert launched_by(trace) == {"a": (None, "old"), "b": (None, "new")}
+
+
+def test_the_first_of_several_with_one_number_counts() -> None:
+    trace = draw(
+        """
+        host  cpu_op        early   0 20
+        host  cuda_runtime  launch  5  5  correlation=3
+        host  cpu_op        late   30 20
+        host  cuda_runtime  again  35  5  correlation=3
+        gpu0  kernel        k      60 10  correlation=3 stream=7
+        """
+    )
+    assert launched_by(trace) == {"k": ("launch", "early")}
+
+
 def test_a_launch_on_the_bare_thread_has_no_operator() -> None:
     trace = draw(
         """

@@ -1,0 +1,104 @@
+"""Which steps there are, how far each reaches, and which of them is whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.traces import draw
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import Trace
+
+DAY_US = 24 * 3600 * 1_000_000
+
+
+def launching(*counts: int) -> Trace:
+    """A step of 100 us per count, in which so many kernels are launched."""
+    lines = []
+    for step, count in enumerate(counts):
+        begin = 100 * step
+        lines.append(f"host user_annotation ProfilerStep#{step} {begin} 100")
+        for i in range(count):
+            number, start = 100 * step + i, begin + 2 * i
+            lines.append(f"host cuda_runtime launch {start} 1 correlation={number}")
+            lines.append(f"gpu0 kernel k {start + 1} 1 correlation={number} stream=7")
+    return draw("\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("counts", "complete"),
+    [
+        ((5, 4), [True, True]),  # four fifths of the kernels: a last step may be a little shorter
+        ((5, 3), [True, False]),  # less: the profiler stopped before the device was done
+        ((10, 5, 4), [True, True, True]),  # measured by the step before, not by the first
+        ((10, 3, 10), [True, True, True]),  # only a last step can be cut off
+        ((0, 0), [True, True]),  # without a device nothing can be missing
+        ((4, 0, 0), [True, False, False]),
+        ((3,), [True]),
+    ],
+)
+def test_a_last_step_with_less_than_four_fifths_of_the_device_work_is_incomplete(
+    counts: tuple[int, ...], complete: list[bool]
+) -> None:
+    assert steps(launching(*counts)).complete.tolist() == complete
+
+
+def test_steps_of_a_second_profiler_do_not_count() -> None:
+    """The thread with the most steps has them; the copies on another one would count time twice."""
+    trace = draw("""
+    host2  user_annotation  ProfilerStep#7   10  100
+    host   user_annotation  ProfilerStep#1    0  100
+    host   user_annotation  ProfilerStep#2  100  100
+    """)
+    assert steps(trace).names == ("1", "2")
+    assert steps(trace).host_starts.tolist() == [0, 100_000]
+
+
+def test_a_launch_on_the_edge_belongs_to_the_step_that_contains_it() -> None:
+    """One that ends with a step is in it, one that begins with a step is in that one, one across is in none."""
+    trace = draw("""
+    host  user_annotation  ProfilerStep#1    0  100
+    host  user_annotation  ProfilerStep#2  100  100
+    host  cuda_runtime     ends_with_1      90   10  correlation=1
+    host  cuda_runtime     begins_with_2   100   10  correlation=2
+    host  cuda_runtime     across          195   10  correlation=3
+    gpu0  kernel           a               110   20  correlation=1 stream=7
+    gpu0  kernel           b               210   30  correlation=2 stream=7
+    gpu0  kernel           c               300  100  correlation=3 stream=7
+    """)
+    assert steps(trace).ends.tolist() == [130_000, 240_000]
+
+
+def test_device_work_from_before_the_first_step_delays_it() -> None:
+    """Only what ends before the step's own device work: the rest runs beside it."""
+    trace = draw("""
+    host  cuda_runtime     warm_up           0    5  correlation=1
+    host  user_annotation  ProfilerStep#1   10   90
+    host  cuda_runtime     launch           20    5  correlation=2
+    gpu0  kernel           before           10   30  correlation=1 stream=7
+    gpu0  kernel           own              50   10  correlation=2 stream=7
+    gpu1  kernel           beside           20   90  stream=9
+    """)
+    assert steps(trace).starts.tolist() == [40_000]
+    assert steps(trace).host_starts.tolist() == [10_000]
+
+
+@pytest.mark.parametrize(
+    ("absurd", "end"),
+    [
+        (f"host cpu_op late {8 * DAY_US} 10", 30_000),  # a week after the start
+        (f"host cpu_op endless 20 {15 * DAY_US}", 30_000),  # for two weeks
+        (f"host cpu_op long 20 {2 * DAY_US}", (2 * DAY_US + 20) * 1000),
+    ],
+)
+def test_the_whole_trace_as_one_step_ends_where_times_can_be_true(absurd: str, end: int) -> None:
+    found = steps(draw(f"host cpu_op first 0 10\nhost cpu_op last 20 10\n{absurd}"))
+    assert (found.names, found.recorded) == (("all",), False)
+    assert (found.starts.tolist(), found.ends.tolist()) == ([0], [end])
+    assert found.host_ends.tolist() == [end]
+
+
+def test_markers_of_other_phases_are_no_part_of_the_whole() -> None:
+    """Instants, names and counters have no extent, and the profiler's own span reaches beyond what it recorded."""
+    instant = {"ph": "i", "name": "mark", "pid": 1, "tid": 1, "ts": 90, "s": "t"}
+    assert steps(draw("host cpu_op a 0 10\nhost Trace span 0 500", instant)).ends.tolist() == [10_000]
+    assert steps(draw("", instant)).names == ()
