@@ -14,7 +14,7 @@ from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.discovery import Run
 from torch_tb_profiler.discovery.catalog import natural_order
-from torch_tb_profiler.discovery.names import parse_file_name, stamp_label
+from torch_tb_profiler.discovery.names import parse_file_name, stamp_label, stamp_order
 from torch_tb_profiler.session import Root, Session
 
 TRACE = document([{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}])
@@ -51,6 +51,14 @@ def test_torch_handler_files_are_workers_with_spans_in_order_of_time(tmp_path: P
             "host_2": ["host_2.1700000000001.pt.trace.json"],
         }
     }
+
+
+def test_stamps_in_ms_and_in_ns_order_on_one_axis() -> None:
+    """Older handlers stamp in ms, newer ones in ns; small numbers are steps."""
+    stamps = ["1700000000003", "1700000000001000000", "1700000000002", "5", "12", None]
+    assert sorted(stamps, key=stamp_order) == [
+        None, "5", "12", "1700000000001000000", "1700000000002", "1700000000003",
+    ]  # fmt: skip
 
 
 def test_files_in_the_log_folder_itself_are_a_run_named_after_it(tmp_path: Path) -> None:

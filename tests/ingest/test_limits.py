@@ -64,6 +64,16 @@ def test_a_packed_file_beyond_the_limit_is_told_by_its_ratio(monkeypatch: pytest
     assert len(read(packed, limit=64 * MIB)) == 400_000
 
 
+@pytest.mark.parametrize(("share", "words"), [(1.15, "it holds more than"), (1.4, "it unpacks to about")])
+def test_the_ratio_so_far_is_an_estimate(share: float, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be off by a quarter: a file that seems a little too large is read on."""
+    monkeypatch.setattr(source, "_PROBE", MIB)
+    content = b'{"traceEvents":[' + b",".join([EVENT[:-1] + b',"i":%d}' % i for i in range(100_000)]) + b"]}"
+    packed = gzip.compress(content, 1)
+    with pytest.raises(TooLargeError, match=words):
+        read_trace(io.BytesIO(packed), size=len(packed), limit=int(len(content) / share))
+
+
 def test_a_packed_file_of_unknown_size_stops_at_the_limit() -> None:
     packed = gzip.compress(b'{"traceEvents":[' + b",".join([EVENT] * 100_000) + b"]}", 1)
     with pytest.raises(TooLargeError, match="it holds more than"):

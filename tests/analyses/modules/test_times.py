@@ -108,6 +108,18 @@ def test_python_frames_that_overlap_an_operator_take_nothing_from_it() -> None:
     assert by_name(trace, "host_self") == {"Net_0": 50}
 
 
+def test_an_operator_that_overlaps_another_without_nesting_counts_once() -> None:
+    """Two overlapping operators on one thread: the time of the second is the first's already, or nobody's."""
+    trace = draw("""
+    host  python_function  nn.Module:~Net_0    0  100
+    host  cpu_op           aten::mm           10   40
+    host  cpu_op           late               40   20
+    """)
+    assert by_name(trace, "operators_time") == {"Net_0": 40}
+    assert by_name(trace, "host_self") == {"Net_0": 60}
+    assert frames(trace, "host") == {"Net_0": (None, 100), "aten::mm": ("Net_0", 40)}
+
+
 def test_backward_inside_a_module_call_is_not_its_own_time() -> None:
     trace = draw("""
     host  python_function  nn.Module:~Wrapper_0   0  100

@@ -153,6 +153,19 @@ def test_gloo_counts_by_its_time_on_the_host() -> None:
     assert times(trace) == {"communication": 40, "cpu_exec": 10, "other": 50}
 
 
+@pytest.mark.parametrize(
+    ("name", "category"),
+    [
+        ("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", "dataloader"),
+        ("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__init__", "cpu_exec"),  # begins workers, waits not
+        ("enumerate(DataPipe)#Mapper", "dataloader"),
+        ("my_enumerate(DataLoader)#x.__next__", "cpu_exec"),
+    ],
+)
+def test_waiting_for_data_is_the_wait_for_the_next_batch(name: str, category: str) -> None:
+    assert times(draw(f"host user_annotation {name} 0 100")) == {category: 100}
+
+
 def test_what_was_not_recorded_is_unknown_not_zero() -> None:
     device_only = draw("gpu0 kernel k 0 10 stream=7")
     assert breakdown(device_only).unknown == dict.fromkeys(("runtime", "dataloader", "cpu_exec"), NO_HOST)

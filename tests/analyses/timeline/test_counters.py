@@ -56,6 +56,16 @@ def test_the_mean_of_a_bucket_is_over_its_time() -> None:
     assert found.mean.tolist() == pytest.approx([3 / 8, 5])
 
 
+def test_what_held_before_the_first_sample_of_a_bucket_is_part_of_its_mean() -> None:
+    """4 until 12, then 0 until 16: half of the second bucket each."""
+    found = sample(series([(0, 4), (12, 0)]), 0, 16, 8)
+    assert found.mean.tolist() == pytest.approx([4, 2])
+    assert (found.low.tolist(), found.high.tolist()) == ([4, 0], [4, 4])
+    # A window that begins within a bucket still tells of all of it; before the first sample nothing is known.
+    assert sample(series([(0, 4), (12, 0)]), 10, 16, 8).mean.tolist() == pytest.approx([2])
+    assert sample(series([(12, 6)]), 8, 16, 8).mean.tolist() == pytest.approx([6])
+
+
 def test_a_device_is_idle_until_its_first_kernel() -> None:
     trace = draw("""
     host  cpu_op  start      0    1

@@ -58,6 +58,41 @@ def test_an_operator_leads_to_all_kernels_launched_inside() -> None:
     assert links(trace, "cudaLaunch2") == both[1:]
 
 
+def test_an_operator_launches_nothing_on_another_thread() -> None:
+    """A call that runs meanwhile on another thread is not inside it, nor is one whose number was used before."""
+    trace = draw("""
+    host   cpu_op        busy            0   50
+    host2  cuda_runtime  cudaLaunch1    10    5   correlation=1
+    gpu0   kernel        elsewhere      60   20   correlation=1 stream=7
+    host   cuda_runtime  first          60    5   correlation=2
+    host3  cpu_op        reuses         70   20
+    host3  cuda_runtime  second         75    5   correlation=2
+    gpu0   kernel        of_the_first   90    5   correlation=2 stream=7
+    """)
+    assert links(trace, "busy") == []
+    assert links(trace, "reuses") == []
+    assert links(trace, "of_the_first") == [(LAUNCH, "first", "of_the_first")]
+
+
+@pytest.mark.parametrize(
+    ("ids", "operator"),
+    [
+        ("External id=4", "op"),
+        ("External id=5", ""),
+        ("External id=0", ""),  # 0 is no id, though an operator may have it
+        ("External id=98", ""),  # equal to the correlation it says nothing
+    ],
+)
+def test_an_external_id_decides_only_where_it_is_one(ids: str, operator: str) -> None:
+    trace = draw(f"""
+    host  cpu_op  op       0 50  External id=4
+    host  cpu_op  zero    60  5  External id=0
+    host  cpu_op  chance  70  5  External id=98
+    gpu0  kernel  k       20 10  correlation=98 stream=7 {ids}
+    """)
+    assert named(trace, operator_of(trace, row_of(trace, "k"))) == operator
+
+
 def test_forward_and_backward_by_sequence_number() -> None:
     trace = draw("""
     host   cpu_op  aten::mm          0  10  Sequence number=5

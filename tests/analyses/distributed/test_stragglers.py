@@ -1,0 +1,50 @@
+"""Who came last, and when that cannot be told."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.jobs import Job, ddp
+from torch_tb_profiler.analyses.distributed.clocks import Clock, Clocks
+from torch_tb_profiler.analyses.distributed.job import Source, gather
+from torch_tb_profiler.analyses.distributed.matching import match
+from torch_tb_profiler.analyses.distributed.stragglers import Arrivals, arrivals
+from torch_tb_profiler.analyses.distributed.waiting import split_waiting
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE
+
+
+def late(residual: int, shift: int | None = 0) -> Arrivals:
+    """One collective of two ranks, of which the second comes 100 us later; the error of its clock."""
+    members = Job(2, ddp(2, 1), steps=1, straggler=1, slow_us=100.0, jitter_us=0.0).members()
+    job = gather([Source(each.worker, each.rank, None, each.result) for each in members if each.result])
+    matching = match(job)
+    clocks = Clocks((Clock("reference", 0, 0, 1, 0), Clock("collective_ends", 0, residual, 1, shift)), 0)
+    return arrivals(job, matching, clocks, split_waiting(job, matching))
+
+
+def test_the_last_to_come_is_late_by_the_median_of_the_others() -> None:
+    found = late(0)
+    assert found.skew.tolist() == [100_000]
+    assert found.late.tolist() == [0, 100_000]
+    assert found.last.tolist() == [1]
+    assert found.middle.tolist() == [True, False]
+    assert not found.cut.any()
+
+
+@pytest.mark.parametrize(("residual", "last"), [(49_999, 1), (50_000, NO_CODE)])
+def test_a_difference_up_to_twice_the_error_of_the_clocks_tells_nothing(residual: int, last: int) -> None:
+    """Either clock may be off by that much, in opposite directions."""
+    found = late(residual)
+    assert found.last.tolist() == [last]
+    assert found.skew.tolist() == [100_000]
+
+
+def test_ranks_without_a_common_clock_are_not_compared() -> None:
+    found = late(0, shift=None)
+    assert found.skew.tolist() == found.first.tolist() == [ABSENT]
+    assert (found.late == ABSENT).all()
+
+
+@pytest.mark.parametrize(("shift", "cut"), [(0, False), (2_000_000, True)])
+def test_who_had_not_begun_to_record_when_the_others_came_is_no_straggler(shift: int, cut: bool) -> None:
+    assert late(0, shift).cut.tolist() == [cut]

@@ -1,0 +1,65 @@
+"""How well a device is used, as far as the file tells."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.traces import draw
+from torch_tb_profiler.analyses.shared.utilization import Utilization, utilizations
+
+KERNELS = {"yes": "ampere_s16816gemm", "no": "ampere_sgemm", "unknown": "triton_poi_fused_0"}
+
+
+def linked(**times: int) -> Utilization:
+    """Kernels that use Tensor Cores or not (or do not tell), each for so long, launched by operators."""
+    lines = ["host user_annotation ProfilerStep#1 0 500"]
+    for i, (what, time) in enumerate(times.items()):
+        begin = 100 * i
+        lines += [
+            f"host cpu_op aten::op{i} {begin} 50",
+            f"host cuda_runtime cudaLaunchKernel {begin + 5} 5 correlation={i}",
+            f"gpu0 kernel {KERNELS[what]} {begin + 20} {time} correlation={i} stream=7",
+        ]
+    (found,) = utilizations(draw("\n".join(lines)))
+    return found
+
+
+def test_the_ratio_of_tensor_cores_is_over_the_kernels_of_operators() -> None:
+    found = linked(yes=30, no=20)
+    assert found.tensor_core_ratio == pytest.approx(0.6)
+    assert "tensor_core_ratio" not in found.unknown
+
+
+def test_kernels_that_do_not_tell_make_the_ratio_a_lower_bound() -> None:
+    found = linked(yes=30, no=20, unknown=50)
+    assert found.tensor_core_ratio == pytest.approx(0.3)
+    assert found.unknown["tensor_core_ratio"].startswith("at least")
+    assert linked(no=20, unknown=50).tensor_core_ratio == 0
+    assert linked(yes=20, unknown=20).tensor_core_ratio == 0.5
+
+
+def test_where_no_kernel_tells_nothing_is_said() -> None:
+    found = linked(unknown=50)
+    assert found.tensor_core_ratio is None
+    assert "do not tell" in found.unknown["tensor_core_ratio"]
+    assert linked(yes=0).tensor_core_ratio is None  # kernels of no length
+    bare = utilizations(draw("gpu0 kernel ampere_s16816gemm 0 50 stream=7"))[0]
+    assert bare.tensor_core_ratio is None
+    assert "linked to an operator" in bare.unknown["tensor_core_ratio"]
+
+
+def test_estimates_are_of_the_complete_steps_alone() -> None:
+    """Window 0..100: of the first kernel 20 us, of the second nothing."""
+    (found,) = utilizations(
+        draw("""
+        host  user_annotation  ProfilerStep#1    0  100
+        host  cuda_runtime     launch           10    5  correlation=1
+        host  user_annotation  ProfilerStep#2  100  100
+        gpu0  kernel           k                20   20  correlation=1 stream=7 blocks per SM=0.5 est. achieved occupancy %=40
+        gpu0  kernel           late            150   50  correlation=9 stream=8 blocks per SM=1 est. achieved occupancy %=80
+        """)
+    )
+    assert found.utilization == pytest.approx(0.2)
+    assert found.sm_efficiency == pytest.approx(0.1)
+    assert found.achieved_occupancy == pytest.approx(0.4)
+    assert found.streams == 2
