@@ -201,3 +201,23 @@ def test_a_pair_within_the_only_run_and_nothing_to_compare_with(tmp_path: Path) 
         write(tmp_path / "w.2.pt.trace.json", 8)
         session.scan()
         assert ask(session, "difference") == {"events": -3}
+
+
+def test_a_pair_compares_spans_of_the_same_number(tmp_path: Path) -> None:
+    """The worker of the same name and the span of the same number; the first ones where there is no such."""
+    for run, counts in (("a", (5, 6)), ("b", (7, 8, 9))):
+        for number, count in enumerate(counts, 1):
+            write(tmp_path / run / f"rank0.{number}.pt.trace.json", count)
+            write(tmp_path / run / f"rank1.{number}.pt.trace.json", count + 10)
+    write(tmp_path / "b" / "rank2.1.pt.trace.json", 2)
+    with Session([Root(str(tmp_path))], Settings.from_environment()) as session:
+        session.scan()
+
+        def base(worker: str, span: str) -> tuple[str, ...] | None:
+            answer = session.view("difference", run="b", worker=worker, span=span, wait=True, timeout=60)
+            return answer.base and tuple(answer.base)
+
+        assert base("rank1", "2") == ("a", "rank1", "2")
+        assert base("rank1", "1") == ("a", "rank1", "1")
+        assert base("rank1", "3") == ("a", "rank1", "1")
+        assert base("rank2", "1") == ("a", "rank0", "1")

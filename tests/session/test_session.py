@@ -71,6 +71,21 @@ def test_open_traces_are_bounded_by_their_events(folder: Path, monkeypatch: pyte
             assert [len(kept) for kept in session._store._open.values()] == [count]
 
 
+@pytest.mark.parametrize(("packed", "cached"), [(True, True), (False, False)])
+def test_a_packed_file_counts_as_twelve_times_its_size(tmp_path: Path, packed: bool, cached: bool) -> None:
+    """A file whose JSON is large goes through the cache; a plain one of the same stored size is just parsed again."""
+    content = trace(2000)
+    stored = gzip.compress(content) if packed else trace(len(gzip.compress(content)) // 80)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / f"w.1.pt.trace.json{'.gz' if packed else ''}").write_bytes(stored)
+    folder = tmp_path / "cache"
+    limit = 16 * 2 * len(stored)  # what is kept is at least a sixteenth of this
+    with Session([Root(str(tmp_path / "run"))], settings(small_file_bytes=limit, cache_dir=str(folder))) as session:
+        session.scan()
+        overview(session)
+    assert any(folder.glob("*.arrow")) == cached
+
+
 def test_a_file_that_yields_nothing_is_failed_with_reason_and_place(folder: Path) -> None:
     (folder / "run" / "broken.pt.trace.json").write_bytes(b"")
     with Session([Root(str(folder))], settings()) as session:

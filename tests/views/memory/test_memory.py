@@ -119,6 +119,18 @@ def test_growth_is_told_from_noise(sizes: tuple[int, ...], growing: bool, per_st
         assert cpu.holders[0].growth_bytes == 1000 * cpu.holders[0].blocks
 
 
+@pytest.mark.parametrize(
+    ("sizes", "per_step"),
+    [
+        ((9000, 2000, 3000, 5000), 1500),  # what the first step leaves is no part of a growth since the second
+        ((1000, 2000, 3000, 9000), 1000),  # one large step does not move the median
+    ],
+)
+def test_growth_per_step_is_the_median_since_it_began(sizes: tuple[int, ...], per_step: int) -> None:
+    (cpu,) = view.build(steps_that_leave(*sizes), NoParams()).growth
+    assert (cpu.growing, cpu.per_step_bytes) == (True, per_step)
+
+
 def test_two_steps_tell_no_growth_and_the_payload_says_so() -> None:
     short = draw("host user_annotation ProfilerStep#1 0 100\nhost user_annotation ProfilerStep#2 100 100",
                  *memory("20 GPU0 a 512 512 0\n120 GPU0 b 8 520 0"))  # fmt: skip
