@@ -3,8 +3,8 @@
     pip install --group mutation
     python scripts/mutate.py --sample 300 --seed 1 --minutes 30 > mutants.jsonl
 
-Cosmic Ray's operators change one token or node of a module; a forked child compiles the changed text instead of the
-file and runs the tests that execute that line (the ones that execute anything of the module, if the line runs on
+Cosmic Ray's operators change one token or node of a module; a forked child compiles the changed text instead of
+the file and runs the tests that execute that line (those that execute anything of the module, if the line runs on
 import). One line of JSON per mutant: where, what, outcome. Nothing on disk changes.
 """
 
@@ -45,7 +45,7 @@ OPERATORS = re.compile(
 )
 """One plausible mistake each. Cosmic Ray has many more (`&` to `**`), which any test notices."""
 
-MUTANT_SECONDS = 60
+MUTANT_SECONDS = 120
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,16 @@ def main() -> None:
         source = Path(mutant.path).read_text()
         changed = mutate_code(source, get_operator(mutant.operator)(), mutant.occurrence)
         outcome = run(mutant.path, changed, tests.of(mutant)) if changed else "no change"
-        print(json.dumps({**asdict(mutant), "outcome": outcome, "change": difference(source, changed)}), flush=True)
+        print(
+            json.dumps({**asdict(mutant), "outcome": outcome, "change": difference(source, changed)}), flush=True
+        )
 
 
 def all_mutants() -> Iterator[Mutant]:
     """Every mutant of the modules, those of type annotations aside: nothing evaluates them."""
-    operators = {name: get_operator(name)() for name in operator_names() if OPERATORS.fullmatch(name.partition("/")[2])}
+    operators = {
+        name: get_operator(name)() for name in operator_names() if OPERATORS.fullmatch(name.partition("/")[2])
+    }
     for place in MUTATED:
         files = [PACKAGE / place] if place.endswith(".py") else sorted((PACKAGE / place).rglob("*.py"))
         for file in files:
@@ -105,7 +109,10 @@ def _is_annotation(node: Any) -> bool:
     """True for a part of `x: here = 1`, `def f(x: here)` or `-> here`."""
     inner, outer = node, node.parent
     while outer is not None:
-        if outer.type in ("annassign", "tfpdef") and inner is outer.children[1 if outer.type == "annassign" else 2]:
+        if (
+            outer.type in ("annassign", "tfpdef")
+            and inner is outer.children[1 if outer.type == "annassign" else 2]
+        ):
             return True
         if outer.type == "param" and outer.annotation is inner:
             return True
@@ -144,7 +151,7 @@ def _node_id(context: str) -> str:
 
 
 def run(path: str, source: str, tests: list[str]) -> str:
-    """What these tests say to a module of this text: killed, survived, timeout, not covered; error: pytest failed."""
+    """What tests say to a changed module: killed, survived, timeout, not covered; error: they did not run."""
     if not tests:
         return "not covered"
     child = os.fork()

@@ -80,7 +80,9 @@ def test_a_packed_file_counts_as_twelve_times_its_size(tmp_path: Path, packed: b
     (tmp_path / "run" / f"w.1.pt.trace.json{'.gz' if packed else ''}").write_bytes(stored)
     folder = tmp_path / "cache"
     limit = 16 * 2 * len(stored)  # what is kept is at least a sixteenth of this
-    with Session([Root(str(tmp_path / "run"))], settings(small_file_bytes=limit, cache_dir=str(folder))) as session:
+    with Session(
+        [Root(str(tmp_path / "run"))], settings(small_file_bytes=limit, cache_dir=str(folder))
+    ) as session:
         session.scan()
         overview(session)
     assert any(folder.glob("*.arrow")) == cached

@@ -50,13 +50,14 @@ def test_where_no_kernel_tells_nothing_is_said() -> None:
 
 def test_estimates_are_of_the_complete_steps_alone() -> None:
     """Window 0..100: of the first kernel 20 us, of the second nothing."""
+    estimates = "blocks per SM={} est. achieved occupancy %={}"
     (found,) = utilizations(
-        draw("""
+        draw(f"""
         host  user_annotation  ProfilerStep#1    0  100
         host  cuda_runtime     launch           10    5  correlation=1
         host  user_annotation  ProfilerStep#2  100  100
-        gpu0  kernel           k                20   20  correlation=1 stream=7 blocks per SM=0.5 est. achieved occupancy %=40
-        gpu0  kernel           late            150   50  correlation=9 stream=8 blocks per SM=1 est. achieved occupancy %=80
+        gpu0  kernel           k                20   20  correlation=1 stream=7 {estimates.format(0.5, 40)}
+        gpu0  kernel           late            150   50  correlation=9 stream=8 {estimates.format(1, 80)}
         """)
     )
     assert found.utilization == pytest.approx(0.2)
