@@ -73,7 +73,7 @@ def test_open_traces_are_bounded_by_their_events(folder: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize(("packed", "cached"), [(True, True), (False, False)])
 def test_a_packed_file_counts_as_twelve_times_its_size(tmp_path: Path, packed: bool, cached: bool) -> None:
-    """A file whose JSON is large goes through the cache; a plain one of the same stored size is just parsed again."""
+    """What is large goes through the cache; a plain file of the same stored size is parsed again."""
     content = trace(2000)
     stored = gzip.compress(content) if packed else trace(len(gzip.compress(content)) // 80)
     (tmp_path / "run").mkdir()
