@@ -112,7 +112,7 @@ class Health(msgspec.Struct, frozen=True):
 
 
 class ViewInfo(msgspec.Struct, frozen=True):
-    """A tab under its section of the navigation; `params` are what its view takes.
+    """A tab under its section of the navigation.
 
     `available` is null while the file is not loaded, `reason` says why it is not available.
     """
@@ -120,7 +120,6 @@ class ViewInfo(msgspec.Struct, frozen=True):
     slug: str
     title: str
     section: Section
-    params: list[str]
     available: bool | None
     reason: str | None
 

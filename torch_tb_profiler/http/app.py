@@ -18,7 +18,6 @@ from torch_tb_profiler.http import answers
 from torch_tb_profiler.http.attachment import Attachment
 from torch_tb_profiler.http.static import StaticFiles
 from torch_tb_profiler.session import ErrorInfo, FileState, Session, Target
-from torch_tb_profiler.view import BASE, PairView
 from torch_tb_profiler.views import all_tabs
 
 if TYPE_CHECKING:
@@ -175,7 +174,6 @@ class App:
                 tab.slug,
                 tab.view.title,
                 tab.section,
-                [*tab.view.params.__struct_fields__, *(BASE if isinstance(tab.view, PairView) else ())],
                 None if reasons is None else tab.slug not in reasons,
                 None if reasons is None else reasons.get(tab.slug),
             )

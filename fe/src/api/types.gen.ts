@@ -3313,7 +3313,7 @@ export interface components {
     };
     /**
      * ViewInfo
-     * @description A tab under its section of the navigation; `params` are what its view takes.
+     * @description A tab under its section of the navigation.
      *
      *     `available` is null while the file is not loaded, `reason` says why it is not available.
      */
@@ -3322,7 +3322,6 @@ export interface components {
       title: string;
       /** @enum {unknown} */
       section: '' | 'Compare' | 'Resources' | 'Where the time goes';
-      params: string[];
       available: boolean | null;
       reason: string | null;
     };

@@ -50,7 +50,9 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
   const prefetch = usePrefetch(selectors);
   const near = (slug: string) => {
     fetchCode(slug);
-    prefetch(slug);
+    if (VIEWS[slug]?.slow) {
+      prefetch(slug);
+    }
   };
   useEffect(() => fetchCode(selection.view), [selection.view]); // while the server answers
 

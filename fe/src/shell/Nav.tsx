@@ -8,15 +8,6 @@ import css from './Nav.module.css';
 
 const THEME: Record<ThemeChoice, string> = { host: 'as host', light: 'light', dark: 'dark' };
 
-const SECTIONS: Record<string, string> = {
-  overview: '',
-  memory: 'Resources',
-  distributed: 'Resources',
-  diff: 'Compare',
-};
-const ORDER = ['', 'Where the time goes', 'Resources', 'Compare'];
-const sectionOf = (view: ViewInfo): string => SECTIONS[view.slug] ?? 'Where the time goes';
-
 interface Props {
   views: ViewInfo[];
   /** The pointer or the focus is on a view that can be shown. */
@@ -29,18 +20,15 @@ interface Props {
 
 export function Nav({ views, onNear, theme, onTheme, onHealth, onHelp }: Props) {
   const { selection, select } = useSelection();
-  const ordered = ORDER.flatMap(section => views.filter(view => sectionOf(view) === section));
   return (
     <nav className={css.nav} aria-label="Views">
       <div className={css.brand}>
         <Icon name="logo" />
         <span>Profiler</span>
       </div>
-      {ordered.map((view, i) => (
+      {views.map((view, i) => (
         <Fragment key={view.slug}>
-          {sectionOf(view) !== (ordered[i - 1] ? sectionOf(ordered[i - 1]!) : '') && (
-            <p className={css.section}>{sectionOf(view)}</p>
-          )}
+          {view.section !== (views[i - 1]?.section ?? '') && <p className={css.section}>{view.section}</p>}
           <button
             type="button"
             className={css.item}

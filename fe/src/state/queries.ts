@@ -90,21 +90,16 @@ export function useView<P>(
   });
 }
 
-/** Views whose first answer derives much from the trace. */
-const SLOW: ReadonlySet<string> = new Set(['trace']);
-
-/** A view is about to be opened: asks for its first answer where that takes a while. */
+/** A view is about to be opened: asks for its first answer. */
 export function usePrefetch(selectors: Selectors) {
   const client = useClient();
   const queries = useQueryClient();
   return (slug: string) => {
-    if (SLOW.has(slug)) {
-      void queries.prefetchQuery({
-        queryKey: ['view', slug, selectors, {}],
-        queryFn: () => client.view(slug, selectors, {}),
-        staleTime: 30_000,
-      });
-    }
+    void queries.prefetchQuery({
+      queryKey: ['view', slug, selectors, {}],
+      queryFn: () => client.view(slug, selectors, {}),
+      staleTime: 30_000,
+    });
   };
 }
 

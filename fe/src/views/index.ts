@@ -19,6 +19,8 @@ export interface ViewEntry {
   load: () => Promise<unknown>;
   /** The parameters in the address that the server takes; all others concern the page alone. */
   takes: readonly string[];
+  /** The first answer derives much from the trace: it is asked for when the pointer nears the link. */
+  slow: boolean;
 }
 
 type Module = { default: ComponentType<ViewProps> };
@@ -27,7 +29,7 @@ type Module = { default: ComponentType<ViewProps> };
 function entry(
   icon: IconName,
   fetch: () => Promise<{ default: unknown }>,
-  takes: readonly string[] = [],
+  { takes = [], slow = false }: Partial<Pick<ViewEntry, 'takes' | 'slow'>> = {},
 ): ViewEntry {
   let module: Module | undefined;
   const load = async () => (module ??= (await fetch()) as Module);
@@ -35,17 +37,23 @@ function entry(
   // already is handed over at once.
   const now = (known: Module) => ({ then: (take: (module: Module) => void) => take(known) });
   const Component = lazy(() => (module ? (now(module) as unknown as Promise<Module>) : load()));
-  return { icon, Component, load, takes };
+  return { icon, Component, load, takes, slow };
 }
 
 export const VIEWS: Record<string, ViewEntry> = {
   overview: entry('overview', () => import('./overview')),
-  operators: entry('table', () => import('./operators'), ['group_by', 'step', 'thread', 'phase', 'kernel']),
-  kernels: entry('kernel', () => import('./kernels'), ['group_by', 'step', 'device', 'stream', 'operator']),
-  trace: entry('timeline', () => import('./trace'), ['python']),
+  operators: entry('table', () => import('./operators'), {
+    takes: ['group_by', 'step', 'thread', 'phase', 'kernel'],
+  }),
+  kernels: entry('kernel', () => import('./kernels'), {
+    takes: ['group_by', 'step', 'device', 'stream', 'operator'],
+  }),
+  trace: entry('timeline', () => import('./trace'), { takes: ['python'], slow: true }),
   modules: entry('modules', () => import('./modules')),
   memory: entry('memory', () => import('./memory')),
   distributed: entry('distributed', () => import('./distributed')),
-  diff: entry('diff', () => import('./diff'), ['base_run', 'base_worker', 'base_span', 'min_effect']),
+  diff: entry('diff', () => import('./diff'), {
+    takes: ['base_run', 'base_worker', 'base_span', 'min_effect'],
+  }),
   lightning: entry('logo', () => import('./lightning')),
 };

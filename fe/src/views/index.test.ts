@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import openapi from '../../openapi.json';
+import { VIEWS } from '.';
+
+const SELECTORS = ['run', 'worker', 'span'];
+const paths: Record<string, { get?: { parameters: { name: string }[] } }> = openapi.paths;
+
+test.each(Object.entries(VIEWS))('the page sends %s what the server takes', (slug, { takes }) => {
+  const names = paths[`/view/${slug}`]?.get?.parameters.map(({ name }) => name);
+  expect(names?.filter(name => !SELECTORS.includes(name)).toSorted()).toEqual([...takes].toSorted());
+});
+
+test('every tab of the server is drawn', () => {
+  const tabs = Object.keys(paths).filter(path => /^\/view\/[^/]+$/.test(path));
+  expect(tabs.map(path => path.slice('/view/'.length)).toSorted()).toEqual(Object.keys(VIEWS).toSorted());
+});
