@@ -43,7 +43,9 @@ LINK = "[data-part=nav-item][title=Trace]"
 FIRST_PAINT = """link => new Promise(resolve => {
     const begin = performance.now();
     const look = () => requestAnimationFrame(
-        document.querySelector('[data-part=timeline][data-state=drawn]') ? () => resolve(performance.now() - begin) : look
+        document.querySelector('[data-part=timeline][data-state=drawn]')
+          ? () => resolve(performance.now() - begin)
+          : look
     );
     link.click();
     look();

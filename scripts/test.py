@@ -143,7 +143,7 @@ def install(row: Installation) -> None:
 
 
 def resolved() -> list[str]:
-    """The packages of S3 at the versions in VENV, which fit each other: pip takes minutes to find such versions."""
+    """The packages of S3 at the versions in VENV, which fit each other: pip takes minutes to find them."""
     code = (
         "import sys; from importlib.metadata import version; print(*(f'{n}=={version(n)}' for n in sys.argv[1:]))"
     )

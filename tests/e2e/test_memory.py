@@ -106,7 +106,8 @@ def test_blocks_are_sorted_searched_and_saved_by_the_server(open_page: Open) -> 
     assert [int(row["size"]) for row in rows] == [1 << 20] * 5
     frame.get_by_label("Filter by operator").fill("")
     expect(frame.locator("[data-part=memory-tables] [data-part=table-foot]")).to_contain_text("205 blocks")
-    frame.locator("[data-part=memory-tables] [data-part=table-scroll]").evaluate("e => e.scrollTo(0, e.scrollHeight)")
+    rows = frame.locator("[data-part=memory-tables] [data-part=table-scroll]")
+    rows.evaluate("e => e.scrollTo(0, e.scrollHeight)")
     expect(frame.locator(f"{ROWS}[aria-rowindex='206']")).to_contain_text("aten::scratch")
 
 
@@ -126,7 +127,8 @@ def test_a_leak_is_named_and_leads_to_its_allocation(open_page: Open) -> None:
 def test_operators_add_up_with_what_is_outside(open_page: Open) -> None:
     page, frame = open_page(table="operators", **RUN)
     expect(frame.locator("[data-part=memory-tables] [role=row]").nth(1)).to_contain_text("aten::scratch")
-    expect(frame.locator("[data-part=memory-tables] [data-part=table-foot]")).to_contain_text("outside of operators")
+    foot = frame.locator("[data-part=memory-tables] [data-part=table-foot]")
+    expect(foot).to_contain_text("outside of operators")
 
 
 def test_a_trace_without_memory_says_what_to_set(open_page: Open) -> None:
@@ -148,6 +150,7 @@ def test_the_memory_files_of_the_run_are_opened_or_refused(open_page: Open) -> N
     expect(frame.locator("[data-part=kind-list]")).to_contain_text("activation")
     files.select_option("evil.pickle")
     expect(frame.locator("h1")).to_contain_text("cannot be shown")
-    expect(frame.locator("[data-part=answer] [data-part=why]")).to_contain_text("the pickle names a class or function")
+    why = frame.locator("[data-part=answer] [data-part=why]")
+    expect(why).to_contain_text("the pickle names a class or function")
     files.select_option("the trace")
     curve(frame)

@@ -1,4 +1,4 @@
-"""Numbers for people: the same text as the page shows (fe/src/base/format.ts); tests/golden/numbers.json holds both to it."""
+"""Numbers for people, as the page writes them (fe/src/base/format.ts): tests/golden/numbers.json holds both."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
 
 
 def format_number(value: float, digits: int = 3) -> str:
-    """`digits` significant digits, but every digit of a whole number, thousands separated: 0.0123, 1.23, 12.3, 1,235.
+    """`digits` significant digits, but every digit of a whole number: 0.0123, 1.23, 12.3, 1,235.
 
-    Halves are rounded away from zero, in the shortest decimal that stands for the float: what Intl.NumberFormat does.
+    Halves are rounded away from zero, in the shortest decimal that stands for the float, as Intl.NumberFormat
+    rounds them.
     """
     if not isfinite(value):
         return UNKNOWN

@@ -3,7 +3,8 @@ import openapi from '../../openapi.json';
 import { VIEWS } from '.';
 
 const SELECTORS = ['run', 'worker', 'span'];
-const paths: Record<string, { get?: { parameters: { name: string }[] } }> = openapi.paths;
+type Operations = Record<string, { get?: { parameters: { name: string }[] } } | undefined>;
+const paths = openapi.paths as unknown as Operations;
 
 test.each(Object.entries(VIEWS))('the page sends %s what the server takes', (slug, { takes }) => {
   const names = paths[`/view/${slug}`]?.get?.parameters.map(({ name }) => name);
