@@ -18,6 +18,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +80,7 @@ def serve(log: Path, cache: Path) -> dict[str, Any]:
         seconds: dict[str, Any] = {}
         seconds["until listed"], runs = timed(lambda: _until_listed(url))
         for route in PAGE:
-            seconds[route] = statistics.median(
-                timed(lambda route=route: get(f"{url}/{route}"))[0] for _ in range(5)
-            )
+            seconds[route] = statistics.median(timed(partial(get, f"{url}/{route}"))[0] for _ in range(5))
         seconds["parsed"] = sum(run["files"]["ready"] for run in runs["runs"])
         seconds["overview of the last run"] = timed(lambda: _until_ready(url, runs["runs"][-1]["name"]))[0]
         seconds["memory MB"] = _resident(process.pid) / 2**20

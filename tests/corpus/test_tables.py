@@ -22,7 +22,7 @@ from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, of_kind
 from torch_tb_profiler.model.ranks import split_ranks
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views.kernels import build as kernels_view
-from torch_tb_profiler.views.kernels.payload import KernelsParams
+from torch_tb_profiler.views.kernels.payload import KernelRow, KernelsParams
 from torch_tb_profiler.views.operators import build as operators_view
 from torch_tb_profiler.views.operators.payload import OperatorsParams
 
@@ -181,7 +181,7 @@ def test_the_kernel_tables_are_the_predecessors(corpus: Path, traces: dict[str, 
         )
 
 
-def figures(row: kernels_view.KernelRow) -> list[float]:
+def figures(row: KernelRow) -> list[float]:
     times = [ns / 1000 for ns in (row.total_ns, row.mean_ns, row.max_ns, row.min_ns)]
     if row.total_ns == 0:  # kernels of no length have a plain mean; there it is 0
         return [row.calls, *times, 0, 0]

@@ -106,8 +106,8 @@ def test_blocks_are_sorted_searched_and_saved_by_the_server(open_page: Open) -> 
     assert [int(row["size"]) for row in rows] == [1 << 20] * 5
     frame.get_by_label("Filter by operator").fill("")
     expect(frame.locator("[data-part=memory-tables] [data-part=table-foot]")).to_contain_text("205 blocks")
-    rows = frame.locator("[data-part=memory-tables] [data-part=table-scroll]")
-    rows.evaluate("e => e.scrollTo(0, e.scrollHeight)")
+    scroller = frame.locator("[data-part=memory-tables] [data-part=table-scroll]")
+    scroller.evaluate("e => e.scrollTo(0, e.scrollHeight)")
     expect(frame.locator(f"{ROWS}[aria-rowindex='206']")).to_contain_text("aten::scratch")
 
 

@@ -9,7 +9,13 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import parse_params
 from torch_tb_profiler.views.operators import build as operators
 from torch_tb_profiler.views.operators.parts import build_instances, build_stacks
-from torch_tb_profiler.views.operators.payload import OperatorRow, OperatorsParams, OperatorsPayload, RowParams
+from torch_tb_profiler.views.operators.payload import (
+    OperatorRow,
+    OperatorsParams,
+    OperatorsPayload,
+    RowParams,
+    UnlinkedWork,
+)
 
 PICTURE = """
 host  user_annotation  ProfilerStep#1        0   60
@@ -54,7 +60,7 @@ def test_tensor_cores_are_told_from_the_kernels() -> None:
 
 def test_what_no_operator_launched_is_named_with_its_time() -> None:
     payload = table(draw(PICTURE))
-    assert payload.unlinked == operators.UnlinkedWork(1, 4_000)
+    assert payload.unlinked == UnlinkedWork(1, 4_000)
     assert payload.totals.device_self_ns == 70_000
 
 
@@ -62,8 +68,8 @@ def test_a_step_filter_looks_at_the_host() -> None:
     first, second = (table(draw(PICTURE), step=step) for step in ("1", "2"))
     assert {row.name for row in first.rows} == {"aten::linear", "aten::addmm"}
     assert {row.name for row in second.rows} == {"aten::relu"}
-    assert second.unlinked == operators.UnlinkedWork(1, 4_000)
-    assert first.unlinked == operators.UnlinkedWork(0, 0)
+    assert second.unlinked == UnlinkedWork(1, 4_000)
+    assert first.unlinked == UnlinkedWork(0, 0)
 
 
 def test_a_kernel_filter_keeps_who_launched_it() -> None:
