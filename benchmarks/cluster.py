@@ -92,10 +92,10 @@ def measure(log: Path, workers: int) -> dict[str, float]:
             session.scan()
             run = session.catalog.run(None)
             began = time.perf_counter()
-            for key in [session.load(run, worker.spans[0]) for worker in run.workers]:
+            for key in [session.load(worker.spans[0]) for worker in run.workers]:
                 session.wait(key)
             read = time.perf_counter() - began
-            failed = [w.name for w in run.workers if session.state(run, w.spans[0]).state != "ready"]
+            failed = [w.name for w in run.workers if session.state(w.spans[0]).state != "ready"]
             if failed:
                 raise SystemExit(f"not read: {failed}")
             began = time.perf_counter()

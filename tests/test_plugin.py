@@ -74,17 +74,18 @@ def test_the_constructor_does_nothing_and_activity_comes_from_memory(tmp_path: P
     assert isinstance(plugin, ProfilerPlugin)
     assert plugin.is_active() is False
     plugin.get_plugin_apps()
-    assert plugin._session is not None
+    session = plugin._session
+    assert session is not None
     try:
-        assert plugin._session._scanned.wait(PATIENCE)
+        assert until(lambda: session.scanned)
         calls = 0
 
         def scan(*_: object) -> None:
             nonlocal calls
             calls += 1
 
-        plugin._session.scan = scan  # type: ignore[assignment, method-assign]
+        session.scan = scan  # type: ignore[assignment, method-assign]
         assert plugin.is_active() is True  # a folder that cannot be listed is something to say
         assert calls == 0
     finally:
-        plugin._session.close()
+        session.close()

@@ -13,7 +13,7 @@ from tests.support.traces import document
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.discovery import Run
-from torch_tb_profiler.discovery.catalog import natural_order
+from torch_tb_profiler.discovery.arrange import natural_order
 from torch_tb_profiler.discovery.names import parse_file_name, stamp_label, stamp_order
 from torch_tb_profiler.session import Root, Session
 

@@ -52,7 +52,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         session.scan()
         for each in session.catalog.runs:
             for member in each.workers:
-                session.wait(session.load(each, member.spans[0]), 60)
+                session.wait(session.load(member.spans[0]), 60)
         yield Served(App(session))
 
 

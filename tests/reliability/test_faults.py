@@ -27,7 +27,7 @@ from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache, cache_key, folder
 from torch_tb_profiler.executors import ProcessExecutor
 from torch_tb_profiler.session import Root, Session, jobs
-from torch_tb_profiler.storage import open_location
+from torch_tb_profiler.storage import FileId, open_location
 
 
 def settings(**changes: Any) -> Settings:
@@ -84,7 +84,7 @@ def test_a_file_that_takes_too_much_memory_is_named(tmp_path: Path, monkeypatch:
         assert "torch-tb-profiler slice" in (error.hint or "")
         patch.undo()
         target = session.find(None, None, None)
-        session.retry(target.run, target.span)
+        session.retry(target.span)
         assert payload(session, "overview")["steps"]
 
 
@@ -162,7 +162,7 @@ def test_entries_of_another_version_are_not_touched(tmp_path: Path, monkeypatch:
     right = expected(log, settings())
     before = {entry.name for entry in Path(settings().cache_dir).iterdir()}
     monkeypatch.setattr("torch_tb_profiler.cache.FORMAT", 10**6)
-    assert cache_key("a", "b") != cache_key("b", "a")
+    assert cache_key(FileId("a", "b")) != cache_key(FileId("b", "a"))
     with opened(log) as session:
         assert all_payloads(session) == right
     after = {entry.name for entry in Path(settings().cache_dir).iterdir()}
@@ -204,7 +204,7 @@ def test_what_a_killed_process_left_half_written_is_cleaned_up(tmp_path: Path) -
     new.write_bytes(b"x")
     long_ago = time.time() - 2 * folder.STALE_SECONDS
     os.utime(old, (long_ago, long_ago))
-    assert cache.save_json("key", "facts", b"{}")
+    assert cache.save_json("key", "summary", b"{}")
     assert not old.exists()
     assert new.exists()
 
@@ -219,7 +219,7 @@ def test_a_file_replaced_while_it_is_read_is_never_half_old_half_new(tmp_path: P
     new.write_bytes(trace(5, 6000))
     place = open_location(str(log))
     entry = place.scan().entries[0]
-    key = cache_key(place.uri(entry.path), entry.identity)
+    listed = FileId(place.uri(entry.path), entry.identity)
     cache = Cache.from_settings(settings())
     swapped: list[tuple[str, int, int, int]] = []
 
@@ -229,9 +229,9 @@ def test_a_file_replaced_while_it_is_read_is_never_half_old_half_new(tmp_path: P
             swapped.append(progress)
 
     with pytest.raises(StorageError, match="changed while it was read"):
-        jobs.load_file(str(log), entry.path, entry.size, key, 0, cache, replace_once)
+        jobs.load_file(jobs.LoadRequest(str(log), entry.path, entry.size, listed, 0), cache, replace_once)
     assert swapped
-    assert cache.load_trace(key) is None
+    assert cache.load_trace(cache_key(listed)) is None
     with opened(log) as session:
         assert payload(session, "kernels") == _alone(tmp_path / "alone", trace(5, 6000))
 
@@ -316,7 +316,7 @@ def test_permission_denied_is_named_and_recovers(nobody: Path, tmp_path: Path) -
         assert session.view("overview", worker="w1", wait=True).payload is not None
         file.chmod(0o644)
         target = session.find(None, None, None)
-        session.retry(target.run, target.span)
+        session.retry(target.span)
         assert payload(session, "overview")["steps"]
         run.chmod(0)
         assert session.scan().problems == ("run0: Permission denied",)
@@ -360,9 +360,9 @@ def test_forgotten_files_leave_no_trace_in_memory(tmp_path: Path) -> None:
             (log / "run0" / "w0.1.pt.trace.json").write_bytes(trace(seed, 20 + seed))
             session.scan()
             all_payloads(session)
-            assert len(session._store._files) == 2
-            assert len(session._store._open) <= 2
+            assert len(session._files._files) == 2
+            assert len(session._files._open) <= 2
         shutil.rmtree(log / "run0")
         session.scan()
-        assert not session._store._files
-        assert not session._store._open
+        assert not session._files._files
+        assert not session._files._open

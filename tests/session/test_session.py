@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import gzip
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -22,7 +23,8 @@ from torch_tb_profiler.base.errors import UsageError, WorkerDiedError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.discovery import Catalog
 from torch_tb_profiler.executors import ProcessExecutor, make_executor
-from torch_tb_profiler.session import SETTLED_SECONDS, Root, Session, store
+from torch_tb_profiler.session import Root, Session, loading, open_traces
+from torch_tb_profiler.session.log import SETTLED_SECONDS, LogFolders
 
 
 def trace(count: int = 50, name: str = "aten::add", cat: str = "cpu_op") -> bytes:
@@ -53,22 +55,22 @@ def test_nothing_is_parsed_until_it_is_asked_for(folder: Path) -> None:
     with Session([Root(str(folder))], settings()) as session:
         session.scan()
         target = session.find(None, None, None)
-        assert session.state(target.run, target.span).state == "waiting"
+        assert session.state(target.span).state == "waiting"
         payload = overview(session)
         assert payload["steps"][0]["duration_ns"] == 495_000
-        assert session.state(target.run, target.span).state == "ready"
+        assert session.state(target.span).state == "ready"
 
 
 def test_open_traces_are_bounded_by_their_events(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "run" / "w.2.pt.trace.json").write_bytes(trace(80))
-    monkeypatch.setattr(store, "TRACE_BYTES", 0)
-    with Session([Root(str(folder))], settings(memory_bytes=100 * store.EVENT_BYTES)) as session:
+    monkeypatch.setattr(open_traces, "TRACE_BYTES", 0)
+    with Session([Root(str(folder))], settings(memory_bytes=100 * open_traces.EVENT_BYTES)) as session:
         session.scan()
         for span, count in (("1", 50), ("2", 80), ("1", 50), ("2", 80)):
             answer = session.view("trace", span=span, wait=True, timeout=60)
             assert answer.payload is not None
             assert json.loads(answer.payload)["counts"]["slices"] == count
-            assert [len(kept) for kept in session._store._open.values()] == [count]
+            assert len(session._files._open) == 1
 
 
 @pytest.mark.parametrize(("packed", "cached"), [(True, True), (False, False)])
@@ -113,7 +115,7 @@ def test_a_failed_file_can_be_retried(folder: Path) -> None:
         file.write_bytes(whole)
         os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
         target = session.find(None, None, None)
-        session.retry(target.run, target.span)
+        session.retry(target.span)
         assert overview(session)["steps"]
 
 
@@ -135,55 +137,54 @@ def test_a_file_that_has_gone_is_a_named_failure(folder: Path) -> None:
         assert answer.state.error.code == "storage"
 
 
-class Stepwise(Session):
-    """Lists once; the next listing waits until it is allowed."""
+def test_a_growing_file_is_left_alone_until_two_listings_agree(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allowed, scan = threading.Event(), LogFolders.scan
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.allowed = threading.Event()
+    def scan_stepwise(log: LogFolders) -> Catalog:
+        """Lists once; the next listing waits until it is allowed."""
+        if log.scanned:
+            assert allowed.wait(PATIENCE)
+        return scan(log)
 
-    def scan(self) -> Catalog:
-        if self.scanned:
-            assert self.allowed.wait(PATIENCE)
-        return super().scan()
-
-
-def test_a_growing_file_is_left_alone_until_two_listings_agree(folder: Path) -> None:
+    monkeypatch.setattr(LogFolders, "scan", scan_stepwise)
     changed = time.time() + SETTLED_SECONDS / 2
     os.utime(folder / "run" / "w.1.pt.trace.json", (changed, changed))
-    session = Stepwise([Root(str(folder))], settings(poll_seconds=0.1))
-    with session:
+    with Session([Root(str(folder))], settings(poll_seconds=0.1)) as session:
         session.start()
         until(lambda: session.scanned)
         assert session.view("overview").state.state == "waiting"
-        session.allowed.set()
+        allowed.set()
         assert until(lambda: session.view("overview").payload)
 
 
-def test_workers_parse_large_files_and_the_cache_serves_the_second_session(folder: Path) -> None:
+def test_workers_parse_large_files_and_the_cache_serves_the_second_session(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     large = settings(small_file_bytes=1, executor="processes:1")
     with Session([Root(str(folder))], large) as session:
         session.scan()
         first = overview(session)
-        assert session._store._executor is not None
+        assert multiprocessing.active_children()
     entries = list(Path(large.cache_dir).iterdir())
     assert {entry.suffix for entry in entries} == {".arrow", ".json"}
+    monkeypatch.setattr(loading.Loader, "load", lambda *_, **__: pytest.fail("the file was read again"))
     with Session([Root(str(folder))], large) as session:
         session.scan()
         assert overview(session) == first
-        assert session._store._executor is None  # nothing was parsed again
 
 
 def test_a_script_without_a_main_guard_may_open_a_large_file(folder: Path) -> None:
     """Worker processes do not run the script again."""
     script = folder / "script.py"
     script.write_text(
-        "import os, sys, torch_tb_profiler\n"
+        "import multiprocessing, os, sys, torch_tb_profiler\n"
         "print('runs in', os.getppid(), file=sys.stderr)\n"
         "with torch_tb_profiler.open(sys.argv[1]) as session:\n"
         "    answer = session.view('overview', wait=True, timeout=60)\n"
         "    assert answer.payload is not None, answer.state\n"
-        "    assert session._store._executor is not None\n"
+        "    assert multiprocessing.active_children()\n"
         "    print(__file__, __spec__)\n"
     )
     environment = {**os.environ, "TORCH_PROFILER_SMALL_FILE_BYTES": "1", "TORCH_PROFILER_EXECUTOR": "processes:1"}
@@ -201,9 +202,10 @@ def test_a_cached_trace_is_the_trace(folder: Path) -> None:
         session.scan()
         overview(session)
         target = session.find(None, None, None)
-        key = session.load(target.run, target.span)
-        kept = session._store.trace(key, None)
-        again = cache.Cache.from_settings(large).load_trace(key)
+        key = session.load(target.span)
+        state, kept = session._files.open(key, None)
+        again = cache.Cache.from_settings(large).load_trace(cache.cache_key(key))
+    assert state.state == "ready"
     assert kept is not None and again is not None
     for name in kept.events.__slots__:
         assert (getattr(kept.events, name) == getattr(again.events, name)).all()
@@ -240,10 +242,10 @@ def test_the_cache_stays_within_its_limit(tmp_path: Path) -> None:
     kept = cache.Cache(str(tmp_path), 1000)
     for i in range(10):
         payload = json.dumps("x" * 300).encode()
-        assert kept.save_json(f"key{i}", "facts", payload)
-        os.utime(tmp_path / f"key{i}.facts.json", (i, i))
+        assert kept.save_json(f"key{i}", "summary", payload)
+        os.utime(tmp_path / f"key{i}.summary.json", (i, i))
     names = {entry.name for entry in tmp_path.iterdir()}
-    assert "key9.facts.json" in names
+    assert "key9.summary.json" in names
     assert sum(entry.stat().st_size for entry in tmp_path.iterdir()) <= 1300
 
 
@@ -269,26 +271,28 @@ def test_a_killed_worker_fails_its_own_job_and_the_next_one_works() -> None:
         executor.shutdown()
 
 
-def test_a_worker_killed_while_reading_is_a_failed_file_that_can_be_retried(folder: Path) -> None:
+def test_a_worker_killed_while_reading_is_a_failed_file_that_can_be_retried(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pipe = folder / "run" / "slow.pt.trace.json"
     os.mkfifo(pipe)  # the worker blocks on it in the middle of its job
     executor = ProcessExecutor(1)
     session = Session([Root(str(folder))], settings(small_file_bytes=0))
-    session._store._make_executor = lambda: executor
+    monkeypatch.setattr(loading, "make_executor", lambda *_: executor)
     try:
         session.scan()
         target = session.find(None, "w", None)
         span = replace(target.span, file=replace(target.span.file, path="run/slow.pt.trace.json"))
-        key = session.load(target.run, span)
+        key = session.load(span)
         assert until(lambda: bool(executor._slots[0].pool and executor._slots[0].pool._processes))
         for process in executor._slots[0].pool._processes.values():  # type: ignore[union-attr]
             process.kill()
         assert session.wait(key, 60)
-        error = session.state(target.run, span).error
+        error = session.state(span).error
         assert error is not None
         assert error.code == "worker_died"
         pipe.unlink()
-        session.retry(target.run, target.span)
+        session.retry(target.span)
         assert overview(session)["steps"]
     finally:
         session.close()
@@ -319,7 +323,7 @@ def test_a_merged_file_is_one_worker_per_rank(tmp_path: Path) -> None:
         assert second["devices"][0]["id"] == 1
 
 
-def test_facts_of_other_views_are_out_of_date(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_summary_of_other_views_is_out_of_date(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After an update that brings a view, a kept file is asked whether it has something to show there."""
     kept = settings(small_file_bytes=0, executor="serial")
     with Session([Root(str(folder))], kept) as session:
@@ -328,8 +332,8 @@ def test_facts_of_other_views_are_out_of_date(folder: Path, monkeypatch: pytest.
     with Session([Root(str(folder))], kept) as session:
         session.scan()
         target = session.find(None, None, None)
-        session.load(target.run, target.span)
-        assert session.state(target.run, target.span).state == "ready"
+        session.load(target.span)
+        assert session.state(target.span).state == "ready"
     *others, last = views.SLUGS
     monkeypatch.setattr(views, "SLUGS", tuple(others))
     with Session([Root(str(folder))], kept) as session:

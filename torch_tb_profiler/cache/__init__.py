@@ -26,7 +26,7 @@ from torch_tb_profiler.base.errors import StorageError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache.folder import AbsentError, BoundedFolder
 from torch_tb_profiler.cache.seal import content_length, seal_file, sealed
-from torch_tb_profiler.storage import Depot, local_path
+from torch_tb_profiler.storage import Depot, FileId, local_path
 
 __all__ = ["Cache", "cache_key"]
 
@@ -36,9 +36,9 @@ FORMAT = 2
 """Raise when the columns or what stands in the payloads change; old entries then die out."""
 
 
-def cache_key(uri: str, identity: str) -> str:
+def cache_key(file: FileId) -> str:
     """Hex name of an entry; tells neither the place nor the credentials of the source."""
-    return hashlib.sha256(f"{FORMAT}\0{uri}\0{identity}".encode()).hexdigest()[:40]
+    return hashlib.sha256(f"{FORMAT}\0{file.uri}\0{file.identity}".encode()).hexdigest()[:40]
 
 
 class Cache:

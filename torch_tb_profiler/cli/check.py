@@ -12,7 +12,7 @@ from torch_tb_profiler.cli._command import OK, TROUBLE, Command, add_path
 from torch_tb_profiler.cli._session import open_session
 
 if TYPE_CHECKING:
-    from torch_tb_profiler.discovery import Run, Span
+    from torch_tb_profiler.discovery import Span
     from torch_tb_profiler.session import ErrorInfo, Session
 
 
@@ -24,7 +24,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace, settings: Settings) -> int:
     with open_session(options.path, settings) as session:
         files = [
-            _checked(session, run, span)
+            _checked(session, span)
             for run in session.catalog.runs
             for worker in run.workers
             for span in worker.spans
@@ -38,10 +38,10 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     return OK if files and all(file["state"] == "ready" for file in files) else TROUBLE
 
 
-def _checked(session: Session, run: Run, span: Span) -> dict[str, Any]:
+def _checked(session: Session, span: Span) -> dict[str, Any]:
     """Load one file: its state, number of events, error and health notes."""
-    session.wait(session.load(run, span))
-    state = session.state(run, span)
+    session.wait(session.load(span))
+    state = session.state(span)
     return {
         "file": span.file.path,
         "state": state.state,
@@ -55,7 +55,7 @@ def _checked(session: Session, run: Run, span: Span) -> dict[str, Any]:
                 "count": note.count,
                 "first_offset": note.first_offset,
             }
-            for note in session.health(run, span)
+            for note in session.health(span)
         ],
     }
 

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.discovery.catalog import Catalog, MemoryFile, Run, Span, TraceFile, Worker, build_catalog
+from torch_tb_profiler.discovery.arrange import arrange_runs
+from torch_tb_profiler.discovery.catalog import Catalog, ListedFile, MemoryFile, Run, Span, Worker
+from torch_tb_profiler.discovery.distinct import distinct_names
 from torch_tb_profiler.discovery.sniff import Sniffer
 
-__all__ = ["Catalog", "MemoryFile", "Run", "Sniffer", "Span", "TraceFile", "Worker", "build_catalog"]
+__all__ = [
+    "Catalog",
+    "ListedFile",
+    "MemoryFile",
+    "Run",
+    "Sniffer",
+    "Span",
+    "Worker",
+    "arrange_runs",
+    "distinct_names",
+]

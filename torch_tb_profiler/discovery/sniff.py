@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable
-from typing import BinaryIO
+from collections.abc import Set
 
 from torch_tb_profiler.base.errors import StorageError
+from torch_tb_profiler.discovery.catalog import ListedFile
+from torch_tb_profiler.storage import FileId
 
 HEAD_BYTES = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -20,22 +21,22 @@ class Sniffer:
     """Remembers the verdict per file identity, so that polling reads no unchanged file again."""
 
     def __init__(self) -> None:
-        self._verdicts: dict[str, bool] = {}
+        self._verdicts: dict[FileId, bool] = {}
 
-    def is_trace(self, key: str, open_file: Callable[[], BinaryIO]) -> bool:
+    def is_trace(self, file: ListedFile) -> bool:
         """True if the first bytes look like a chrome trace; an unreadable file is none (and asked again)."""
-        if key not in self._verdicts:
+        if file.id not in self._verdicts:
             try:
-                with open_file() as stream:
+                with file.open() as stream:
                     head = stream.read(HEAD_BYTES)
             except (OSError, StorageError):
                 return False
-            self._verdicts[key] = looks_like_trace(head)
-        return self._verdicts[key]
+            self._verdicts[file.id] = looks_like_trace(head)
+        return self._verdicts[file.id]
 
-    def keep_only(self, keys: set[str]) -> None:
+    def keep_only(self, ids: Set[FileId]) -> None:
         """Forget the verdicts on other files."""
-        self._verdicts = {key: verdict for key, verdict in self._verdicts.items() if key in keys}
+        self._verdicts = {id_: verdict for id_, verdict in self._verdicts.items() if id_ in ids}
 
 
 def looks_like_trace(head: bytes) -> bool:

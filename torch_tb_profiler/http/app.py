@@ -14,6 +14,7 @@ from werkzeug.wrappers import Request, Response
 
 from torch_tb_profiler.analyses.timeline.excerpt import Cut
 from torch_tb_profiler.base.errors import NotFoundError, ProfilerError, UsageError
+from torch_tb_profiler.discovery import Span
 from torch_tb_profiler.http import answers
 from torch_tb_profiler.http.attachment import Attachment
 from torch_tb_profiler.http.static import StaticFiles
@@ -112,7 +113,7 @@ class App:
         session = self._session
         listed = []
         for run in session.catalog.runs:
-            states = [session.state(run, span).state for worker in run.workers for span in worker.spans]
+            states = [session.state(span).state for worker in run.workers for span in worker.spans]
             counts = answers.FileCounts(
                 *(states.count(name) for name in ("waiting", "loading", "ready", "failed"))
             )
@@ -125,7 +126,7 @@ class App:
     def workers(self, query: Mapping[str, str], _: str) -> tuple[int, Any]:
         run = self._session.catalog.run(query.get("run"))
         listed = [
-            answers.WorkerInfo(worker.name, worker.rank, [self._span(run, span) for span in worker.spans])
+            answers.WorkerInfo(worker.name, worker.rank, [self._span(span) for span in worker.spans])
             for worker in self._session.workers(run)
         ]
         files = [
@@ -136,7 +137,7 @@ class App:
 
     def spans(self, query: Mapping[str, str], _: str) -> tuple[int, Any]:
         target = self._find(query)
-        spans = [self._span(target.run, span) for span in target.worker.spans]
+        spans = [self._span(span) for span in target.worker.spans]
         return 200, answers.Spans(target.run.name, target.worker.name, spans)
 
     def state(self, query: Mapping[str, str], _: str) -> tuple[int, Any]:
@@ -144,7 +145,7 @@ class App:
 
     def retry(self, query: Mapping[str, str], _: str) -> tuple[int, Any]:
         target = self._find(query)
-        self._session.retry(target.run, target.span)
+        self._session.retry(target.span)
         return 200, self._state(target)
 
     def health(self, query: Mapping[str, str], _: str) -> tuple[int, Any]:
@@ -157,8 +158,8 @@ class App:
                 span.name,
                 span.file.path,
                 span.file.size,
-                session.state(run, span),
-                list(session.health(run, span)),
+                session.state(span),
+                list(session.health(span)),
             )
             for worker in session.workers(run)
             for span in worker.spans
@@ -217,13 +218,13 @@ class App:
         return self._session.find(*(query.get(name) for name in SELECTORS))
 
     def _state(self, target: Target) -> answers.State:
-        state: FileState = self._session.state(target.run, target.span)
+        state: FileState = self._session.state(target.span)
         file = target.span.file.path
         return answers.State(target.run.name, target.worker.name, target.span.name, file, state)
 
-    def _span(self, run: Any, span: Any) -> answers.SpanInfo:
+    def _span(self, span: Span) -> answers.SpanInfo:
         file = span.file
-        return answers.SpanInfo(span.name, span.label, file.path, file.size, self._session.state(run, span))
+        return answers.SpanInfo(span.name, span.label, file.path, file.size, self._session.state(span))
 
 
 def _not_ready(state: FileState, what: str, run: str, worker: str, span: str) -> tuple[int, Any]:

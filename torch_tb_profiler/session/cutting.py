@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from torch_tb_profiler.analyses.timeline.excerpt import Cut, excerpt
 from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.discovery import ListedFile
 from torch_tb_profiler.ingest import Progress, Report, Window, find_start, read_part
-from torch_tb_profiler.storage import Location
 
 logger = logging.getLogger(__name__)
 
@@ -17,40 +17,42 @@ EVENT_BYTES = 256
 """JSON of a typical event; for how many events a part may hold."""
 
 
-def cut_large(place: Location, path: str, size: int, cut: Cut, limit: int) -> Iterator[bytes]:
+def cut_large(file: ListedFile, cut: Cut, limit: int) -> Iterator[bytes]:
     """As `excerpt`, in two passes over the file: one finds its start, one keeps what the cut wants.
 
-    limit  bytes of JSON that the part may hold at once. Raises UsageError for a step, which only a file that
-           is read whole knows, TooLargeError if the part is too large as well.
+    limit  bytes of JSON that the part may hold at once
+
+    Raises UsageError for a step, which only a file that is read whole knows, TooLargeError if the part is too
+    large as well.
     """
     if cut.step is not None:
         raise UsageError("the steps of so large a file are not known", hint="give a window: --from and --to")
-    with place.open(path) as stream:
-        start = find_start(stream, size=size, report=_logging(path, "first"))
+    with file.open() as stream:
+        start = find_start(stream, size=file.size, report=_logging(file.path, "first"))
     window = Window(
         None if cut.begin is None else start + cut.begin,
         None if cut.end is None else start + cut.end,
         frozenset(name.strip().lower() for name in cut.categories.split(",") if name.strip()),
         cut.min_duration_ns,
     )
-    with place.open(path) as stream:
-        report = _logging(path, "second")
-        trace = read_part(stream, window, size=size, report=report, max_events=limit // EVENT_BYTES)
+    with file.open() as stream:
+        report = _logging(file.path, "second")
+        trace = read_part(stream, window, size=file.size, report=report, max_events=limit // EVENT_BYTES)
     later = start - trace.trace_start_ns
     begin = None if cut.begin is None else cut.begin + later
     end = None if cut.end is None else cut.end + later
     return excerpt(trace, replace(cut, begin=begin, end=end))
 
 
-def _logging(path: str, which: str) -> Report:
-    """Tells the log every tenth of the way how far a pass is."""
-    told = 0
+def _logging(path: str, ordinal: str) -> Report:
+    """Logs every tenth of the way how far a pass is."""
+    logged = 0
 
     def report(progress: Progress) -> None:
-        nonlocal told
+        nonlocal logged
         tenth = 10 * progress.bytes_done // progress.bytes_total if progress.bytes_total else 0
-        if tenth > told:
-            told = tenth
-            logger.info("%s: %s of two passes, %d %%", path, which, 10 * tenth)
+        if tenth > logged:
+            logged = tenth
+            logger.info("%s: %s of two passes, %d%%", path, ordinal, 10 * tenth)
 
     return report

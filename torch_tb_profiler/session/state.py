@@ -26,7 +26,7 @@ class ErrorInfo:
             place = ", ".join(part for part in (where, error.where) if part) or None
             return cls(error.code, error.message, place, error.hint, stage)
         name = type(error).__name__
-        return cls("internal", f"{name}: {error}", where, "this is a defect of the profiler plugin", stage)
+        return cls("internal", f"{name}: {error}", where, "this is a bug; please report it", stage)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A folder or file by its URL: what is in it, and its bytes.
+"""What a place with traces can do: list its files and open them.
 
 A location lists itself once per call and opens files by the relative paths of that listing; nothing else is
 ever opened, so no path that comes from a request can reach the file system.
@@ -6,14 +6,15 @@ ever opened, so no path that comes from a request can reach the file system.
 
 from __future__ import annotations
 
-import os
-import re
 from dataclasses import dataclass, field
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
-from torch_tb_profiler.base.errors import StorageError
 
-SKIPPED_FOLDERS = frozenset(("__pycache__", ".git", ".ipynb_checkpoints", ".venv", "node_modules"))
+class FileId(NamedTuple):
+    """A file with its content: its full name, and what changes whenever the content does (`Entry.identity`)."""
+
+    uri: str
+    identity: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,91 +64,3 @@ class Location(Protocol):
     def uri(self, path: str) -> str:
         """The full name of a listed file, for messages and as part of its identity."""
         ...
-
-
-_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+)://")
-
-
-def local_path(url: str) -> str | None:
-    """The path of a folder or file of this machine, `~` and `$VAR` expanded; None if the URL leads elsewhere."""
-    scheme = _SCHEME.match(url)
-    if scheme and scheme.group(1).lower() not in ("file", "local"):
-        return None
-    return os.path.expandvars(os.path.expanduser(url[scheme.end() :] if scheme else url))
-
-
-def open_location(url: str) -> Location:
-    """The location of a path or URL; nothing is touched yet."""
-    path = local_path(url)
-    if path is None:
-        from torch_tb_profiler.storage.remote import RemoteLocation
-
-        return RemoteLocation(url)
-    return LocalLocation(path)
-
-
-class LocalLocation:
-    """A folder of this machine, or a single file (then the listing holds that file alone)."""
-
-    def __init__(self, path: str) -> None:
-        self.url = self.label = os.path.abspath(path)
-        self.name = os.path.basename(self.url) or self.url
-
-    def scan(self) -> Scan:
-        if os.path.isfile(self.url):
-            self.name = os.path.basename(self._folder) or self._folder
-            return Scan([_entry(os.path.basename(self.url), os.stat(self.url))])
-        if not os.path.isdir(self.url):
-            raise StorageError(
-                "there is no such folder or file", where=self.url, hint="check the path given as --logdir"
-            )
-        found = Scan()
-        self._walk(self.url, "", found, frozenset())
-        return found
-
-    @property
-    def _folder(self) -> str:
-        return os.path.dirname(self.url) if os.path.isfile(self.url) else self.url
-
-    def _walk(self, folder: str, prefix: str, found: Scan, above: frozenset[tuple[int, int]]) -> None:
-        try:
-            here = os.stat(folder)
-            if (here.st_dev, here.st_ino) in above:
-                return  # a symbolic link back to a folder above
-            above = above | {(here.st_dev, here.st_ino)}
-            with os.scandir(folder) as listing:
-                entries = sorted(listing, key=lambda entry: entry.name)
-        except OSError as error:
-            if not prefix:
-                raise StorageError(f"the folder cannot be listed: {error.strerror}", where=folder) from error
-            found.problems.append(f"{prefix.rstrip('/')}: {error.strerror}")
-            return
-        for entry in entries:
-            try:
-                if entry.is_dir():
-                    if entry.name not in SKIPPED_FOLDERS:
-                        self._walk(entry.path, f"{prefix}{entry.name}/", found, above)
-                elif entry.is_file():
-                    found.entries.append(_entry(prefix + entry.name, entry.stat()))
-            except OSError as error:
-                found.problems.append(f"{prefix}{entry.name}: {error.strerror}")
-
-    def entry(self, path: str) -> Entry:
-        try:
-            return _entry(path, os.stat(self.uri(path)))
-        except OSError as error:
-            raise StorageError(f"the file cannot be found: {error.strerror}", where=self.uri(path)) from error
-
-    def open(self, path: str) -> BinaryIO:
-        try:
-            return open(os.path.join(self._folder, *path.split("/")), "rb", buffering=0)
-        except OSError as error:
-            raise StorageError(f"the file cannot be opened: {error.strerror}", where=self.uri(path)) from error
-
-    def uri(self, path: str) -> str:
-        return os.path.join(self._folder, *path.split("/"))
-
-
-def _entry(path: str, stat: os.stat_result) -> Entry:
-    identity = f"{stat.st_size}-{stat.st_mtime_ns}-{stat.st_ino}"
-    return Entry(path, stat.st_size, identity, stat.st_mtime)

@@ -1,0 +1,124 @@
+"""Listed files arranged as runs, workers and spans, by their names and folders."""
+
+from __future__ import annotations
+
+import posixpath
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from torch_tb_profiler.discovery.catalog import ListedFile, MemoryFile, Run, Span, Worker
+from torch_tb_profiler.discovery.names import (
+    RANK_FOLDER,
+    SPAN_FOLDER,
+    FileName,
+    MemoryKind,
+    memory_kind,
+    parse_file_name,
+    rank_in,
+    stamp_label,
+    stamp_order,
+)
+
+
+@dataclass(frozen=True)
+class _TraceFile:
+    """A trace and what its names say."""
+
+    run: str
+    worker: str
+    rank: int | None
+    stamp: str | None
+    file: ListedFile
+
+
+def arrange_runs(
+    files: Iterable[ListedFile],
+    *,
+    root_name: str,
+    prefix: str = "",
+    single: bool = False,
+    is_trace: Callable[[ListedFile], bool],
+) -> list[Run]:
+    """The runs of the files of one location.
+
+    root_name  the run of files that lie in the location itself
+    prefix     put before every run's name (the name of a log folder among several)
+    single     the listing is one file that the user named: it is taken whatever it is called
+    is_trace   asked for JSON files whose name does not say
+    """
+    workers: dict[str, dict[str, list[_TraceFile]]] = defaultdict(lambda: defaultdict(list))
+    memory: dict[str, list[MemoryFile]] = defaultdict(list)
+    for file in files:
+        kind = None if single else memory_kind(file.path)
+        if kind is not None and not (file.path.endswith((".json", ".gz")) and is_trace(file)):
+            memory[prefix + _folder(file, root_name)].append(_memory_file(file, kind))
+            continue
+        name = parse_file_name(file.name)
+        if single and name is None:
+            name = FileName(file.name, None, None, True)
+        if name is None or not (single or name.certain or is_trace(file)):
+            continue
+        trace = _trace_file(file, name, root_name)
+        workers[prefix + trace.run][trace.worker].append(trace)
+    return [
+        Run(name, _workers(workers[name]), tuple(sorted(memory[name], key=lambda file: file.file.path)))
+        for name in sorted(workers)
+    ]
+
+
+def _memory_file(file: ListedFile, kind: MemoryKind) -> MemoryFile:
+    folder = posixpath.basename(posixpath.dirname(file.path))
+    shown = f"{folder}/{file.name}" if RANK_FOLDER.match(folder) or SPAN_FOLDER.match(folder) else file.name
+    return MemoryFile(shown, kind, file)
+
+
+def _folder(file: ListedFile, root_name: str) -> str:
+    """The run of a file: its folder, those of ranks and iterations aside."""
+    folders = file.path.split("/")[:-1]
+    while folders and (RANK_FOLDER.match(folders[-1]) or SPAN_FOLDER.match(folders[-1])):
+        folders.pop()
+    return "/".join(folders) or root_name
+
+
+def _trace_file(file: ListedFile, name: FileName, root_name: str) -> _TraceFile:
+    folders = file.path.split("/")[:-1]
+    worker, rank, stamp = name.worker, name.rank, name.stamp
+    while folders:
+        if RANK_FOLDER.match(folders[-1]):
+            # One folder per rank: the folder is the worker.
+            worker, rank = folders.pop(), rank_in(file.path) if rank is None else rank
+        elif match := SPAN_FOLDER.match(folders[-1]):
+            folders.pop()
+            stamp = match.group(1) if stamp is None else f"{match.group(1)}.{stamp}"
+        else:
+            break
+    return _TraceFile("/".join(folders) or root_name, worker, rank, stamp, file)
+
+
+def _workers(traces_of: dict[str, list[_TraceFile]]) -> tuple[Worker, ...]:
+    workers = []
+    for name, traces in traces_of.items():
+        traces.sort(key=lambda trace: (stamp_order(trace.stamp), trace.file.path))
+        spans = tuple(
+            Span(str(number), stamp_label(trace.stamp) or trace.file.name, trace.file)
+            for number, trace in enumerate(traces, 1)
+        )
+        ranks = {trace.rank for trace in traces}
+        workers.append(Worker(name, ranks.pop() if len(ranks) == 1 else None, spans))
+    return tuple(sorted(workers, key=lambda worker: natural_order(worker.name)))
+
+
+def natural_order(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Sort key that puts rank10 after rank9."""
+    parts: list[tuple[int, int, str]] = []
+    digits = ""
+    for character in name + "\0":
+        if character.isdecimal() and character.isascii() and len(digits) < 30:
+            digits += character
+            continue
+        if digits:
+            parts.append((0, int(digits), ""))
+            digits = ""
+        parts.append((1, 0, character))
+    return tuple(parts)

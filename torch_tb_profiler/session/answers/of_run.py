@@ -1,0 +1,150 @@
+"""Views of all workers of a run."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.discovery import Run, Span, Worker
+from torch_tb_profiler.session.answers.answer import Answer, Question
+from torch_tb_profiler.session.files import Files
+from torch_tb_profiler.session.jobs import encode
+from torch_tb_profiler.session.state import FileState, ProgressInfo, StateName
+from torch_tb_profiler.session.targets import Targets
+from torch_tb_profiler.storage import FileId
+from torch_tb_profiler.view import Member, Members, Reduction, RunView, parse_params
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _WorkerFile:
+    """A worker and its file of the span, None if it has no such span; `rank` tells which of a merged file."""
+
+    worker: Worker
+    file: FileId | None
+    rank: int | None
+    state: FileState
+
+
+class RunAnswers:
+    def __init__(self, files: Files, targets: Targets) -> None:
+        self._files = files
+        self._targets = targets
+        self._last: tuple[list[tuple[str, str, _WorkerFile]], Members[Any]] = [], Members(())
+
+    def answer(self, view: RunView[Any, Any, Any], question: Question) -> Answer:
+        params = parse_params(view.params, question.params)
+        run = self._targets.run(question.names.run)
+        span = _span_name(run, question.names.span)
+        self._request(_spans(run, span), question)
+        files = self._worker_files(run, span)
+        states = [file.state for file in files]
+        worker = question.names.worker or files[0].worker.name
+        answer = Answer(view.slug, run.name, worker, span, states[0], None)
+        loading = sum(state.state in ("waiting", "loading") for state in states)
+        if loading and (question.wait or loading == len(files)):
+            return replace(answer, state=FileState("loading", progress=_sum_progress(states)), loading=loading)
+        if all(state.state == "failed" for state in states):
+            return replace(answer, state=next(state for state in states if state.error is not None))
+        members = self._members(view.reduction, span, files)
+        reasons = [member.reason for member in members if member.state == "ready" and member.result is None]
+        if len(reasons) == len(members) and reasons[0] is not None:
+            raise NotFoundError(reasons[0], where=run.name)
+        payload = encode(view.build(members, params))
+        return replace(answer, state=FileState("ready"), payload=payload, loading=loading)
+
+    def _request(self, spans: list[Span], question: Question) -> None:
+        """Ask for all files before the workers are listed: what is in the cache then says its rank."""
+        deadline = None if question.timeout is None else time.monotonic() + question.timeout
+        for span in spans:
+            self._targets.request(span.file)
+        for span in spans if question.wait else ():
+            left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+            self._files.wait(span.file.id, left)
+
+    def _worker_files(self, run: Run, name: str) -> list[_WorkerFile]:
+        """The files of a span of every worker, all of them asked for."""
+        listed = {worker.name for worker in run.workers}
+        files = []
+        for worker in self._targets.workers(run):
+            span = next((span for span in worker.spans if span.name == name), None)
+            rank = None if worker.name in listed else worker.rank
+            if span is None:
+                files.append(_WorkerFile(worker, None, rank, FileState("failed")))
+            else:
+                self._targets.request(span.file)
+                files.append(_WorkerFile(worker, span.file.id, rank, self._files.state(span.file.id)))
+        return files
+
+    def _members(self, reduction: Reduction[Any], span: str, files: list[_WorkerFile]) -> Members[Any]:
+        """The members with their results; the same object as before if nothing has changed."""
+        keys = [(reduction.slug, span, file) for file in files]
+        last_keys, members = self._last
+        if keys != last_keys:
+            known = dict(zip(last_keys, members, strict=True))
+            members = Members(
+                known[key] if key in known else self._member(reduction, span, file)
+                for key, file in zip(keys, files, strict=True)
+            )
+            self._last = keys, members
+        return members
+
+    def _member(self, reduction: Reduction[Any], span: str, file: _WorkerFile) -> Member[Any]:
+        worker, state = file.worker, file.state
+
+        def member(name: StateName, reason: str | None, result: object = None) -> Member[Any]:
+            return Member(worker.name, worker.rank, span, name, reason, result)
+
+        if file.file is None:
+            return member("failed", f"this worker has no span {span}")
+        summary = self._files.summary(file.file)
+        if state.state != "ready" or summary is None:
+            return member(state.state, state.error.message if state.error is not None else None)
+        if reduction.slug in summary.unavailable:
+            return member("ready", summary.unavailable[reduction.slug])
+        result = self._reduced(reduction, file.file, file.rank)
+        return member("loading", None) if result is None else member("ready", None, result)
+
+    def _reduced(self, reduction: Reduction[Any], file: FileId, rank: int | None) -> object | None:
+        """What a trace was reduced to: kept since it was loaded, else made again; None while it is loading."""
+        content = self._files.result(file, reduction.slug, rank)
+        if content is not None:
+            try:
+                result: object = msgspec.json.decode(content, type=reduction.type)
+            except msgspec.DecodeError:
+                logger.warning("what is kept of a trace for %s cannot be read and is made again", reduction.slug)
+            else:
+                return result
+        trace = self._files.trace(file, rank)
+        if trace is None:
+            self._files.reload(file)
+            return None
+        return reduction.reduce(trace)  # type: ignore[no-any-return]
+
+
+def _spans(run: Run, name: str) -> list[Span]:
+    return [span for worker in run.workers for span in worker.spans if span.name == name]
+
+
+def _span_name(run: Run, name: str | None) -> str:
+    """The span of a name, the first if None; NotFoundError says what there is."""
+    if not _spans(run, name or "1"):
+        known = sorted({span.name for worker in run.workers for span in worker.spans}, key=int)
+        raise NotFoundError(f"there is no span {name!r}", hint=f"spans: {', '.join(known)}")
+    return name or "1"
+
+
+def _sum_progress(states: list[FileState]) -> ProgressInfo:
+    """How far the reading of all files is."""
+    parts = [state.progress for state in states if state.progress is not None]
+    stage = parts[0].stage if parts else "reading"
+    done, total, events = (
+        sum(getattr(part, name) for part in parts) for name in ("bytes_done", "bytes_total", "events")
+    )
+    return ProgressInfo(stage, done, total, events)

@@ -1,0 +1,48 @@
+"""Views of one trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from torch_tb_profiler.session.answers.answer import Answer, Question, check_available
+from torch_tb_profiler.session.files import Files
+from torch_tb_profiler.session.jobs import encode
+from torch_tb_profiler.session.state import FileState
+from torch_tb_profiler.session.targets import Target, Targets
+from torch_tb_profiler.view import TraceView, parse_params
+
+ATTEMPTS = 5
+"""How often a trace that others drop from a cache too small for all is loaded for one question."""
+
+
+class TraceAnswers:
+    def __init__(self, files: Files, targets: Targets) -> None:
+        self._files = files
+        self._targets = targets
+
+    def answer(self, view: TraceView[Any, Any], question: Question) -> Answer:
+        params = parse_params(view.params, question.params)
+        target = self._targets.ready(question.names, question.wait, question.timeout)
+        state, payload = self._payload(view, params, target)
+        attempts = ATTEMPTS if question.wait else 0
+        while payload is None and attempts and state.state != "failed" and self._wait(target, question):
+            state, payload = self._payload(view, params, target)
+            attempts -= 1
+        return Answer(view.slug, *target.names, state, payload)
+
+    def _wait(self, target: Target, question: Question) -> bool:
+        return self._files.wait(target.file.id, question.timeout)
+
+    def _payload(
+        self, view: TraceView[Any, Any], params: msgspec.Struct, target: Target
+    ) -> tuple[FileState, bytes | None]:
+        id_ = target.file.id
+        check_available(view, self._files.summary(id_), target)
+        if view.eager:
+            payload = self._files.result(id_, view.slug, target.rank)
+            if payload is not None:
+                return self._files.state(id_), payload
+        state, trace = self._files.open(id_, target.rank)
+        return state, None if trace is None else encode(view.build(trace, params))

@@ -1,0 +1,248 @@
+"""The files that were asked for: in what state each is, and what it holds."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Set
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch_tb_profiler.base.errors import ProfilerError
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cache import Cache, cache_key
+from torch_tb_profiler.discovery import ListedFile
+from torch_tb_profiler.executors import ProgressTuple
+from torch_tb_profiler.model.ranks import split_ranks
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.session.jobs import Loaded
+from torch_tb_profiler.session.loading import Loader
+from torch_tb_profiler.session.open_traces import OpenTraces
+from torch_tb_profiler.session.state import ErrorInfo, FileState, HealthCounts, ProgressInfo
+from torch_tb_profiler.session.summary import FileSummary, load_summary, result_name
+from torch_tb_profiler.storage import FileId
+
+logger = logging.getLogger(__name__)
+
+LOST_TWICE = 2
+"""A cache that drops a trace so often before it could be opened is too small for all who use it."""
+
+
+@dataclass
+class _File:
+    """A file that was asked for; `lost` counts how often the cache dropped it before it could be opened."""
+
+    listed: ListedFile
+    future: Future[Any] | None = None
+    summary: FileSummary | None = None
+    error: ErrorInfo | None = None
+    progress: ProgressTuple | None = None
+    results: dict[str, bytes] = field(default_factory=dict)
+    lost: int = 0
+    done: threading.Event = field(default_factory=threading.Event)
+
+
+class Files:
+    """Loads files on request, in the background, each at most once at a time."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._cache = Cache.from_settings(settings)
+        self._loader = Loader(settings, self._cache)
+        self._files: dict[FileId, _File] = {}
+        self._open = OpenTraces(settings.memory_bytes)
+        self._lock = threading.RLock()
+
+    def request(self, listed: ListedFile) -> None:
+        """Ask for a file; returns at once. Loaded or cached files are ready immediately."""
+        with self._lock:
+            file = self._files.setdefault(listed.id, _File(listed))
+            if file.summary is None and file.error is None and file.future is None:
+                if self._cache.shared:
+                    self._look_up(file)
+                else:
+                    self._use(file, load_summary(self._cache, cache_key(listed.id)))
+
+    def retry(self, id_: FileId) -> None:
+        """Forget a failure, so that the next request loads again."""
+        with self._lock:
+            file = self._files.get(id_)
+            if file is not None and file.error is not None:
+                del self._files[id_]
+
+    def state(self, id_: FileId) -> FileState:
+        """The state of a file; one that nobody asked for is waiting."""
+        with self._lock:
+            file = self._files.get(id_)
+            if file is None:
+                return FileState("waiting")
+            if file.error is not None:
+                return FileState("failed", error=file.error)
+            if file.summary is not None:
+                counts = file.summary.severities()
+                health = HealthCounts(counts["error"], counts["warning"], counts["info"])
+                return FileState("ready", health=health, events=file.summary.events)
+            progress = self._progress(file)
+            if progress is None:
+                return FileState("waiting")
+            return FileState("loading", progress=ProgressInfo(*progress))
+
+    def wait(self, id_: FileId, timeout: float | None = None) -> bool:
+        """Wait until a requested file is ready or failed; False if it is not yet."""
+        with self._lock:
+            file = self._files.get(id_)
+        return file is not None and file.done.wait(timeout)
+
+    def summary(self, id_: FileId) -> FileSummary | None:
+        """The summary of a file that is ready, else None."""
+        with self._lock:
+            file = self._files.get(id_)
+            return file.summary if file is not None else None
+
+    def result(self, id_: FileId, slug: str, rank: int | None) -> bytes | None:
+        """What a view made of a file when it was loaded; None if it must be made again."""
+        name = result_name(slug, rank)
+        with self._lock:
+            file = self._files.get(id_)
+            if file is None or file.summary is None:
+                return None
+            result = file.results.get(name)
+        return result if result is not None else self._cache.load_json(cache_key(id_), name)
+
+    def trace(self, id_: FileId, rank: int | None) -> Trace | None:
+        """The trace of a file that is ready (of one rank of a merged file); None if it must be loaded again."""
+        trace = self._open.get(id_, rank)
+        if trace is None:
+            # Not under the lock: the shared cache may be far away.
+            trace = self._open.get(id_, None)
+            if trace is None:
+                trace = self._cache.load_trace(cache_key(id_))
+            if trace is not None and rank is not None:
+                trace = split_ranks(trace).get(rank)
+            if trace is None:
+                return None
+            trace = self._open.add(id_, rank, trace)
+        with self._lock:
+            if id_ in self._files:
+                self._files[id_].lost = 0
+        return trace
+
+    def open(self, id_: FileId, rank: int | None) -> tuple[FileState, Trace | None]:
+        """The trace of a file if it is ready; if the cache has lost it, it is loading again."""
+        state = self.state(id_)
+        if state.state != "ready":
+            return state, None
+        trace = self.trace(id_, rank)
+        if trace is None:
+            self.reload(id_)
+        return self.state(id_), trace
+
+    def reload(self, id_: FileId) -> None:
+        """Load a file again whose cache entry has gone.
+
+        If that happens twice before the trace could be opened (others fill a cache that is too small), the
+        trace comes here past the cache.
+        """
+        with self._lock:
+            file = self._files.get(id_)
+            if file is None or file.future is not None:
+                return
+            file.summary = None
+            file.lost += 1
+            file.done.clear()
+            self._submit(file)
+
+    def keep_only(self, ids: Set[FileId]) -> None:
+        """Forget the files that are no longer listed; one that is being read is left alone."""
+        with self._lock:
+            for id_ in [id_ for id_, file in self._files.items() if id_ not in ids and file.future is None]:
+                del self._files[id_]
+            self._open.keep_only(self._files.keys())
+
+    def close(self) -> None:
+        """Stop all work and forget everything."""
+        with self._lock:
+            stop = self._loader.close()
+            self._open.keep_only(frozenset())
+        stop()
+
+    def _look_up(self, file: _File, summary: FileSummary | None = None) -> None:
+        """Ask the shared cache in the background: a request must not wait for it."""
+        if self._loader.closed:
+            return
+
+        def use(answer: Future[FileSummary | None]) -> None:
+            if answer.cancelled():
+                return
+            with self._lock:
+                try:
+                    self._use(file, answer.result())
+                except ProfilerError as error:
+                    file.future, file.error = None, ErrorInfo.of(error, where=file.listed.path, stage="reading")
+                    file.done.set()
+
+        file.future = self._loader.look_up(file.listed.id, summary)
+        file.future.add_done_callback(use)
+
+    def _use(self, file: _File, summary: FileSummary | None) -> None:
+        """Take the summary that was kept, or have the file read."""
+        file.summary = summary
+        if summary is None:
+            self._submit(file)
+        else:
+            file.future = None
+            file.done.set()
+
+    def _submit(self, file: _File) -> None:
+        if self._loader.closed:
+            return
+
+        def report(progress: ProgressTuple) -> None:
+            file.progress = progress
+
+        file.future = self._loader.load(file.listed, report, past_cache=file.lost >= LOST_TWICE)
+        file.future.add_done_callback(lambda future: self._finish(file, future))
+
+    def _finish(self, file: _File, future: Future[Loaded]) -> None:
+        stage = (self._progress(file) or ("reading",))[0]
+        out_of_sight = self._out_of_sight(file, future)
+        with self._lock:
+            file.future = None
+            if out_of_sight:
+                file.error = self._cache_not_shared()
+            elif future.cancelled():
+                uri = file.listed.id.uri
+                file.error = ErrorInfo("worker_died", "loading was stopped", uri, "try again", stage)
+            elif (error := future.exception()) is not None:
+                if not isinstance(error, ProfilerError):
+                    logger.error("loading %s failed", file.listed.path, exc_info=error)
+                file.error = ErrorInfo.of(error, where=file.listed.path, stage=stage)
+            else:
+                loaded = future.result()
+                if loaded.cached and loaded.trace is None and self._loader.elsewhere and self._cache.shared:
+                    self._look_up(file, loaded.summary)
+                    return
+                file.summary = loaded.summary
+                file.results = loaded.results
+                if loaded.trace is not None:
+                    self._open.add(file.listed.id, None, loaded.trace)
+        file.done.set()
+
+    def _out_of_sight(self, file: _File, future: Future[Loaded]) -> bool:
+        """True if a worker of another machine kept the trace where this server does not see it."""
+        if not self._loader.elsewhere or future.cancelled() or future.exception():
+            return False
+        return future.result().cached and not self._cache.holds_trace(cache_key(file.listed.id))
+
+    def _cache_not_shared(self) -> ErrorInfo:
+        return ErrorInfo(
+            "cluster",
+            "the cluster read this file, but its workers' cache is not this server's",
+            self._cache.place,
+            "set TORCH_PROFILER_CACHE_DIR to a folder or URL that the server and all workers reach",
+            "saving",
+        )
+
+    def _progress(self, file: _File) -> ProgressTuple | None:
+        progress = self._loader.progress(file.future) if file.future is not None else None
+        return progress or file.progress

@@ -1,0 +1,107 @@
+"""Where a file is read: in a thread of this process, by the executor, or not at all because the cache has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cache import Cache, cache_key
+from torch_tb_profiler.discovery import ListedFile
+from torch_tb_profiler.executors import JobExecutor, ProgressTuple, make_executor
+from torch_tb_profiler.session.jobs import Loaded, LoadRequest, load_file, load_in_worker
+from torch_tb_profiler.session.summary import FileSummary, fetch_results, load_summary
+from torch_tb_profiler.storage import FileId
+
+LOOKUPS = 16
+"""Questions to a shared cache that are on their way at once."""
+
+GZIP_RATIO = 12
+"""How much larger than its gzip a trace typically is; for the choice of where to parse."""
+
+THREADS = 2
+"""Small files that are read at once in this process."""
+
+LEAST_MEMORY = 1 << 30
+"""Bytes that a worker process gets however small the files may be: its libraries take a part of it."""
+
+
+def worker_memory(settings: Settings) -> int:
+    """Bytes that a worker process may take: what the largest file needs, and some more."""
+    return max(3 * settings.trace_bytes, LEAST_MEMORY)
+
+
+class Loader:
+    """Starts the work on files; threads and processes start with the first file that needs them.
+
+    Not safe for threads: `Files` calls it under its lock.
+    """
+
+    def __init__(self, settings: Settings, cache: Cache) -> None:
+        self._settings = settings
+        self._cache = cache
+        self._executor: JobExecutor | None = None
+        self._threads: ThreadPoolExecutor | None = None
+        self._lookups: ThreadPoolExecutor | None = None
+        self.closed = False
+
+    @property
+    def elsewhere(self) -> bool:
+        """True if files may be read on other machines."""
+        return self._executor is not None and self._executor.elsewhere
+
+    def load(
+        self, file: ListedFile, report: Callable[[ProgressTuple], None], *, past_cache: bool
+    ) -> Future[Loaded]:
+        """Have a file read, in this process if it is small.
+
+        report      told how far it is, unless `progress` knows
+        past_cache  the trace comes back with the result instead of through the cache
+        """
+        request = LoadRequest(file.location.url, file.path, file.size, file.id, self._settings.trace_bytes)
+        unpacked = file.size * (GZIP_RATIO if file.path.endswith(".gz") else 1)
+        small = self._settings.small_file_bytes
+        if unpacked < small:
+            # A very small file is quicker parsed again than kept.
+            cache = self._cache if unpacked > small // 16 else Cache("", 0)
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="profiler-load")
+            return self._threads.submit(load_file, request, cache, report)
+        if self._executor is None:
+            self._executor = make_executor(self._settings.executor, worker_memory(self._settings))
+        cache_bytes = 0 if past_cache else self._settings.cache_bytes
+        return self._executor.submit(load_in_worker, request, self._cache.place, cache_bytes)
+
+    def look_up(self, file: FileId, summary: FileSummary | None = None) -> Future[FileSummary | None]:
+        """Ask the shared cache for a file, in the background: it may be far away.
+
+        summary  if it is known already, and only what is kept beside it is wanted
+        """
+        if self._lookups is None:
+            self._lookups = ThreadPoolExecutor(LOOKUPS, thread_name_prefix="profiler-cache")
+        return self._lookups.submit(self._fetch, cache_key(file), summary)
+
+    def progress(self, future: Future[Loaded]) -> ProgressTuple | None:
+        """How far the executor is with a file; None if it does not know."""
+        return self._executor.progress(future) if self._executor is not None else None
+
+    def close(self) -> Callable[[], None]:
+        """Accept no more work; what is returned stops what is running, and may take a while."""
+        self.closed = True
+        executor, pools = self._executor, (self._threads, self._lookups)
+        self._executor = self._threads = self._lookups = None
+
+        def stop() -> None:
+            if executor is not None:
+                executor.shutdown(wait=False, cancel_futures=True)
+            for pool in pools:
+                if pool is not None:
+                    pool.shutdown(wait=True, cancel_futures=True)
+
+        return stop
+
+    def _fetch(self, key: str, summary: FileSummary | None) -> FileSummary | None:
+        summary = summary or load_summary(self._cache, key)
+        if summary is not None:
+            fetch_results(self._cache, key, summary)
+        return summary

@@ -1,0 +1,142 @@
+"""The log folders: listed on request or every few seconds."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
+
+from torch_tb_profiler.base.errors import NotFoundError, ProfilerError
+from torch_tb_profiler.discovery import Catalog, ListedFile, Run, Sniffer, arrange_runs, distinct_names
+from torch_tb_profiler.session.state import ErrorInfo
+from torch_tb_profiler.storage import Entry, FileId, Location, open_location
+
+logger = logging.getLogger(__name__)
+
+SETTLED_SECONDS = 3.0
+"""A file that changed this recently may still be written; it is loaded once two listings agree on it."""
+
+GROWING_POLL_SECONDS = 1.0
+"""While a file is still being written, folders are listed at least this often."""
+
+
+@dataclass(frozen=True)
+class Root:
+    """A log folder; runs of a named one carry the name in front."""
+
+    url: str
+    name: str = ""
+
+
+class LogFolders:
+    """The runs below some log folders.
+
+    listed  called with all files after each listing in which every folder could be listed
+    """
+
+    def __init__(self, roots: Sequence[Root], poll_seconds: float, listed: Callable[[Set[FileId]], None]) -> None:
+        self._roots = [(root.name, open_location(root.url)) for root in dict.fromkeys(roots)]
+        self._poll_seconds = poll_seconds
+        self._listed = listed
+        self._sniffer = Sniffer()
+        self._lock = threading.Lock()
+        self._scanned = threading.Event()
+        self._closing = threading.Event()
+        self._poller: threading.Thread | None = None
+        self._ids: dict[str, FileId] = {}
+        self._growing: frozenset[FileId] = frozenset()
+        self.catalog = Catalog()
+        self.error: ErrorInfo | None = None
+
+    @property
+    def label(self) -> str:
+        """The log folders, without secrets that their addresses may hold."""
+        return ", ".join(location.label for _, location in self._roots)
+
+    @property
+    def scanned(self) -> bool:
+        """False until the first listing is done."""
+        return self._scanned.is_set()
+
+    def start(self) -> None:
+        """List in the background, now and every few seconds, until `close`."""
+        with self._lock:
+            if self._poller is None:
+                self._poller = threading.Thread(target=self._poll, name="profiler-poll", daemon=True)
+                self._poller.start()
+
+    def close(self) -> None:
+        """Stop listing."""
+        self._closing.set()
+        poller, self._poller = self._poller, None
+        if poller is not None and poller is not threading.current_thread():
+            poller.join()
+
+    def scan(self) -> Catalog:
+        """List now; a folder that cannot be listed leaves its error and the runs known so far."""
+        listings: list[tuple[str, list[Run]]] = []
+        problems: list[str] = []
+        ids: dict[str, FileId] = {}
+        growing: set[FileId] = set()
+        error: ErrorInfo | None = None
+        for name, location in self._roots:
+            try:
+                scan = location.scan()
+            except ProfilerError as reason:
+                error = ErrorInfo.of(reason, stage="listing")
+                continue
+            problems += scan.problems
+            files = [ListedFile.of(location, entry) for entry in scan.entries]
+            ids.update((file.id.uri, file.id) for file in files)
+            growing.update(
+                file.id for file, entry in zip(files, scan.entries, strict=True) if self._is_new(file, entry)
+            )
+            listings.append((location.label, self._runs(location, name, files)))
+        runs, renamed = distinct_names(listings)
+        if error is None or runs:
+            runs.sort(key=lambda run: run.name)
+            self.catalog = Catalog(tuple(runs), (*problems, *renamed))
+            self._ids, self._growing = ids, frozenset(growing)
+        if error is None:
+            listed = set(ids.values())
+            self._sniffer.keep_only(listed)
+            self._listed(listed)
+        self.error = error
+        self._scanned.set()
+        return self.catalog
+
+    def check_listed(self, file: ListedFile) -> None:
+        """NotFoundError if a file that was in a listing is not in the last one."""
+        if file.id.uri not in self._ids:
+            raise NotFoundError("the file is no longer in the log folder", where=file.path)
+
+    def is_growing(self, file: ListedFile) -> bool:
+        """True if a file may still be written and another listing will tell."""
+        return file.id in self._growing and self._poller is not None
+
+    def _runs(self, location: Location, name: str, files: Sequence[ListedFile]) -> list[Run]:
+        return arrange_runs(
+            files,
+            root_name=location.name,
+            prefix=f"{name}/" if name else "",
+            single=len(files) == 1 and files[0].id.uri == location.label,
+            is_trace=self._sniffer.is_trace,
+        )
+
+    def _is_new(self, file: ListedFile, entry: Entry) -> bool:
+        """True if the last listing did not know this content, and it was written just now."""
+        if self._ids.get(file.id.uri) == file.id or entry.mtime is None:
+            return False
+        return abs(time.time() - entry.mtime) < SETTLED_SECONDS
+
+    def _poll(self) -> None:
+        while not self._closing.is_set():
+            try:
+                self.scan()
+            except Exception:  # the thread must live: the next listing may work again
+                logger.exception("listing %s failed", self.label)
+                self._scanned.set()
+            pause = min(GROWING_POLL_SECONDS, self._poll_seconds) if self._growing else self._poll_seconds
+            self._closing.wait(pause)

@@ -1,0 +1,120 @@
+"""From the names of a request to a file: the workers of a run, one trace, and asking for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from torch_tb_profiler.discovery import ListedFile, Run, Span, Worker
+from torch_tb_profiler.discovery.catalog import find_span, find_worker
+from torch_tb_profiler.discovery.names import RANK_FOLDER
+from torch_tb_profiler.session.files import Files
+from torch_tb_profiler.session.log import LogFolders
+
+
+class Names(NamedTuple):
+    """What a request names; None means the first."""
+
+    run: str | None = None
+    worker: str | None = None
+    span: str | None = None
+
+
+class FullNames(NamedTuple):
+    """The names of an existing trace."""
+
+    run: str
+    worker: str
+    span: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """One trace: a span of a worker of a run; `rank` tells which of a merged file."""
+
+    run: Run
+    worker: Worker
+    span: Span
+    rank: int | None = None
+
+    @property
+    def names(self) -> FullNames:
+        return FullNames(self.run.name, self.worker.name, self.span.name)
+
+    @property
+    def file(self) -> ListedFile:
+        return self.span.file
+
+
+class Targets:
+    """Resolves names by what the log folders list and what the files turned out to hold."""
+
+    def __init__(self, log: LogFolders, files: Files) -> None:
+        self._log = log
+        self._files = files
+
+    def run(self, name: str | None) -> Run:
+        """A run by name, the first if None; NotFoundError says what there is."""
+        return self._log.catalog.run(name)
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        return self._log.catalog.runs
+
+    def workers(self, run: Run) -> tuple[Worker, ...]:
+        """The workers of a run; a file that turned out to hold several ranks counts as one worker per rank."""
+        return tuple(each for worker in run.workers for each in self._ranks_of(worker))
+
+    def find(self, names: Names) -> Target:
+        """Resolve names, each defaulting to the first; NotFoundError says what there is."""
+        run, name = self.run(names.run), names.worker
+        workers = self.workers(run)
+        listed = {worker.name for worker in run.workers}
+        if name in listed and all(worker.name != name for worker in workers):
+            # The plain name of a merged file means its first rank.
+            name = next(worker.name for worker in workers if worker.name.startswith(f"{name}/rank"))
+        worker = find_worker(workers, name)
+        merged = worker.name not in listed and RANK_FOLDER.match(worker.name.rsplit("/", 1)[-1])
+        return Target(run, worker, find_span(worker, names.span), worker.rank if merged else None)
+
+    def request(self, file: ListedFile) -> None:
+        """Ask for a file; returns at once. A growing file is left alone until it is whole.
+
+        Raises NotFoundError if it has vanished since it was listed.
+        """
+        self._log.check_listed(file)
+        if not self._log.is_growing(file):
+            self._files.request(file)
+
+    def ready(self, names: Names, wait: bool, timeout: float | None) -> Target:
+        """Resolve names and ask for the file; wait for it if told to."""
+        target = self.find(names)
+        while True:
+            self.request(target.file)
+            if wait:
+                self._files.wait(target.file.id, timeout)
+            if self._files.state(target.file.id).state != "ready":
+                return target
+            again = self.find(names)  # a merged file has just become several workers
+            if again.file.id == target.file.id:
+                return again
+            target = again  # the file was replaced while it was read
+
+    def _ranks_of(self, worker: Worker) -> list[Worker]:
+        summaries = [self._files.summary(span.file.id) for span in worker.spans]
+        ranks = sorted({rank for summary in summaries if summary is not None for rank in summary.ranks})
+        if not ranks:
+            said = {summary.rank for summary in summaries if summary is not None and summary.rank is not None}
+            return [replace(worker, rank=said.pop() if len(said) == 1 else worker.rank)]
+        return [
+            Worker(
+                f"{worker.name}/rank{rank}",
+                rank,
+                tuple(
+                    span
+                    for span, summary in zip(worker.spans, summaries, strict=True)
+                    if summary is None or rank in summary.ranks
+                ),
+            )
+            for rank in ranks
+        ]

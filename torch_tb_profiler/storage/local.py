@@ -1,0 +1,78 @@
+"""Folders and files of this machine."""
+
+from __future__ import annotations
+
+import os
+from typing import BinaryIO
+
+from torch_tb_profiler.base.errors import StorageError
+from torch_tb_profiler.storage.location import Entry, Scan
+
+SKIPPED_FOLDERS = frozenset(("__pycache__", ".git", ".ipynb_checkpoints", ".venv", "node_modules"))
+
+
+class LocalLocation:
+    """A folder of this machine, or a single file (then the listing holds that file alone)."""
+
+    def __init__(self, path: str) -> None:
+        self.url = self.label = os.path.abspath(path)
+        self.name = os.path.basename(self.url) or self.url
+
+    def scan(self) -> Scan:
+        if os.path.isfile(self.url):
+            self.name = os.path.basename(self._folder) or self._folder
+            return Scan([_entry(os.path.basename(self.url), os.stat(self.url))])
+        if not os.path.isdir(self.url):
+            raise StorageError(
+                "there is no such folder or file", where=self.url, hint="check the path given as --logdir"
+            )
+        scan = Scan()
+        self._walk(self.url, "", scan, frozenset())
+        return scan
+
+    @property
+    def _folder(self) -> str:
+        return os.path.dirname(self.url) if os.path.isfile(self.url) else self.url
+
+    def _walk(self, folder: str, prefix: str, scan: Scan, above: frozenset[tuple[int, int]]) -> None:
+        try:
+            here = os.stat(folder)
+            if (here.st_dev, here.st_ino) in above:
+                return  # a symbolic link back to a folder above
+            above = above | {(here.st_dev, here.st_ino)}
+            with os.scandir(folder) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            if not prefix:
+                raise StorageError(f"the folder cannot be listed: {error.strerror}", where=folder) from error
+            scan.problems.append(f"{prefix.rstrip('/')}: {error.strerror}")
+            return
+        for entry in entries:
+            try:
+                if entry.is_dir():
+                    if entry.name not in SKIPPED_FOLDERS:
+                        self._walk(entry.path, f"{prefix}{entry.name}/", scan, above)
+                elif entry.is_file():
+                    scan.entries.append(_entry(prefix + entry.name, entry.stat()))
+            except OSError as error:
+                scan.problems.append(f"{prefix}{entry.name}: {error.strerror}")
+
+    def entry(self, path: str) -> Entry:
+        try:
+            return _entry(path, os.stat(self.uri(path)))
+        except OSError as error:
+            raise StorageError(f"the file cannot be found: {error.strerror}", where=self.uri(path)) from error
+
+    def open(self, path: str) -> BinaryIO:
+        try:
+            return open(os.path.join(self._folder, *path.split("/")), "rb", buffering=0)
+        except OSError as error:
+            raise StorageError(f"the file cannot be opened: {error.strerror}", where=self.uri(path)) from error
+
+    def uri(self, path: str) -> str:
+        return os.path.join(self._folder, *path.split("/"))
+
+
+def _entry(path: str, stat: os.stat_result) -> Entry:
+    identity = f"{stat.st_size}-{stat.st_mtime_ns}-{stat.st_ino}"
+    return Entry(path, stat.st_size, identity, stat.st_mtime)
