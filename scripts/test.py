@@ -115,11 +115,16 @@ class Installation(NamedTuple):
 def installations(wheel: Path) -> list[Installation]:
     """The quick tests on each other Python of this machine; the plugin in the oldest supported TensorBoard."""
     rows = [
-        Installation(f"Python {version}", interpreter, [f"{wheel}[test]"], QUICK)
+        Installation(
+            f"Python {version}",
+            interpreter,
+            [f"{wheel}[test]", "--constraint", str(constraints(interpreter))],
+            QUICK,
+        )
         for version, interpreter in other_pythons().items()
     ]
     # TensorBoard 2.17 needs a setuptools that still has pkg_resources.
-    oldest = [f"{wheel}[test]", "tensorboard==2.17.*", "setuptools<81"]
+    oldest = [str(wheel), "tensorboard==2.17.*", "setuptools<81", "hypothesis", "pytest", "pytest-xdist"]
     return [*rows, Installation("TensorBoard 2.17", sys.executable, oldest, ["tests/test_plugin.py"])]
 
 
@@ -139,16 +144,22 @@ def install(row: Installation) -> None:
     run([row.interpreter, "-m", "venv", str(row.folder)])
     pip = [row.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     run([*pip, PIP])
-    run([*pip, *resolved(), *row.packages])
+    run([*pip, *row.packages])
 
 
-def resolved() -> list[str]:
-    """The packages of S3 at the versions in VENV, which fit each other: pip takes minutes to find them."""
+def constraints(interpreter: str) -> Path:
+    """The versions in VENV that this Python can use: to find versions that fit each other takes pip minutes."""
+    ask = "import sys; print('{}.{}.{}'.format(*sys.version_info))"
+    version = subprocess.check_output([interpreter, "-c", ask], text=True).strip()
     code = (
-        "import sys; from importlib.metadata import version; print(*(f'{n}=={version(n)}' for n in sys.argv[1:]))"
+        "import sys; from importlib.metadata import distributions; from packaging.specifiers import SpecifierSet\n"
+        "for each in distributions():\n"
+        "    if SpecifierSet(each.metadata['Requires-Python'] or '').contains(sys.argv[1]):\n"
+        "        print(f'{each.name}=={each.version}')"
     )
-    names = ("aiobotocore", "boto3", "botocore", "s3fs")
-    return subprocess.check_output([str(PYTHON), "-c", code, *names], text=True).split()
+    path = VENV / f"constraints-{version}.txt"
+    path.write_text(subprocess.check_output([str(PYTHON), "-c", code, version], text=True), encoding="utf-8")
+    return path
 
 
 def test_installed(row: Installation) -> int:
