@@ -18,7 +18,7 @@ def row(frame: FrameLocator, name: str) -> Locator:
 
 def test_the_tree_shows_the_times_that_were_drawn(open_page: Open) -> None:
     _, frame = open_page(view="modules", run=RUN)
-    expect(frame.locator("h1")).to_contain_text("Linear takes 94% of the modules’ device time", timeout=30_000)
+    expect(frame.locator("h1")).to_contain_text("Linear takes 94% of the modules’ device time")
     expect(frame.locator("[data-part=why]")).to_contain_text("Forward 57.0 µs, backward 60.0 µs")
     expect(row(frame, "Net_0")).to_contain_text("117 µs")
     expect(row(frame, "Linear_0")).to_contain_text("60.0 µs")
@@ -28,32 +28,32 @@ def test_the_tree_shows_the_times_that_were_drawn(open_page: Open) -> None:
 
 def test_a_module_opens_with_its_calls_and_leads_to_the_timeline(open_page: Open) -> None:
     page, frame = open_page(view="modules", run=RUN)
-    row(frame, "Linear_0").click(timeout=30_000)
+    row(frame, "Linear_0").click()
     expect(frame.get_by_role("heading", name="1 call")).to_be_visible()
-    assert re.search(r"place=\d", page.url)
+    expect(page).to_have_url(re.compile(r"place=\d"))
     expect(frame.get_by_text("at 20.0 µs")).to_be_visible()
     frame.get_by_role("button", name="Show on timeline").first.click()
     expect(frame.get_by_role("heading", name="1 call")).to_have_count(0)
-    assert "p.pytorch_profiler.view=trace" in page.url
-    assert re.search(r"p\.pytorch_profiler\.event=\d+", page.url)
+    expect(page).to_have_url(re.compile(r"p\.pytorch_profiler\.view=trace"))
+    expect(page).to_have_url(re.compile(r"p\.pytorch_profiler\.event=\d+"))
     page.go_back()
     expect(frame.get_by_role("heading", name="1 call")).to_be_visible()
 
 
 def test_a_module_leads_to_its_operators(open_page: Open) -> None:
     page, frame = open_page(view="modules", run=RUN)
-    row(frame, "Linear_0").click(timeout=30_000)
+    row(frame, "Linear_0").click()
     frame.get_by_role("button", name="1 operator").click()
     expect(frame.get_by_text("Net_0 > Linear_0").first).to_be_visible()
     expect(frame.get_by_text("aten::linear").first).to_be_visible()
-    assert "p.pytorch_profiler.view=operators" in page.url
-    assert "group_by=module" in page.url
+    expect(page).to_have_url(re.compile(r"p\.pytorch_profiler\.view=operators"))
+    expect(page).to_have_url(re.compile(r"group_by=module"))
 
 
 def test_folding_searching_and_sums_by_class(open_page: Open) -> None:
     _, frame = open_page(view="modules", run=RUN)
     net = row(frame, "Net_0")
-    net.get_by_role("button", name="Fold", exact=True).click(timeout=30_000)
+    net.get_by_role("button", name="Fold", exact=True).click()
     expect(row(frame, "Linear_0")).to_have_count(0)
     frame.get_by_placeholder("Filter modules").fill("linear")
     expect(row(frame, "Linear_0")).to_be_visible()
@@ -66,7 +66,7 @@ def test_folding_searching_and_sums_by_class(open_page: Open) -> None:
 def test_the_flame_graph_zooms_and_finds(open_page: Open) -> None:
     page, frame = open_page(view="modules", run=RUN, show="flame")
     graph = frame.get_by_role("tree")
-    graph.focus(timeout=30_000)
+    graph.focus()
     expect(graph).to_have_attribute("aria-label", "all modules: 117 µs")
     for name in ("Net_0: 117 µs", "Linear_0: 110 µs"):
         page.keyboard.press("ArrowDown")
@@ -77,7 +77,7 @@ def test_the_flame_graph_zooms_and_finds(open_page: Open) -> None:
     expect(frame.locator("[data-part=flame] [data-part=breadcrumbs]")).not_to_contain_text("Linear_0")
     frame.get_by_role("button", name="Host time").click()
     expect(frame.locator("[data-part=flame] [data-part=flame-hover]")).to_contain_text("all modules 180 µs")
-    assert "time=host" in page.url
+    expect(page).to_have_url(re.compile(r"time=host"))
     frame.get_by_placeholder("Find a module or operator").fill("(")
     frame.get_by_role("button", name="Regular expression").click()
     expect(frame.get_by_role("alert")).to_contain_text("Not a regular expression")
@@ -88,7 +88,7 @@ def test_the_call_tree_reads_a_level_when_it_is_opened(open_page: Open) -> None:
     asked: list[str] = []
     page.on("request", lambda r: asked.append(r.url) if "modules/calls" in r.url else None)
     step = row(frame, "[pl][profile][Strategy]SingleDeviceStrategy.training_step")
-    expect(step).to_be_visible(timeout=30_000)
+    expect(step).to_be_visible()
     expect(row(frame, "nn.Module: Net_0")).to_have_count(0)
     asked.clear()
     step.get_by_role("button", name="Unfold").click()
@@ -108,7 +108,7 @@ def test_the_call_tree_reads_a_level_when_it_is_opened(open_page: Open) -> None:
 
 def test_hooks_and_modules_of_lightning(open_page: Open) -> None:
     page, frame = open_page(view="lightning", run=RUN)
-    expect(frame.locator("h1")).to_contain_text("of the time in hooks", timeout=30_000)
+    expect(frame.locator("h1")).to_contain_text("of the time in hooks")
     hook = row(frame, "SingleDeviceStrategy.training_step")
     expect(hook).to_contain_text("110 µs")
     expect(hook).to_contain_text("Strategy")
@@ -117,7 +117,7 @@ def test_hooks_and_modules_of_lightning(open_page: Open) -> None:
     frame.get_by_role("button", name="Hooks").click()
     hook.dblclick()
     expect(hook).to_have_count(0)
-    assert re.search(r"p\.pytorch_profiler\.event=\d+", page.url)
+    expect(page).to_have_url(re.compile(r"p\.pytorch_profiler\.event=\d+"))
 
 
 @pytest.mark.parametrize(
@@ -125,4 +125,4 @@ def test_hooks_and_modules_of_lightning(open_page: Open) -> None:
 )
 def test_the_flag_to_set_is_named(open_page: Open, view: str, flag: str) -> None:
     _, frame = open_page(view=view, run="a_training")
-    expect(frame.get_by_text(flag).first).to_be_visible(timeout=30_000)
+    expect(frame.get_by_text(flag).first).to_be_visible()
