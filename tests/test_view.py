@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
+from torch_tb_profiler.ingest.registry import file_format
 from torch_tb_profiler.view import FileParams, FileView, Page, RunView, TraceView, parse_params
 from torch_tb_profiler.views import all_tabs, all_views, find_view
 
@@ -59,6 +60,7 @@ def test_every_view_keeps_its_contract(view: TraceView | RunView | FileView) -> 
     assert view.tab in {tab.slug for tab in all_tabs()}
     if isinstance(view, FileView):
         assert issubclass(view.params, FileParams)
+        assert file_format(view.format).kind == view.format
     if isinstance(view, TraceView) and view.eager:
         view.params()  # it is built without a parameter
 

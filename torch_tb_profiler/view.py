@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, BinaryIO, Generic, Literal, TypeVar, get_args
+from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
 import msgspec
 from msgspec.structs import FieldInfo, fields
@@ -83,15 +83,6 @@ class Members(tuple[Member[S], ...]):
 
 
 @dataclass(frozen=True)
-class StoredFile:
-    """A file of a run that is not a trace, open for reading."""
-
-    name: str
-    size: int
-    stream: BinaryIO
-
-
-@dataclass(frozen=True)
 class Reduction(Generic[S]):
     """What a trace contributes to the views of its run.
 
@@ -150,10 +141,13 @@ class PairView(_View[P, R]):
 
 @dataclass(frozen=True)
 class FileView(_View[P, R], Generic[P, R, F]):
-    """A view of a file; `params` are `FileParams`. What `read` makes of it is kept for the next question."""
+    """A view of a file beside the traces, as its importer parsed it; `params` are `FileParams`.
+
+    format  the `kind` of an `ingest.formats.FileFormat`, whose `parse` gives what `build` takes
+    """
 
     build: Callable[[F, P], R]
-    read: Callable[[StoredFile], F]
+    format: str
 
 
 View = TraceView[Any, Any] | RunView[Any, Any, Any] | PairView[Any, Any] | FileView[Any, Any, Any]

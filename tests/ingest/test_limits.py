@@ -14,8 +14,8 @@ import pytest
 
 from tests.support.traces import document
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
-from torch_tb_profiler.ingest import Window, find_start, read_part, read_trace, source
-from torch_tb_profiler.ingest.kineto import columns
+from torch_tb_profiler.ingest import read_trace, source
+from torch_tb_profiler.ingest.kineto import Window, columns, find_start, read_part
 from torch_tb_profiler.ingest.kineto import document as layout
 from torch_tb_profiler.model.trace import Trace
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch_tb_profiler.discovery.arrange import arrange_runs
 from torch_tb_profiler.discovery.catalog import Catalog, ListedFile, MemoryFile, Run, Span, Worker
 from torch_tb_profiler.discovery.distinct import distinct_names
-from torch_tb_profiler.discovery.sniff import Sniffer
+from torch_tb_profiler.discovery.sniffer import Sniffer
 
 __all__ = [
     "Catalog",

@@ -12,13 +12,13 @@ from torch_tb_profiler.discovery.names import (
     RANK_FOLDER,
     SPAN_FOLDER,
     FileName,
-    MemoryKind,
-    memory_kind,
     parse_file_name,
     rank_in,
     stamp_label,
     stamp_order,
 )
+from torch_tb_profiler.ingest.formats import FileKind
+from torch_tb_profiler.ingest.registry import file_format_of, trace_suffix
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,14 @@ def arrange_runs(
     root_name  the run of files that lie in the location itself
     prefix     put before every run's name (the name of a log folder among several)
     single     the listing is one file that the user named: it is taken whatever it is called
-    is_trace   asked for JSON files whose name does not say
+    is_trace   asked for files whose name does not say
     """
     workers: dict[str, dict[str, list[_TraceFile]]] = defaultdict(lambda: defaultdict(list))
     memory: dict[str, list[MemoryFile]] = defaultdict(list)
     for file in files:
-        kind = None if single else memory_kind(file.path)
-        if kind is not None and not (file.path.endswith((".json", ".gz")) and is_trace(file)):
-            memory[prefix + _folder(file, root_name)].append(_memory_file(file, kind))
+        beside = None if single else file_format_of(file.name)
+        if beside is not None and not (trace_suffix(file.name) and is_trace(file)):
+            memory[prefix + _folder(file, root_name)].append(_memory_file(file, beside.kind))
             continue
         name = parse_file_name(file.name)
         if single and name is None:
@@ -67,7 +67,7 @@ def arrange_runs(
     ]
 
 
-def _memory_file(file: ListedFile, kind: MemoryKind) -> MemoryFile:
+def _memory_file(file: ListedFile, kind: FileKind) -> MemoryFile:
     folder = posixpath.basename(posixpath.dirname(file.path))
     shown = f"{folder}/{file.name}" if RANK_FOLDER.match(folder) or SPAN_FOLDER.match(folder) else file.name
     return MemoryFile(shown, kind, file)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.discovery.names import MemoryKind
+from torch_tb_profiler.ingest.formats import FileKind
 from torch_tb_profiler.storage import Entry, FileId, Location
 
 
@@ -58,7 +58,7 @@ class MemoryFile:
     """A memory snapshot or timeline beside the traces; `kind` as its name says."""
 
     name: str
-    kind: MemoryKind
+    kind: FileKind
     file: ListedFile
 
 

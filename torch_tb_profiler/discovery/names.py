@@ -14,9 +14,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Literal
 
-_SUFFIX = re.compile(r"(?P<trace>\.pt\.trace|\.trace)?\.json(?:\.gz)?$", re.IGNORECASE)
+from torch_tb_profiler.ingest.registry import trace_suffix
+
+_TRACE = re.compile(r"(?:\.pt)?\.trace$", re.IGNORECASE)
 _STAMPED = re.compile(r"^(?P<worker>.*?)\.(?P<stamp>\d+)$", re.DOTALL)
 _PARALLEL = re.compile(r"^(?:(?P<stamp>.*?)[-_.])?(?P<worker>(?:(?:TP|DP|PP|EP|CP)-?\d+[-_]?)+)$", re.IGNORECASE)
 _COMPOSER = re.compile(r"^ep(?P<epoch>\d+)-ba(?P<batch>\d+)-(?P<worker>rank\d+)$")
@@ -25,19 +26,6 @@ _RANK = re.compile(r"(?:^|[^a-z])rank[-_]?(\d+)(?:[^0-9]|$)", re.IGNORECASE)
 _NODE = re.compile(r"^(?:node|merged_trace)\d*$", re.IGNORECASE)
 RANK_FOLDER = re.compile(r"^rank[-_]?\d+$", re.IGNORECASE)
 SPAN_FOLDER = re.compile(r"^(?:iteration|iter|step)[-_]?(\d+)$", re.IGNORECASE)
-
-
-MemoryKind = Literal["snapshot", "timeline"]
-
-_MEMORY: tuple[tuple[re.Pattern[str], MemoryKind], ...] = (
-    (re.compile(r"\.(?:pickle|pkl)$", re.IGNORECASE), "snapshot"),
-    (re.compile(r"\.raw\.json(?:\.gz)?$", re.IGNORECASE), "timeline"),
-)
-
-
-def memory_kind(name: str) -> MemoryKind | None:
-    """What a memory file is by its name: "snapshot" (`_dump_snapshot`), "timeline" (`export_memory_timeline`)."""
-    return next((kind for suffix, kind in _MEMORY if suffix.search(name)), None)
 
 
 @dataclass(frozen=True)
@@ -51,12 +39,13 @@ class FileName:
 
 
 def parse_file_name(name: str) -> FileName | None:
-    """What a file name (without folders) says; None if it is no JSON file by its suffix."""
-    suffix = _SUFFIX.search(name)
+    """What a file name (without folders) says; None if no format of traces has such names."""
+    suffix = trace_suffix(name)
     if suffix is None:
         return None
-    stem = name[: suffix.start()]
-    certain = suffix.group("trace") is not None
+    stem = name[: -len(suffix)]
+    certain = _TRACE.search(stem) is not None
+    stem = _TRACE.sub("", stem)
     stamp = None
     if match := _COMPOSER.match(stem):
         worker, certain = match["worker"], True

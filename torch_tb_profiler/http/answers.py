@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from torch_tb_profiler.ingest.formats import FileKind
 from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.session import ErrorInfo, FileState, ProgressInfo
 from torch_tb_profiler.view import Section
@@ -69,7 +70,7 @@ class MemoryFileInfo(msgspec.Struct, frozen=True):
 
     file: int
     name: str
-    kind: Literal["snapshot", "timeline"]
+    kind: FileKind
     bytes: int
 
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 from torch_tb_profiler.analyses.timeline.excerpt import Cut, excerpt
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.discovery import ListedFile
-from torch_tb_profiler.ingest import Progress, Report, Window, find_start, read_part
+from torch_tb_profiler.ingest import Progress, Report
+from torch_tb_profiler.ingest.kineto import Window, find_start, read_part
 
 logger = logging.getLogger(__name__)
 

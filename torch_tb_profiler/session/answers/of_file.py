@@ -7,13 +7,14 @@ from typing import Any
 
 from torch_tb_profiler.base.errors import NotFoundError, TraceError
 from torch_tb_profiler.discovery import MemoryFile, Run
+from torch_tb_profiler.ingest.registry import file_format
 from torch_tb_profiler.session.answers.answer import Answer, Question
 from torch_tb_profiler.session.jobs import encode
 from torch_tb_profiler.session.log import LogFolders
 from torch_tb_profiler.session.state import FileState
 from torch_tb_profiler.session.targets import Targets
 from torch_tb_profiler.storage import FileId
-from torch_tb_profiler.view import FileView, StoredFile, parse_params
+from torch_tb_profiler.view import FileView, parse_params
 
 
 class FileAnswers:
@@ -41,7 +42,7 @@ class FileAnswers:
             self._log.check_listed(file.file)
             with file.file.open() as stream:
                 try:
-                    content = view.read(StoredFile(file.name, file.file.size, stream))
+                    content: object = file_format(view.format).parse(stream)
                 except TraceError as error:
                     raise TraceError(error.message, where=file.name, hint=error.hint) from error
             self._last = view.slug, id_, content

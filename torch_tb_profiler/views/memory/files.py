@@ -18,12 +18,10 @@ from torch_tb_profiler.analyses.memory.snapshot import (
 from torch_tb_profiler.analyses.memory.timeline import stacked
 from torch_tb_profiler.analyses.shared.memory_curve import Samples, Window, sample, window
 from torch_tb_profiler.analyses.tracks.sources import Frame, frame
-from torch_tb_profiler.ingest.memory.snapshot import read_snapshot
-from torch_tb_profiler.ingest.memory.timeline import read_timeline
 from torch_tb_profiler.model.memory.snapshot import IN_USE, OUT_OF_MEMORY, Snapshot
 from torch_tb_profiler.model.memory.timeline import CATEGORIES, Timeline
 from torch_tb_profiler.model.trace import ABSENT, Float64, Int64
-from torch_tb_profiler.view import FileParams, FileView, StoredFile
+from torch_tb_profiler.view import FileParams, FileView
 from torch_tb_profiler.views.memory.file_payload import (
     MemorySnapshot,
     MemoryTimeline,
@@ -187,15 +185,7 @@ def _bytes(values: Int64 | Float64) -> bytes:
     return values.astype("<f8").tobytes()
 
 
-def _read_snapshot(file: StoredFile) -> Snapshot:
-    return read_snapshot(file.stream)
-
-
-def _read_timeline(file: StoredFile) -> Timeline:
-    return read_timeline(file.stream)
-
-
 PARTS = (
-    FileView("memory/snapshot", "Memory snapshot", SnapshotParams, MemorySnapshot, build_snapshot, _read_snapshot),
-    FileView("memory/timeline", "Memory timeline", TimelineParams, MemoryTimeline, build_timeline, _read_timeline),
+    FileView("memory/snapshot", "Memory snapshot", SnapshotParams, MemorySnapshot, build_snapshot, "snapshot"),
+    FileView("memory/timeline", "Memory timeline", TimelineParams, MemoryTimeline, build_timeline, "timeline"),
 )

@@ -1,0 +1,52 @@
+"""What an importer is: how its files are told from others, and how one is parsed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Literal, Protocol
+
+from torch_tb_profiler.ingest.progress import Report
+from torch_tb_profiler.model.trace import Trace
+
+
+FileKind = Literal["snapshot", "timeline"]
+"""The files that may lie beside the traces of a run; the page knows them by these names."""
+
+
+class ParseTrace(Protocol):
+    def __call__(self, stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:
+        """As `ingest.read_trace`."""
+        ...
+
+
+@dataclass(frozen=True)
+class TraceFormat:
+    """A format of traces.
+
+    name      for people
+    suffixes  how names of its files end, in lower case; several formats may share one
+    sniff     True if the first bytes of a file (unpacked, if they were packed with gzip) look like it
+    parse     an open file to a trace
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    sniff: Callable[[bytes], bool]
+    parse: ParseTrace
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """A format of files beside the traces of a run, known by the ends of their names.
+
+    kind   what a `view.FileView` names as its `format`
+    parse  an open file to the value that the view is built from; TraceError if that cannot be done
+    """
+
+    kind: FileKind
+    suffixes: tuple[str, ...]
+    parse: Callable[[BinaryIO], Any]
+
+
+Format = TraceFormat | FileFormat
