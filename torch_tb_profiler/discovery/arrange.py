@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from torch_tb_profiler.base.sorting import natural_order
 from torch_tb_profiler.discovery.catalog import ListedFile, MemoryFile, Run, Span, Worker
 from torch_tb_profiler.discovery.names import (
     RANK_FOLDER,
@@ -107,18 +108,3 @@ def _workers(traces_of: dict[str, list[_TraceFile]]) -> tuple[Worker, ...]:
         ranks = {trace.rank for trace in traces}
         workers.append(Worker(name, ranks.pop() if len(ranks) == 1 else None, spans))
     return tuple(sorted(workers, key=lambda worker: natural_order(worker.name)))
-
-
-def natural_order(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Sort key that puts rank10 after rank9."""
-    parts: list[tuple[int, int, str]] = []
-    digits = ""
-    for character in name + "\0":
-        if character.isdecimal() and character.isascii() and len(digits) < 30:
-            digits += character
-            continue
-        if digits:
-            parts.append((0, int(digits), ""))
-            digits = ""
-        parts.append((1, 0, character))
-    return tuple(parts)

@@ -7,7 +7,8 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.model.trace import ABSENT, Bool, Trace, derived, distinct
+from torch_tb_profiler.base.markers import is_lightning
+from torch_tb_profiler.model.trace import ABSENT, Bool, Trace, derived, distinct, name_mask
 
 
 class Kind(IntEnum):
@@ -70,9 +71,6 @@ DEVICE = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
 # The plain autograd exporter writes no categories but names its two processes.
 _AUTOGRAD_PROCESSES = {"CPU functions": Kind.CPU_OP, "CUDA functions": Kind.KERNEL}
 
-# Marks of Lightning's profiler, which old Kineto filed under operators.
-_MARKS = ("[pl][profile]", "[pl][module]")
-
 
 @derived
 def kinds(trace: Trace) -> npt.NDArray[np.int8]:
@@ -85,8 +83,8 @@ def kinds(trace: Trace) -> npt.NDArray[np.int8]:
     if by_process.any():
         bare = trace.events.category < 0
         found = np.where(bare, by_process[trace.events.thread], found)
-    marks = np.array([text.startswith(_MARKS) for text in trace.strings] + [False])
-    if marks.any():
+    marks = name_mask(trace.strings, is_lightning)
+    if marks.any():  # old Kineto filed them under operators
         found[marks[trace.events.name] & (found == Kind.CPU_OP)] = Kind.ANNOTATION
     return found
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.base.markers import is_data_loading, is_optimizer
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import tree_of
 from torch_tb_profiler.model.calls.enclosing import innermost
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import Kind, of_kind
-from torch_tb_profiler.model.trace import Bool, Int32, Trace, derived
+from torch_tb_profiler.model.trace import Bool, Int32, Trace, derived, name_mask
 
 PHASES = ("forward", "backward", "optimizer", "data")
-
-_OPTIMIZER = ("Optimizer.step#", "Optimizer.zero_grad#")
-_DATA = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
 
 
 @derived
@@ -25,8 +23,8 @@ def phases(trace: Trace) -> npt.NDArray[np.int8]:
     marks = of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
     for phase, rows in (
         (1, backward_tasks(trace).rows),
-        (2, marks[_starts_with(trace, _OPTIMIZER)[trace.events.name[marks]]]),
-        (3, marks[_starts_with(trace, _DATA)[trace.events.name[marks]]]),
+        (2, marks[name_mask(trace.strings, is_optimizer)[trace.events.name[marks]]]),
+        (3, marks[name_mask(trace.strings, is_data_loading)[trace.events.name[marks]]]),
     ):
         if len(rows):
             found[rows] = phase
@@ -35,10 +33,6 @@ def phases(trace: Trace) -> npt.NDArray[np.int8]:
     launched = links.launch >= 0
     found[links.rows] = np.where(launched, found[links.launch], 0)
     return found
-
-
-def _starts_with(trace: Trace, prefixes: tuple[str, ...]) -> Bool:
-    return np.array([text.startswith(prefixes) for text in trace.strings] + [False])
 
 
 def rows_in_phase(trace: Trace, rows: Int32, phase: str) -> Bool:

@@ -10,11 +10,10 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.markers import is_step, step_number
 from torch_tb_profiler.model.calls.links import launches
 from torch_tb_profiler.model.kinds import HOST, Kind, ends, kinds, of_kind
-from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, Trace, derived
-
-PREFIX = "ProfilerStep#"
+from torch_tb_profiler.model.trace import ABSENT, WEEK_NS, Bool, Int32, Int64, Trace, derived, name_mask
 
 INCOMPLETE_SHARE = 0.8
 """A last step with less than this share of its predecessor's device events was cut off by the profiler."""
@@ -48,20 +47,15 @@ def steps(trace: Trace) -> Steps:
         return _whole(trace)
     host_start = trace.events.start[rows]
     host_end = ends(trace)[rows]
-    names = tuple(trace.strings[code][len(PREFIX) :] for code in trace.events.name[rows])
+    names = tuple(step_number(trace.strings[code]) for code in trace.events.name[rows])
     work = _device_work(trace, host_start, host_end)
     starts, finish = _extend(host_start, host_end, work)
     return Steps(names, starts, finish, host_start, host_end, _complete(work.counts), recorded=True)
 
 
-def is_step_name(trace: Trace) -> Bool:
-    """bool[strings + 1]: names of steps; the last answers for NO_CODE."""
-    return np.array([text.startswith(PREFIX) for text in trace.strings] + [False])
-
-
 def _step_rows(trace: Trace) -> Int32:
     rows = of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
-    rows = rows[is_step_name(trace)[trace.events.name[rows]]]
+    rows = rows[name_mask(trace.strings, is_step)[trace.events.name[rows]]]
     if len(rows) == 0:
         return rows
     # A second profiler, or the copy of a step on another thread, must not count twice.
@@ -77,8 +71,7 @@ def _whole(trace: Trace) -> Steps:
     counted = (events.start != ABSENT) & (events.phase != ord("M")) & (kinds(trace) != Kind.SPAN)
     counted &= np.isin(events.phase, np.frombuffer(b"XBE", np.uint8))
     reach = ends(trace)
-    week = 7 * 24 * 3600 * 10**9
-    counted &= (events.start >= 0) & (events.start < week) & (reach < 2 * week)
+    counted &= (events.start >= 0) & (events.start < WEEK_NS) & (reach < 2 * WEEK_NS)
     if not counted.any():
         return Steps((), _int64(), _int64(), _int64(), _int64(), np.empty(0, np.bool_), recorded=False)
     start, end = events.start[counted].min(), reach[counted].max()

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.kinds import Kind, kinds
-from torch_tb_profiler.model.trace import Bool, Trace, derived
+from torch_tb_profiler.model.trace import Bool, Trace, derived, name_mask
 
 YES, NO, UNKNOWN = 1, 0, -1
 
@@ -74,6 +74,6 @@ def _by_name(name: str, matrix_device: bool) -> int:
 @derived
 def eligible_operators(trace: Trace) -> Bool:
     """bool[n]: operators that could use Tensor Cores, by name."""
-    by_name = np.array([text in ELIGIBLE for text in trace.strings] + [False])
+    by_name = name_mask(trace.strings, ELIGIBLE.__contains__)
     eligible: Bool = (kinds(trace) == Kind.CPU_OP) & by_name[trace.events.name]
     return eligible

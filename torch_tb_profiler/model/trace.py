@@ -40,6 +40,9 @@ NO_CODE = -1
 FIRST_TEXT_ID = -(2**62)
 """Ids that are no integers are numbered from here upwards."""
 
+WEEK_NS = 7 * 24 * 3600 * 10**9
+"""No recording lasts longer: times further away than this are damage."""
+
 ArgKind = Literal["int", "float", "text", "json"]
 
 
@@ -185,6 +188,14 @@ class Trace:
         at = np.searchsorted(column.rows, rows)
         where = np.flatnonzero(np.take(column.rows, at, mode="clip") == rows) if len(column.rows) else at[:0]
         return where, column.values[at[where]], column
+
+
+def name_mask(texts: Sequence[str], holds: Callable[[str], bool]) -> Bool:
+    """bool[texts + 1]: for which of the texts it holds; the last cell answers for NO_CODE.
+
+    name_mask(trace.strings, is_step)[trace.events.name]      bool[n]: events with the name of a step
+    """
+    return np.array([*map(holds, texts), False], np.bool_)
 
 
 def distinct(codes: Int32) -> list[int]:

@@ -22,13 +22,13 @@ from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.diff.counted_steps import counted_steps
 from torch_tb_profiler.analyses.shared.grouping import group
+from torch_tb_profiler.base.markers import MODULE, is_data_loading, is_optimizer, is_step
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import call_tree, tree_of
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import Kind, ends, is_slice, kinds, of_kind
-from torch_tb_profiler.model.modules.modules import PREFIX, has_modules, module_calls, modules
-from torch_tb_profiler.model.steps import is_step_name
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.modules.modules import has_modules, module_calls, modules
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived, name_mask
 
 
 class Role(IntEnum):
@@ -56,7 +56,6 @@ GATHERED = {
 }
 """Parts that are no call of their own but gather calls of a step."""
 
-_LOADERS = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
 _INSTANCE = re.compile(r"_\d+$")
 
 
@@ -108,7 +107,7 @@ class _Builder:
         self.trace = trace
         self.steps = counted_steps(trace)
         self.texts = (
-            [text.removeprefix(PREFIX) for text in trace.strings] + list(GATHERED.values()) + ["(no name)"]
+            [text.removeprefix(MODULE) for text in trace.strings] + list(GATHERED.values()) + ["(no name)"]
         )
         self.lasting = ends(trace) - trace.events.start
 
@@ -143,7 +142,7 @@ class _Builder:
         kept = np.zeros(len(trace) + 1, np.bool_)
         kept[of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION, Kind.RUNTIME, Kind.DRIVER)] = True
         kept[module_calls(trace)] = True
-        step = np.append(is_step_name(trace)[trace.events.name], False)
+        step = np.append(name_mask(trace.strings, is_step)[trace.events.name], False)
         step[:-1] &= np.isin(kind, (Kind.CPU_OP, Kind.ANNOTATION))
         # Plain frames must stay out: the frame that enters an annotation would push it to a side lane.
         tree = tree_of(trace, np.flatnonzero((kept | step)[:-1] & is_slice(trace)).astype(np.int32))
@@ -288,9 +287,8 @@ def _roles(trace: Trace, rows: Int32) -> np.ndarray:
     by_kind[Kind.RUNTIME] = by_kind[Kind.DRIVER] = Role.RUNTIME
     found = by_kind[kinds(trace)[rows]]
     mark = np.isin(found, (Role.ANNOTATION, Role.OPERATOR))
-    for prefixes, role in ((_LOADERS, Role.DATALOADER), (("Optimizer.",), Role.OPTIMIZER)):
-        named = np.array([text.startswith(prefixes) for text in trace.strings] + [False])
-        found[mark & named[trace.events.name[rows]]] = role
+    for is_marked, role in ((is_data_loading, Role.DATALOADER), (is_optimizer, Role.OPTIMIZER)):
+        found[mark & name_mask(trace.strings, is_marked)[trace.events.name[rows]]] = role
     return found
 
 
@@ -298,7 +296,7 @@ def _roles(trace: Trace, rows: Int32) -> np.ndarray:
 def main_thread(trace: Trace) -> int:
     """The thread of the steps, else the one whose outermost calls take most time; NO_CODE without any."""
     marks = of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
-    marks = marks[is_step_name(trace)[trace.events.name[marks]]]
+    marks = marks[name_mask(trace.strings, is_step)[trace.events.name[marks]]]
     if len(marks):
         return int(np.bincount(trace.events.thread[marks]).argmax())
     tree = call_tree(trace)

@@ -8,12 +8,12 @@ from torch_tb_profiler.analyses.diff.counted_steps import counted_steps
 from torch_tb_profiler.analyses.diff.logical_tree import autograd_threads
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, breakdown, role_intervals
 from torch_tb_profiler.base.intervals import Intervals, covered, merge, union
+from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.model.devices import device_of
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, of_kind
 from torch_tb_profiler.model.modules.modules import module_calls
 from torch_tb_profiler.model.phases import PHASES, phases
-from torch_tb_profiler.model.steps import is_step_name
-from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, name_mask
 
 PHASE_ORDER = ("data", "optimizer", "backward", "forward")
 """An instant counts for the first of these that runs then."""
@@ -48,7 +48,7 @@ def by_phase(trace: Trace) -> Parts:
 
 def _host_time(trace: Trace, phase: str) -> Intervals:
     rows = of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION, Kind.RUNTIME, Kind.DRIVER)
-    rows = rows[~is_step_name(trace)[trace.events.name[rows]]]
+    rows = rows[~name_mask(trace.strings, is_step)[trace.events.name[rows]]]
     if phase == "forward":
         rows = np.concatenate([rows, module_calls(trace)])
     found = phases(trace)[rows]

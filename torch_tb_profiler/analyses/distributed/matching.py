@@ -21,7 +21,7 @@ from torch_tb_profiler.analyses.shared.grouping import group as group_by
 from torch_tb_profiler.model.communication.collectives import Timing
 from torch_tb_profiler.model.communication.groups import UNKNOWN
 from torch_tb_profiler.model.communication.names import ALL_TO_ALL, DEVICE_BACKENDS, MESSAGES
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int32, Int64
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int32, Int64, name_mask
 
 MatchedBy = Literal["sequence_number", "peers", "order"]
 METHODS: tuple[MatchedBy, ...] = ("sequence_number", "peers", "order")
@@ -245,8 +245,8 @@ class _Kinds:
             "all_to_all" if name in ALL_TO_ALL else "message" if name in MESSAGES else name for name in job.names
         ]
         self.family = np.array([families.index(family) for family in families] + [0], np.int64)
-        self.vague = np.array([family in _VAGUE for family in families] + [False])
-        self.sized = ~self.vague & np.array([family not in _MAY_DIFFER for family in families] + [False])
+        self.vague = name_mask(families, _VAGUE.__contains__)
+        self.sized = name_mask(families, lambda family: family not in _VAGUE and family not in _MAY_DIFFER)
 
 
 def _agree(member: Int32, turn: Int64, signature: Int64) -> bool:

@@ -7,12 +7,12 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, role_intervals
 from torch_tb_profiler.base.intervals import Intervals, covered, union
+from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.model.calls.calltree import tree_of
 from torch_tb_profiler.model.calls.enclosing import changes
 from torch_tb_profiler.model.communication.events import communication_calls, communication_kernels
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, of_kind
-from torch_tb_profiler.model.steps import is_step_name
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct, name_mask
 
 _CHUNK = 4_000_000
 """Meetings of windows and events that are looked at in one go; keeps the memory small."""
@@ -44,7 +44,7 @@ class Top(msgspec.Struct, frozen=True):
 def top_host(trace: Trace, begins: Int64, finishes: Int64, width: int) -> Top:
     """Operators and annotations by their own time, all threads; steps and communication calls do not count."""
     rows = of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
-    forest = tree_of(trace, rows[~is_step_name(trace)[trace.events.name[rows]]])
+    forest = tree_of(trace, rows[~name_mask(trace.strings, is_step)[trace.events.name[rows]]])
     rows = forest.rows[forest.lane[forest.rows] == 0]
     counts = ~communication_calls(trace)
     found = _Sums(begins, finishes)

@@ -10,7 +10,7 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.memory_curve import Levels, in_range
 from torch_tb_profiler.model.memory.blocks import STATES, Blocks, State, memory_blocks
 from torch_tb_profiler.model.memory.events import memory_calls, memory_names, memory_records
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int64, Trace
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int64, Trace, name_mask
 
 SortBy = Literal["size", "operator", "allocated", "released", "duration"]
 
@@ -64,9 +64,9 @@ def _named(trace: Trace, every: Blocks, kept: Filter) -> Bool:
     wanted = np.array([kept.search.casefold() in text.casefold() for text in texts] + [not kept.search])
     keep: Bool = wanted[name]
     if kept.operator:
-        spelled = np.array([text == kept.operator for text in texts] + [False])
+        spelled = name_mask(texts, kept.operator.__eq__)
         calls = memory_calls(trace)[every.allocation]
-        called = np.array([text == kept.operator for text in trace.strings] + [False])
+        called = name_mask(trace.strings, kept.operator.__eq__)
         own = (every.allocation >= 0) & (calls >= 0) & called[trace.events.name[calls]]
         keep = keep & (spelled[name] | own)
     return keep

@@ -18,14 +18,14 @@ from torch_tb_profiler.analyses.shared.grouping import (
 )
 from torch_tb_profiler.analyses.shared.shapes import shapes
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.model.calls.calltree import tree_of
 from torch_tb_profiler.model.calls.enclosing import innermost
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.calls.operators import Operators, operators
 from torch_tb_profiler.model.kinds import Kind, ends, of_kind
 from torch_tb_profiler.model.modules.modules import modules
-from torch_tb_profiler.model.steps import is_step_name
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived, name_mask
 
 GroupBy = Literal["name", "shape", "signature", "module", "annotation"]
 """name; name + input shapes; name + shapes, dtypes and strides; name + nn.Module; name + annotation around it."""
@@ -113,7 +113,7 @@ def _keys(trace: Trace, rows: Int32, group_by: GroupBy) -> list[Int32]:
 def annotation_around(trace: Trace) -> Int32:
     """int32[n]: row of the innermost annotation of the user around each event; steps do not count."""
     rows = of_kind(trace, Kind.ANNOTATION)
-    rows = rows[~is_step_name(trace)[trace.events.name[rows]]]
+    rows = rows[~name_mask(trace.strings, is_step)[trace.events.name[rows]]]
     return innermost(trace, tree_of(trace, rows))
 
 

@@ -9,6 +9,7 @@ import msgspec
 from torch_tb_profiler.analyses.shared.breakdown import Breakdown, breakdown
 from torch_tb_profiler.analyses.shared.memory_curve import levels, peak
 from torch_tb_profiler.analyses.shared.utilization import utilizations
+from torch_tb_profiler.base.markers import DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.events import communication_calls
 from torch_tb_profiler.model.devices import devices
@@ -72,14 +73,12 @@ def _communication(found: Breakdown) -> Iterator[Finding]:
 
 
 def _data_parallel(trace: Trace) -> Iterator[Finding]:
-    if "DataParallel.forward" in names_of(trace, Kind.CPU_OP, Kind.ANNOTATION) and len(devices(trace)) > 1:
+    if DATA_PARALLEL in names_of(trace, Kind.CPU_OP, Kind.ANNOTATION) and len(devices(trace)) > 1:
         yield Finding("data_parallel", "warning", len(devices(trace)))
 
 
 def _backend(trace: Trace) -> Iterator[Finding]:
-    if "DistributedDataParallel.forward" not in names_of(trace, Kind.CPU_OP, Kind.ANNOTATION) or not devices(
-        trace
-    ):
+    if DISTRIBUTED_DATA_PARALLEL not in names_of(trace, Kind.CPU_OP, Kind.ANNOTATION) or not devices(trace):
         return
     info = trace.metadata.get("distributedInfo")
     backend = str(info.get("backend", "")) if isinstance(info, dict) else ""

@@ -8,10 +8,11 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.intervals import Intervals, covered, merge, union
+from torch_tb_profiler.base.markers import is_data_loading, is_step
 from torch_tb_profiler.model.communication.events import communication_kernels, host_communication
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, names_of, of_kind
-from torch_tb_profiler.model.steps import Steps, has_host_events, is_step_name, steps
-from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.steps import Steps, has_host_events, steps
+from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, name_mask
 
 CATEGORIES = (
     "kernel",
@@ -76,8 +77,9 @@ def role_intervals(trace: Trace) -> dict[str, Intervals]:
     kernels = of_kind(trace, Kind.KERNEL)
     talking = communication_kernels(trace)[kernels]
     host = of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
-    loading = is_data_loading(trace)[trace.events.name[host]]
-    outside = loading | np.isin(host, host_communication(trace)) | is_step_name(trace)[trace.events.name[host]]
+    name = trace.events.name[host]
+    loading = name_mask(trace.strings, is_data_loading)[name]
+    outside = loading | np.isin(host, host_communication(trace)) | name_mask(trace.strings, is_step)[name]
     return {
         "kernel": _merged(trace, kernels[~talking]),
         "memcpy": _merged(trace, of_kind(trace, Kind.MEMCPY)),
@@ -87,18 +89,6 @@ def role_intervals(trace: Trace) -> dict[str, Intervals]:
         "dataloader": _merged(trace, host[loading]),
         "cpu_exec": _merged(trace, host[~outside]),
     }
-
-
-def is_data_loading(trace: Trace) -> Bool:
-    """bool[strings + 1]: names of waits for the next batch; the last answers for NO_CODE."""
-    return np.array(
-        [
-            (text.startswith("enumerate(DataLoader)#") and text.endswith(".__next__"))
-            or text.startswith("enumerate(DataPipe)#")
-            for text in trace.strings
-        ]
-        + [False]
-    )
 
 
 def _merged(trace: Trace, rows: Int32) -> Intervals:

@@ -14,7 +14,7 @@ from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.model.calls.calltree import tree_of
 from torch_tb_profiler.model.calls.enclosing import innermost
 from torch_tb_profiler.model.kinds import Kind, of_kind
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived, name_mask
 
 _SEPARATOR = re.compile(r"[;\r\n]+")
 
@@ -79,8 +79,8 @@ def distinct_stacks(trace: Trace, rows: Int32) -> Stacks:
     recorded, texts = trace.arg_codes("Call stack")
     recorded = np.where(recorded[rows] >= 0, recorded[rows], NO_CODE)
     if len(texts):
-        blank = np.array([not text.strip('" ;') for text in texts] + [True])
-        recorded = np.where(blank[recorded], NO_CODE, recorded)
+        filled = name_mask(texts, lambda text: bool(text.strip('" ;')))
+        recorded = np.where(filled[recorded], recorded, NO_CODE)
     paths = python_paths(trace)
     around = np.where(recorded >= 0, NO_CODE, paths.around[rows])
     groups = group(recorded, around)

@@ -60,7 +60,7 @@ def _of_device(trace: Trace, device: DeviceInfo) -> Utilization:
         busy = int(covered(merge(start, finish), np.array([begin]), np.array([end]))[0]) / (end - begin)
     else:
         unknown["utilization"] = "there is no step to measure against"
-    blocks = _sm_efficiency(start, finish, trace.arg_float("blocks per SM", kernels), begin, end)
+    blocks = _mean_sm_efficiency(start, finish, trace.arg_float("blocks per SM", kernels), begin, end)
     if blocks is None:
         unknown["sm_efficiency"] = "the trace has no `blocks per SM` for kernels inside the steps"
     occupancy = _occupancy(start, finish, trace.arg_float("est. achieved occupancy %", kernels), begin, end)
@@ -74,19 +74,25 @@ def _of_device(trace: Trace, device: DeviceInfo) -> Utilization:
     )
 
 
-def _sm_efficiency(start: Int64, finish: Int64, blocks: Float64, begin: int, end: int) -> float | None:
+def _mean_sm_efficiency(start: Int64, finish: Int64, blocks: Float64, begin: int, end: int) -> float | None:
     """Integral of min(1, sum of blocks per SM) over the window, divided by the window."""
     lo, hi = np.maximum(start, begin), np.minimum(finish, end)
     counted = (blocks > 0) & (hi > lo)
     if not counted.any():
         return None
     lo, hi, blocks = lo[counted], hi[counted], np.minimum(blocks[counted], 1e9)
-    times = np.concatenate([lo, hi])
-    change = np.concatenate([blocks, -blocks])
+    times, values = sm_efficiency(lo, hi, blocks)
+    return float((values[:-1] * np.diff(times)).sum() / (end - begin))
+
+
+def sm_efficiency(start: Int64, end: Int64, blocks: Float64) -> tuple[Int64, Float64]:
+    """min(1, sum of `blocks per SM` of the running kernels) as (int64[2 k] ns, float64[2 k] that hold from then on)."""
+    times = np.concatenate([start, end])
     order = np.argsort(times, kind="stable")
-    running = np.cumsum(change[order])[:-1]
-    spans = np.diff(times[order])
-    return float((np.clip(running, 0, 1) * spans).sum() / (end - begin))
+    change = np.concatenate([blocks, -blocks])[order]
+    running = np.cumsum(np.concatenate([np.ones(len(start), np.int64), np.full(len(end), -1)])[order])
+    # Sums of floats leave a remainder where nothing runs.
+    return times[order], np.where(running > 0, np.clip(np.cumsum(change), 0, 1), 0.0)
 
 
 def _occupancy(start: Int64, finish: Int64, percent: Float64, begin: int, end: int) -> float | None:

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.analyses.shared.breakdown import is_data_loading
+from torch_tb_profiler.base.markers import is_data_loading, is_step
 from torch_tb_profiler.model.communication.events import communication_calls, communication_kernels
 from torch_tb_profiler.model.kinds import Kind, kinds
-from torch_tb_profiler.model.steps import is_step_name
-from torch_tb_profiler.model.trace import Int32, Trace, derived
+from torch_tb_profiler.model.trace import Int32, Trace, derived, name_mask
 
 CLASSES = (
     "kernel",
@@ -48,9 +47,9 @@ def classes(trace: Trace) -> npt.NDArray[np.int8]:
     table = np.array([CLASSES.index(_OF_KIND.get(kind, "other")) for kind in Kind], np.int8)
     found: npt.NDArray[np.int8] = table[kinds(trace)]
     found[communication_kernels(trace) | communication_calls(trace)] = CLASSES.index("communication")
-    found[is_data_loading(trace)[trace.events.name]] = CLASSES.index("dataloader")
+    found[name_mask(trace.strings, is_data_loading)[trace.events.name]] = CLASSES.index("dataloader")
     # Old profilers record steps as operators.
-    found[is_step_name(trace)[trace.events.name]] = CLASSES.index("annotation")
+    found[name_mask(trace.strings, is_step)[trace.events.name]] = CLASSES.index("annotation")
     return found
 
 

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.memory_curve import levels
+from torch_tb_profiler.analyses.shared.utilization import sm_efficiency
 from torch_tb_profiler.analyses.tracks.tracks import tracks
 from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.model.devices import device_of, devices
@@ -65,19 +66,9 @@ def _of_devices(trace: Trace) -> list[Series]:
         made.append(Series("utilization", "Utilization", group, info.id, "ratio", times, values))
         known = mine & (blocks > 0) & (end > start)
         if known.any():
-            times, values = _sm_efficiency(start[known], end[known], blocks[known])
+            times, values = _from_zero(*_last(*sm_efficiency(start[known], end[known], blocks[known])))
             made.append(Series("sm_efficiency", "SM efficiency, est.", group, info.id, "ratio", times, values))
     return made
-
-
-def _sm_efficiency(start: Int64, end: Int64, blocks: Float64) -> tuple[Int64, Float64]:
-    """min(1, sum of blocks per SM of the running kernels), from change to change."""
-    times = np.concatenate([start, end])
-    order = np.argsort(times, kind="stable")
-    change = np.concatenate([blocks, -blocks])[order]
-    running = np.cumsum(np.concatenate([np.ones(len(start), np.int64), np.full(len(end), -1)])[order])
-    values = np.where(running > 0, np.clip(np.cumsum(change), 0, 1), 0.0)
-    return _from_zero(*_last(times[order], values))
 
 
 def _from_zero(times: Int64, values: Float64) -> tuple[Int64, Float64]:

@@ -18,7 +18,7 @@ from torch_tb_profiler.analyses.tracks.tracks import INSTANT_PHASES, all_slices
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.kinds import ends
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import ABSENT, FIRST_TEXT_ID, Bool, Int32, Trace, distinct
+from torch_tb_profiler.model.trace import ABSENT, FIRST_TEXT_ID, Bool, Int32, Trace, distinct, name_mask
 
 CHUNK = 20_000
 """Events encoded at a time; the only ones that are Python objects."""
@@ -101,7 +101,7 @@ def _of_category(trace: Trace, categories: str) -> Bool:
     if not categories:
         return np.ones(len(trace), np.bool_)
     wanted = {category.strip().lower() for category in categories.split(",")}
-    named = np.array([text.lower() in wanted for text in trace.strings] + [False])
+    named = name_mask(trace.strings, lambda text: text.lower() in wanted)
     found: Bool = named[trace.events.category]
     return found
 

@@ -8,9 +8,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.tracks.tracks import all_slices
 from torch_tb_profiler.model.kinds import ends
-from torch_tb_profiler.model.trace import ABSENT, Trace, derived
-
-WEEK_NS = 7 * 24 * 3600 * 10**9
+from torch_tb_profiler.model.trace import ABSENT, WEEK_NS, Trace, derived
 
 
 class Extent(NamedTuple):

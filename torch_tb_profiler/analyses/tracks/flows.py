@@ -11,13 +11,13 @@ import numpy as np
 
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.places import ancestors, find, slice_at
+from torch_tb_profiler.base.markers import BACKWARD_FLOWS
 from torch_tb_profiler.model.calls.links import external_ids
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, is_slice, kinds
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, derived
 
 LAUNCH = "launch"
 BACKWARD = "forward -> backward"
-_BACKWARD_NAMES = ("fwdbwd", "forward_backward")
 _LAUNCH_NAMES = ("ac2g", "async_cpu_to_gpu", "async_gpu", "async")
 
 
@@ -114,7 +114,7 @@ def _backward(trace: Trace, row: int) -> list[Edge]:
 @derived
 def has_backward_flows(trace: Trace) -> bool:
     """Whether the file draws flows from forward to backward operators."""
-    codes = [code for code, text in enumerate(trace.strings) if text in _BACKWARD_NAMES]
+    codes = [code for code, text in enumerate(trace.strings) if text in BACKWARD_FLOWS]
     return bool(np.isin(trace.events.category[flow_rows(trace)], np.array(codes, np.int32)).any())
 
 
@@ -171,7 +171,7 @@ def _chain(trace: Trace, flow: int) -> list[int]:
 def _kind(trace: Trace, flow: int) -> str:
     category, name = trace.events.category[flow], trace.events.name[flow]
     text = trace.strings[category] if category >= 0 else trace.strings[name] if name >= 0 else "flow"
-    if text in _BACKWARD_NAMES:
+    if text in BACKWARD_FLOWS:
         return BACKWARD
     return LAUNCH if text in _LAUNCH_NAMES else text
 

@@ -13,13 +13,13 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.devices import device_kind, device_of, devices, stream_of
 from torch_tb_profiler.model.kinds import DEVICE, HOST, Kind, ends, is_slice, kinds, of_kind
 from torch_tb_profiler.model.memory.events import is_memory
 from torch_tb_profiler.model.names import names
-from torch_tb_profiler.model.steps import is_step_name
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, derived, name_mask
 
 
 class Role(IntEnum):
@@ -314,7 +314,7 @@ def _thread_roles(trace: Trace) -> tuple[int, set[int]]:
     threads = trace.events.thread[operators]
     if len(threads) == 0:
         return NO_CODE, set()
-    steps = is_step_name(trace)[trace.events.name[operators]]
+    steps = name_mask(trace.strings, is_step)[trace.events.name[operators]]
     chosen = threads[steps] if steps.any() else threads
     main = int(np.bincount(chosen).argmax())
     origin = trace.arg_int("Fwd thread id", operators)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.model.trace import ABSENT, Bool, Int64
+from torch_tb_profiler.model.trace import ABSENT, WEEK_NS, Bool, Int64
 
 EXACT_LIMIT_US = 2.0**43
 """Below this a float64 of microseconds still tells three decimals apart; above, the text must be read."""
@@ -74,9 +74,6 @@ def ns_from_values(values: Sequence[Any]) -> Int64:
         if not needs_text(floats) and (np.abs(floats) < 2.0**53).all():
             return ns_from_floats(floats)
     return np.array([ns_from_value(value) for value in values], np.int64)
-
-
-WEEK_NS = 7 * 24 * 3600 * 10**9
 
 
 def absurd(starts: Int64, durations: Int64) -> Bool:

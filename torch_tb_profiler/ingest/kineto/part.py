@@ -11,9 +11,9 @@ import numpy as np
 
 from torch_tb_profiler.base.errors import TooLargeError
 from torch_tb_profiler.ingest.kineto.assemble import WINDOW_MARKERS
-from torch_tb_profiler.ingest.kineto.clock import WEEK_NS, absurd
+from torch_tb_profiler.ingest.kineto.clock import absurd
 from torch_tb_profiler.ingest.kineto.columns import Block, Columns
-from torch_tb_profiler.model.trace import ABSENT, ArgKind, Bool, Int32
+from torch_tb_profiler.model.trace import ABSENT, WEEK_NS, ArgKind, Bool, Int32
 
 FLOW_SLACK_NS = 60 * 10**9
 """Flows are kept this far around a window, so that one that leaves it is told from a whole one."""

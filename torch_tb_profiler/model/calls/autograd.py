@@ -13,20 +13,17 @@ what adds a gradient to its parameter (`AccumulateGrad`) follows the task that c
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.markers import BACKWARD_FLOWS
 from torch_tb_profiler.model.calls.calltree import enclosing_operator
 from torch_tb_profiler.model.kinds import Kind, of_kind
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, derived, name_mask
 
 ENGINE = "autograd::engine::evaluate_function: "
 
 ACCUMULATE = "torch::autograd::AccumulateGrad"
-
-_CATEGORIES = ("fwdbwd", "forward_backward")
 
 
 class BackwardLinks(msgspec.Struct, frozen=True):
@@ -60,8 +57,8 @@ def backward_tasks(trace: Trace) -> BackwardTasks:
     links = backward_links(trace)
     names = trace.events.name
     operators = of_kind(trace, Kind.CPU_OP)
-    engine = operators[_named(trace, lambda text: text.startswith(ENGINE))[names[operators]]]
-    accumulate = operators[_named(trace, lambda text: text.endswith(ACCUMULATE))[names[operators]]]
+    engine = operators[name_mask(trace.strings, lambda text: text.startswith(ENGINE))[names[operators]]]
+    accumulate = operators[name_mask(trace.strings, lambda text: text.endswith(ACCUMULATE))[names[operators]]]
     accumulate = accumulate[np.isin(accumulate, engine) | (_engine_around(trace, accumulate, engine) < 0)]
     around = _engine_around(trace, links.backward, engine)
     forward = np.full(len(trace), NO_CODE, np.int32)
@@ -73,11 +70,6 @@ def backward_tasks(trace: Trace) -> BackwardTasks:
     before = np.maximum.accumulate(np.where(sums, -1, np.arange(len(rows))))
     follows = sums & (before >= 0) & (trace.events.thread[rows[before]] == trace.events.thread[rows])
     return BackwardTasks(rows, np.where(follows, forward[rows[before]], forward[rows]).astype(np.int32))
-
-
-def _named(trace: Trace, wanted: Callable[[str], bool]) -> Bool:
-    """bool[strings + 1]: the names wanted; the last answers for NO_CODE."""
-    return np.array([wanted(text) for text in trace.strings] + [False])
 
 
 def _engine_around(trace: Trace, rows: Int32, engine: Int32) -> Int32:
@@ -93,7 +85,7 @@ def _engine_around(trace: Trace, rows: Int32, engine: Int32) -> Int32:
 
 def _by_flow(trace: Trace) -> BackwardLinks:
     events = trace.events
-    codes = [code for code, text in enumerate(trace.strings) if text in _CATEGORIES]
+    codes = [code for code, text in enumerate(trace.strings) if text in BACKWARD_FLOWS]
     flow = np.isin(events.category, np.array(codes, np.int32)) & (events.start != ABSENT) & (events.id != ABSENT)
     begins, finishes = (
         np.flatnonzero(flow & (events.phase == ord("s"))),

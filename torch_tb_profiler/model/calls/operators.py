@@ -13,14 +13,12 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.markers import is_mark
 from torch_tb_profiler.model.calls.calltree import call_tree, enclosing_operator
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import Kind, ends, kinds, of_kind
 from torch_tb_profiler.model.tensor_cores import UNKNOWN, YES, eligible_operators, uses_tensor_cores
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived
-
-_MARKERS = ("ProfilerStep#", "enumerate(DataLoader)#", "enumerate(DataPipe)#", "Optimizer.")
-_WRAPPERS = frozenset(("DataParallel.forward", "DistributedDataParallel.forward"))
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived, name_mask
 
 
 class Operators(msgspec.Struct, frozen=True):
@@ -106,7 +104,7 @@ def with_nested(trace: Trace, values: Int64) -> Int64:
 
 def is_operator(trace: Trace) -> Bool:
     """bool[strings + 1]: names of operators; old traces have steps, loaders and wrappers in their category."""
-    return np.array([not text.startswith(_MARKERS) and text not in _WRAPPERS for text in trace.strings] + [True])
+    return ~name_mask(trace.strings, is_mark)
 
 
 def _folded(trace: Trace, nodes: Int32, around: Int32) -> Int32:

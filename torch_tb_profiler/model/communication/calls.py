@@ -24,7 +24,7 @@ from torch_tb_profiler.model.calls.enclosing import innermost
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.events import communication_calls, communication_kernels
 from torch_tb_profiler.model.communication.names import BACKEND, collective_in
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived, name_mask
 
 
 class CollectiveCalls(msgspec.Struct, frozen=True):
@@ -108,12 +108,14 @@ def _chains(trace: Trace, tree: CallTree) -> _Chains:
         found[of[rows[which]][::-1]] = rows[which][::-1]  # the last write wins: outer before inner
         return found
 
-    by_backend = np.array(
-        [bool(BACKEND.match(t)) and collective_in(t) is not None for t in trace.strings] + [False]
-    )
+    by_backend = name_mask(trace.strings, lambda text: bool(BACKEND.match(text)) and _is_collective(text))
     codes, names = trace.arg_codes("Collective name")
-    data = np.array([collective_in(text) is not None for text in names] + [False])
+    data = name_mask(names, _is_collective)
     return _Chains(roots, of, first(by_backend[trace.events.name[rows]]), first(data[codes[rows]]))
+
+
+def _is_collective(name: str) -> bool:
+    return collective_in(name) is not None
 
 
 def _outermost(tree: CallTree, rows: Int32) -> Int32:
@@ -141,7 +143,7 @@ def _unbatch(trace: Trace, chains: _Chains, kernels: Int32, chain: Int32) -> tup
     it that launched nothing themselves. Returns (kernels, their chains, bool[c] which chains are such batches)."""
     batches = np.zeros(len(chains.root), np.bool_)
     names = np.where(chains.named >= 0, trace.events.name[chains.named], NO_CODE)
-    coalesced = np.array([collective_in(text) == "coalesced" for text in trace.strings] + [False])[names]
+    coalesced = name_mask(trace.strings, lambda text: collective_in(text) == "coalesced")[names]
     if not coalesced.any():
         return kernels, chain, batches
     launched = np.bincount(chain[chain >= 0], minlength=len(chains.root)) > 0
@@ -169,6 +171,6 @@ def _is_operation(trace: Trace, chains: _Chains, chain: Int32) -> Bool:
     told: Bool = (chains.named >= 0) | (chains.recorded >= 0) | (launched > 0)
     if told.any() or len(chain):
         return told
-    known = np.array([collective_in(text) is not None for text in trace.strings] + [False])
+    known = name_mask(trace.strings, _is_collective)
     by_name: Bool = known[trace.events.name[chains.root]]
     return by_name

@@ -8,7 +8,7 @@ import numpy as np
 
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import Kind, is_slice, kinds
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, derived, distinct
+from torch_tb_profiler.model.trace import Bool, Int32, Trace, derived, distinct, name_mask
 
 # Kernels: nccl/rccl/oneCCL/hccl/ucc device code and the custom all-reduce kernels of serving engines.
 _KERNEL_NAME = re.compile(
@@ -79,5 +79,4 @@ def _has_metadata(trace: Trace) -> Bool:
 
 def _matches(trace: Trace, pattern: re.Pattern[str]) -> Bool:
     """bool[strings + 1]: which names match; the last answers for NO_CODE."""
-    assert NO_CODE == -1
-    return np.array([pattern.search(text) is not None for text in trace.strings] + [False])
+    return name_mask(trace.strings, lambda text: pattern.search(text) is not None)

@@ -13,13 +13,13 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.model.calls.calltree import call_tree, tree_of
 from torch_tb_profiler.model.calls.enclosing import innermost
 from torch_tb_profiler.model.calls.operators import is_operator, operators
 from torch_tb_profiler.model.devices import describe, device_kind
 from torch_tb_profiler.model.kinds import Kind, kinds, of_kind
-from torch_tb_profiler.model.steps import is_step_name
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, derived, distinct
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, derived, distinct, name_mask
 
 EVENT_NAME = "[memory]"
 FAILURE_NAME = "[OutOfMemory]"
@@ -85,7 +85,7 @@ class MemoryRecords(msgspec.Struct, frozen=True):
 
 def is_memory(trace: Trace, name: str = EVENT_NAME) -> Bool:
     """bool[n]: allocations and releases, or the events of another name."""
-    named = np.array([text == name for text in trace.strings] + [False])
+    named = name_mask(trace.strings, name.__eq__)
     found: Bool = named[trace.events.name]
     return found
 
@@ -239,7 +239,8 @@ def memory_names(trace: Trace) -> tuple[Int32, list[str]]:
 def _around(trace: Trace, rows: Int32) -> Int32:
     """The innermost operator or annotation around each of these calls; steps are none."""
     parent = call_tree(trace).parent
-    named = np.isin(kinds(trace), (Kind.CPU_OP, Kind.ANNOTATION)) & ~is_step_name(trace)[trace.events.name]
+    named = np.isin(kinds(trace), (Kind.CPU_OP, Kind.ANNOTATION))
+    named &= ~name_mask(trace.strings, is_step)[trace.events.name]
     above = parent[rows]
     while (seeks := (above >= 0) & ~named[above]).any():
         above[seeks] = parent[above[seeks]]

@@ -14,17 +14,14 @@ import re
 
 import numpy as np
 
+from torch_tb_profiler.base.markers import LIGHTNING_HOOK, LIGHTNING_MODULE
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import tree_of
 from torch_tb_profiler.model.calls.enclosing import innermost
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import DEVICE, Kind, is_slice, kinds
 from torch_tb_profiler.model.modules.modules import Modules, Places, attribute
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, derived
-
-HOOK = "[pl][profile]"
-
-MODULE = "[pl][module]"
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, derived, name_mask
 
 # [Owner]Class.hook as in [Strategy]SingleDeviceStrategy.training_step, or [Class].hook; some have no owner.
 _OWNER = re.compile(r"^\[(?P<owner>[^\]]*)\]\.?(?P<name>.*)$", re.DOTALL)
@@ -32,7 +29,7 @@ _OWNER = re.compile(r"^\[(?P<owner>[^\]]*)\]\.?(?P<name>.*)$", re.DOTALL)
 
 def _marks(trace: Trace, prefix: str) -> Int32:
     """int32[k]: rows of the host's slices whose name begins so."""
-    named = np.array([text.startswith(prefix) for text in trace.strings] + [False])
+    named = name_mask(trace.strings, lambda text: text.startswith(prefix))
     if not named.any():
         return np.empty(0, np.int32)
     named = named[trace.events.name]
@@ -42,14 +39,14 @@ def _marks(trace: Trace, prefix: str) -> Int32:
 
 def has_marks(trace: Trace) -> bool:
     """True if Lightning's profiler marked a hook or a module."""
-    return len(_marks(trace, HOOK)) > 0 or len(_marks(trace, MODULE)) > 0
+    return len(_marks(trace, LIGHTNING_HOOK)) > 0 or len(_marks(trace, LIGHTNING_MODULE)) > 0
 
 
 @derived
 def lightning_modules(trace: Trace) -> Modules:
     """Places by their dotted names; one without a recorded parent (a list is never called) goes to the next up."""
     places = Places()
-    rows = _marks(trace, MODULE)
+    rows = _marks(trace, LIGHTNING_MODULE)
     texts = {int(code): _spelled(trace.strings[code]) for code in np.unique(trace.events.name[rows])}
     by_name: dict[str, int] = {}
     # Shorter names first, so that a place is met after those around it.
@@ -62,7 +59,7 @@ def lightning_modules(trace: Trace) -> Modules:
 
 def _spelled(text: str) -> tuple[str, str]:
     """(class, dotted name) of a module's mark."""
-    kind, colon, name = text.removeprefix(MODULE).partition(": ")
+    kind, colon, name = text.removeprefix(LIGHTNING_MODULE).partition(": ")
     return (kind, name) if colon else ("", kind)
 
 
@@ -81,11 +78,11 @@ def lightning_hooks(trace: Trace) -> Modules:
     Backward work is that of the hook that waits for it, on whatever thread the engine runs.
     """
     places = Places()
-    forest = tree_of(trace, _marks(trace, HOOK))
+    forest = tree_of(trace, _marks(trace, LIGHTNING_HOOK))
     code = np.full(len(trace), NO_CODE, np.int32)
     for row in forest.rows[np.argsort(forest.depth[forest.rows], kind="stable")].tolist():
         above = int(forest.parent[row])
-        text = trace.strings[trace.events.name[row]].removeprefix(HOOK)
+        text = trace.strings[trace.events.name[row]].removeprefix(LIGHTNING_HOOK)
         match = _OWNER.match(text)
         owner, name = (match["owner"], match["name"]) if match else ("", text)
         code[row] = places.inside(int(code[above]) if above != NO_CODE else NO_CODE, name, owner)

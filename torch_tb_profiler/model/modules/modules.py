@@ -18,14 +18,13 @@ import re
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.markers import MODULE
 from torch_tb_profiler.model.calls.autograd import backward_tasks
 from torch_tb_profiler.model.calls.calltree import CallTree, enclosing_operator, tree_of
 from torch_tb_profiler.model.calls.enclosing import innermost
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import Kind, of_kind
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Trace, derived
-
-PREFIX = "nn.Module: "
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Trace, derived, name_mask
 
 HIERARCHY = "Module Hierarchy"
 
@@ -75,7 +74,7 @@ class Modules(msgspec.Struct, frozen=True):
 def module_calls(trace: Trace) -> Int32:
     """int32[k]: rows of the Python frames that are calls of modules, in file order."""
     rows = of_kind(trace, Kind.PYTHON)
-    named = np.array([text.startswith(PREFIX) for text in trace.strings] + [False])
+    named = name_mask(trace.strings, lambda text: text.startswith(MODULE))
     numbered = trace.arg_int("Python module id") != ABSENT
     found: Int32 = rows[named[trace.events.name[rows]] | numbered[rows]]
     return found
@@ -179,7 +178,7 @@ def _call_places(trace: Trace, forest: CallTree, in_backward: Bool, places: Plac
             distinct, which = np.unique(keys, axis=0, return_inverse=True)
             found = []
             for parent, text, number in distinct.tolist():
-                name = trace.strings[text].removeprefix(PREFIX) if text >= 0 else "(no name)"
+                name = trace.strings[text].removeprefix(MODULE) if text >= 0 else "(no name)"
                 kind = _INSTANCE.sub("", name)
                 if repeated and depth == 0:
                     found.append(places.anywhere(name, kind, number))

@@ -13,6 +13,7 @@ from torch_tb_profiler.analyses.distributed.comparison import Comparison, compar
 from torch_tb_profiler.analyses.distributed.job import Source, group_ranks
 from torch_tb_profiler.analyses.distributed.matching import timed
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
+from torch_tb_profiler.base.sorting import natural_order
 from torch_tb_profiler.base.units import format_duration
 from torch_tb_profiler.model.communication.groups import MOST_RANKS, spell_ranks
 from torch_tb_profiler.model.trace import derived
@@ -58,7 +59,7 @@ def party(members: Members[RankSummary]) -> Party:
     sources: list[Source] = []
     holder: dict[int, str] = {}
     duplicates: dict[str, str] = {}
-    for member in sorted(members, key=lambda each: _natural(each.worker)):
+    for member in sorted(members, key=lambda each: natural_order(each.worker)):
         if member.result is None:
             continue
         rank = rank_of(member)
@@ -70,7 +71,7 @@ def party(members: Members[RankSummary]) -> Party:
         match = _HOST_AND_PROCESS.match(member.worker)
         host = member.result.host or (match["node"] if match else None)
         sources.append(Source(member.worker, rank, host, member.result))
-    sources.sort(key=lambda each: (each.rank is None, each.rank or 0, _natural(each.worker)))
+    sources.sort(key=lambda each: (each.rank is None, each.rank or 0, natural_order(each.worker)))
     position = {source.worker: i for i, source in enumerate(sources)}
     return Party(members, compare(sources), position, duplicates)
 
@@ -81,18 +82,13 @@ def rank_of(member: Member[RankSummary]) -> int | None:
     return member.rank if own is None else own
 
 
-def _natural(text: str) -> list[tuple[int, str]]:
-    """Sort key in which numbers inside a name count as numbers."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d{1,18})", text)]
-
-
 # ---- ranks, nodes, steps --------------------------------------------------------------------------------
 
 
 def ranks(who: Party) -> list[Rank]:
     """Every member of the run, by rank; those without one last."""
     rows = [_rank(who, member) for member in who.members]
-    return sorted(rows, key=lambda row: (row.rank is None, row.rank or 0, _natural(row.worker)))
+    return sorted(rows, key=lambda row: (row.rank is None, row.rank or 0, natural_order(row.worker)))
 
 
 def _rank(who: Party, member: Member[RankSummary]) -> Rank:
@@ -133,7 +129,9 @@ def nodes(who: Party) -> list[Node]:
         ]
         entry = Process(process, source.worker, source.rank, devices)
         found.setdefault(match["node"] if match else source.worker, []).append(entry)
-    return [Node(name, processes) for name, processes in sorted(found.items(), key=lambda row: _natural(row[0]))]
+    return [
+        Node(name, processes) for name, processes in sorted(found.items(), key=lambda row: natural_order(row[0]))
+    ]
 
 
 def step_times(who: Party) -> list[StepTimes]:

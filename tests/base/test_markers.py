@@ -1,0 +1,48 @@
+"""One name means the same everywhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.traces import draw
+from torch_tb_profiler.analyses.diff.logical_tree import Role, logical_tree
+from torch_tb_profiler.analyses.shared.breakdown import role_intervals
+from torch_tb_profiler.base.markers import is_data_loading, is_mark, is_optimizer, is_step, step_number
+from torch_tb_profiler.model.calls.operators import operators
+from torch_tb_profiler.model.phases import PHASES, phases
+
+LOADERS = ("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "enumerate(DataPipe)#Mapper")
+OPTIMIZERS = ("Optimizer.step#SGD.step", "Optimizer.zero_grad#Adam.zero_grad")
+PLAIN = (
+    "aten::mm",
+    "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__init__",
+    "enumerate(Other)#x.__next__",
+    "Optimizer.load",
+    "MyOptimizer.step#SGD.step",
+    "DataParallel.backward",
+)
+
+
+@pytest.mark.parametrize("name", [*LOADERS, *OPTIMIZERS, *PLAIN, "ProfilerStep#12"])
+def test_names(name: str) -> None:
+    assert is_data_loading(name) == (name in LOADERS)
+    assert is_optimizer(name) == (name in OPTIMIZERS)
+    assert is_step(name) == (name == "ProfilerStep#12")
+    assert is_mark(name) == (name not in PLAIN)
+
+
+def test_the_number_of_a_step() -> None:
+    assert step_number("ProfilerStep#12") == "12"
+
+
+@pytest.mark.parametrize("category", ["cpu_op", "user_annotation"])
+@pytest.mark.parametrize("name", [*LOADERS, *OPTIMIZERS, *PLAIN])
+def test_phases_categories_operators_and_the_diff_agree(name: str, category: str) -> None:
+    trace = draw(f"host {category} {name} 0 10")
+    phase = PHASES[int(phases(trace)[0])]
+    assert phase == ("data" if name in LOADERS else "optimizer" if name in OPTIMIZERS else "forward")
+    assert (len(role_intervals(trace)["dataloader"].starts) > 0) == (name in LOADERS)
+    assert (len(operators(trace).rows) > 0) == (name in PLAIN and category == "cpu_op")
+    role = Role(int(logical_tree(trace).role[0]))
+    expected = {"data": Role.DATALOADER, "optimizer": Role.OPTIMIZER}.get(phase)
+    assert role == (expected or (Role.OPERATOR if category == "cpu_op" else Role.ANNOTATION))

@@ -1,0 +1,59 @@
+"""What the names of marks mean: steps, waits for data, the optimizer, wrappers of the model, flows to backward.
+
+PyTorch marks parts of the training loop with annotations, and before version 1.9 with events of the category of
+operators. So every layer asks for them by name, and asks here: one name means the same everywhere.
+"""
+
+from __future__ import annotations
+
+STEP = "ProfilerStep#"
+"""Followed by the number of the step: `torch.profiler.profile.step`."""
+
+MODULE = "nn.Module: "
+"""Python frames of module calls."""
+
+LIGHTNING_HOOK = "[pl][profile]"
+LIGHTNING_MODULE = "[pl][module]"
+"""Marks of Lightning's profiler."""
+
+DATA_PARALLEL = "DataParallel.forward"
+DISTRIBUTED_DATA_PARALLEL = "DistributedDataParallel.forward"
+"""Wrappers of the model: the time in them is the model's."""
+
+BACKWARD_FLOWS = frozenset(("fwdbwd", "forward_backward"))
+"""Categories of the flows from forward to backward operators, in files of today and of old."""
+
+_DATA_LOADER = "enumerate(DataLoader)#"
+_DATA_PIPE = "enumerate(DataPipe)#"
+_OPTIMIZER = ("Optimizer.step#", "Optimizer.zero_grad#")
+
+
+def is_step(name: str) -> bool:
+    """`ProfilerStep#5`."""
+    return name.startswith(STEP)
+
+
+def step_number(name: str) -> str:
+    """The "5" of "ProfilerStep#5"."""
+    return name[len(STEP) :]
+
+
+def is_data_loading(name: str) -> bool:
+    """A wait for the next batch: `enumerate(DataLoader)#<iterator>.__next__`, `enumerate(DataPipe)#<pipe>`."""
+    return (name.startswith(_DATA_LOADER) and name.endswith(".__next__")) or name.startswith(_DATA_PIPE)
+
+
+def is_optimizer(name: str) -> bool:
+    """`Optimizer.step#SGD.step`, `Optimizer.zero_grad#SGD.zero_grad`: what PyTorch marks of its optimizers."""
+    return name.startswith(_OPTIMIZER)
+
+
+def is_lightning(name: str) -> bool:
+    """A hook or a module that Lightning's profiler marked."""
+    return name.startswith((LIGHTNING_HOOK, LIGHTNING_MODULE))
+
+
+def is_mark(name: str) -> bool:
+    """Any part of the training loop, and wrappers of the model: no operator, whatever its category."""
+    marks = is_step(name) or is_data_loading(name) or is_optimizer(name)
+    return marks or name in (DATA_PARALLEL, DISTRIBUTED_DATA_PARALLEL)
