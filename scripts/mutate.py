@@ -122,16 +122,36 @@ def _is_annotation(node: Any) -> bool:
     return False
 
 
+CONTEXTS = """
+import coverage, pytest
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    coverage.Coverage.current().switch_context(item.nodeid.partition("[")[0])
+    return (yield)
+"""
+"""A plugin of pytest that tells coverage which test runs."""
+
+
 class Coverage:
     """Which tests execute which line."""
 
     def __init__(self) -> None:
         folder = Path(tempfile.mkdtemp())
-        settings, data = folder / "coveragerc", folder / "data"
-        settings.write_text("[run]\ndynamic_context = test_function\nsource = torch_tb_profiler\n")
-        command = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", f"--data-file={data}"]
-        command += ["-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", *TESTS]
-        subprocess.run(command, check=True, stdout=sys.stderr, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        (folder / "contexts.py").write_text(CONTEXTS)
+        data = folder / "data"
+        command = [
+            sys.executable,
+            "-m",
+            "coverage",
+            "run",
+            "--rcfile=",
+            f"--data-file={data}",
+            f"--source={PACKAGE}",
+        ]
+        command += ["-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", "-p", "contexts", *TESTS]
+        path = os.pathsep.join((str(ROOT), str(folder)))
+        subprocess.run(command, check=True, stdout=sys.stderr, env={**os.environ, "PYTHONPATH": path})
         self._data = coverage.CoverageData(str(data))
         self._data.read()
 
@@ -141,13 +161,7 @@ class Coverage:
         contexts = set(by_line.get(mutant.line, ()))
         if "" in contexts or not contexts:  # on import, or in the middle of a statement
             contexts = {context for of_line in by_line.values() for context in of_line}
-        return sorted(map(_node_id, contexts - {""}))
-
-
-def _node_id(context: str) -> str:
-    """tests.model.test_x.test_y -> tests/model/test_x.py::test_y"""
-    module, _, function = context.rpartition(".")
-    return f"{module.replace('.', '/')}.py::{function}"
+        return sorted(contexts - {""})
 
 
 def run(path: str, source: str, tests: list[str]) -> str:
