@@ -26,7 +26,7 @@ from torch_tb_profiler.base.errors import StorageError, TooLargeError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache, cache_key, folder
 from torch_tb_profiler.executors import ProcessExecutor
-from torch_tb_profiler.session import Root, Session, jobs
+from torch_tb_profiler.session import Root, Session, jobs, summary
 from torch_tb_profiler.storage import FileId, open_location
 
 
@@ -161,8 +161,8 @@ def test_entries_of_another_version_are_not_touched(tmp_path: Path, monkeypatch:
     log = write_log(tmp_path / "log", workers=1)
     right = expected(log, settings())
     before = {entry.name for entry in Path(settings().cache_dir).iterdir()}
-    monkeypatch.setattr("torch_tb_profiler.cache.FORMAT", 10**6)
-    assert cache_key(FileId("a", "b")) != cache_key(FileId("b", "a"))
+    monkeypatch.setattr(summary, "cache_key", lambda file, structure: cache_key(file, f"{structure}, another"))
+    assert cache_key(FileId("a", "b"), "") != cache_key(FileId("b", "a"), "")
     with opened(log) as session:
         assert all_payloads(session) == right
     after = {entry.name for entry in Path(settings().cache_dir).iterdir()}
@@ -231,7 +231,7 @@ def test_a_file_replaced_while_it_is_read_is_never_half_old_half_new(tmp_path: P
     with pytest.raises(StorageError, match="changed while it was read"):
         jobs.load_file(jobs.LoadRequest(str(log), entry.path, entry.size, listed, 0), cache, replace_once)
     assert swapped
-    assert cache.load_trace(cache_key(listed)) is None
+    assert cache.load_trace(summary.entry_key(listed)) is None
     with opened(log) as session:
         assert payload(session, "kernels") == _alone(tmp_path / "alone", trace(5, 6000))
 

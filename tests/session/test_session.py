@@ -18,13 +18,14 @@ import pytest
 
 from tests.support.traces import document
 from tests.support.waiting import PATIENCE, until
-from torch_tb_profiler import cache, views
+from torch_tb_profiler import cache
 from torch_tb_profiler.base.errors import UsageError, WorkerDiedError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.discovery import Catalog
 from torch_tb_profiler.executors import ProcessExecutor, make_executor
 from torch_tb_profiler.session import Root, Session, loading, open_traces
 from torch_tb_profiler.session.log import SETTLED_SECONDS, LogFolders
+from torch_tb_profiler.session.summary import entry_key
 
 
 def trace(count: int = 50, name: str = "aten::add", cat: str = "cpu_op") -> bytes:
@@ -204,7 +205,7 @@ def test_a_cached_trace_is_the_trace(folder: Path) -> None:
         target = session.find(None, None, None)
         key = session.load(target.span)
         state, kept = session._files.open(key, None)
-        again = cache.Cache.from_settings(large).load_trace(cache.cache_key(key))
+        again = cache.Cache.from_settings(large).load_trace(entry_key(key))
     assert state.state == "ready"
     assert kept is not None and again is not None
     for name in kept.events.__slots__:
@@ -321,22 +322,3 @@ def test_a_merged_file_is_one_worker_per_rank(tmp_path: Path) -> None:
         first, second = (overview(session, worker=f"node0/rank{rank}") for rank in (0, 1))
         assert first["devices"][0]["id"] == 0
         assert second["devices"][0]["id"] == 1
-
-
-def test_a_summary_of_other_views_is_out_of_date(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After an update that brings a view, a kept file is asked whether it has something to show there."""
-    kept = settings(small_file_bytes=0, executor="serial")
-    with Session([Root(str(folder))], kept) as session:
-        session.scan()
-        overview(session)
-    with Session([Root(str(folder))], kept) as session:
-        session.scan()
-        target = session.find(None, None, None)
-        session.load(target.span)
-        assert session.state(target.span).state == "ready"
-    *others, last = views.SLUGS
-    monkeypatch.setattr(views, "SLUGS", tuple(others))
-    with Session([Root(str(folder))], kept) as session:
-        session.scan()
-        overview(session)
-        assert last not in (session.unavailable(session.find(None, None, None)) or {})

@@ -4,8 +4,9 @@ A trace is one record batch with a single row: every array is a list cell, so ar
 share a file and come back as views of the mapped file, without a copy. Pages are shared between processes
 and given back to the system under pressure.
 
-A key names the source's place and content and the format below. A mismatch or any damage means that the
-file is parsed again, never an error.
+A key names the source's place and content, and the structure of all that is kept of it: when a column or a
+field changes, older entries are not found any more and die out. Any damage means that the file is parsed again,
+never an error.
 
 The place is a folder of this machine, bounded in size, or a URL that a server shares with the workers of a
 cluster: what is written goes to both the URL and a local folder, what is read comes from the local folder
@@ -14,172 +15,8 @@ and is fetched from the URL once.
 
 from __future__ import annotations
 
-import hashlib
-import logging
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from torch_tb_profiler.cache.cache import Cache
+from torch_tb_profiler.cache.key import cache_key
+from torch_tb_profiler.cache.structure import structure_of
 
-import platformdirs
-
-from torch_tb_profiler.base.errors import StorageError
-from torch_tb_profiler.base.settings import Settings
-from torch_tb_profiler.cache.folder import AbsentError, BoundedFolder
-from torch_tb_profiler.cache.seal import content_length, seal_file, sealed
-from torch_tb_profiler.storage import Depot, FileId, local_path
-
-__all__ = ["Cache", "cache_key"]
-
-logger = logging.getLogger(__name__)
-
-FORMAT = 2
-"""Raise when the columns or what stands in the payloads change; old entries then die out."""
-
-
-def cache_key(file: FileId) -> str:
-    """Hex name of an entry; tells neither the place nor the credentials of the source."""
-    return hashlib.sha256(f"{FORMAT}\0{file.uri}\0{file.identity}".encode()).hexdigest()[:40]
-
-
-class Cache:
-    """A folder of entries, with a shared one behind it if the place is a URL; turned off by a limit of 0."""
-
-    def __init__(self, place: str, limit: int) -> None:
-        own = local_path(place) if place else platformdirs.user_cache_dir("torch-tb-profiler")
-        self._shared = Depot(place) if own is None else None
-        self._folder = BoundedFolder(
-            Path(own or platformdirs.user_cache_dir("torch-tb-profiler")).absolute(), limit
-        )
-        self._limit = limit
-        self.place = place if own is None else str(self._folder.path)
-
-    @classmethod
-    def from_settings(cls, settings: Settings) -> Cache:
-        return cls(settings.cache_dir, settings.cache_bytes)
-
-    @property
-    def enabled(self) -> bool:
-        return self._limit > 0
-
-    @property
-    def shared(self) -> bool:
-        """True if reading may go over a network."""
-        return self._shared is not None
-
-    def save_trace(self, key: str, trace: Any) -> bool:
-        """Keep a trace; False if it cannot be kept (disk full, no permission), which costs nothing else."""
-
-        def write(path: str) -> None:
-            from torch_tb_profiler.cache.arrow import write_trace
-
-            write_trace(trace, path)
-            seal_file(path)
-
-        return self._save(_trace_name(key), write)
-
-    def save_json(self, key: str, name: str, payload: bytes) -> bool:
-        """Keep a small result beside a trace."""
-        return self._save(_json_name(key, name), lambda path: _write(path, sealed(payload)))
-
-    def load_trace(self, key: str) -> Any | None:
-        """The trace kept under a key, or None."""
-
-        def read(path: Path) -> Any:
-            import pyarrow as pa
-
-            from torch_tb_profiler.cache.arrow import read_trace_file
-
-            with pa.memory_map(str(path)) as file:
-                kept = file.read_buffer()
-            return read_trace_file(kept.slice(0, content_length(kept)))
-
-        return self._load(_trace_name(key), read)
-
-    def load_json(self, key: str, name: str) -> bytes | None:
-        """A small result kept under a key, or None."""
-
-        def read(path: Path) -> bytes:
-            kept = path.read_bytes()
-            return kept[: content_length(kept)]
-
-        found: bytes | None = self._load(_json_name(key, name), read)
-        return found
-
-    def fetch_json(self, key: str, name: str) -> None:
-        """Bring a small result from the shared place here, if it is there and not yet here."""
-        if self.enabled and not (self._folder.path / _json_name(key, name)).is_file():
-            self._fetch(_json_name(key, name))
-
-    def holds_trace(self, key: str) -> bool:
-        """True if a trace is kept under a key here or in the shared place."""
-        name = _trace_name(key)
-        if (self._folder.path / name).is_file():
-            return True
-        try:
-            return self._shared is not None and self._shared.holds(name)
-        except StorageError as error:
-            logger.warning("%s: %s", error.where, error)
-            return False
-
-    def _save(self, name: str, write: Callable[[str], None]) -> bool:
-        if not self.enabled or not self._folder.save(name, write):
-            return False
-        if self._shared is None:
-            return True
-        try:
-            self._shared.put(str(self._folder.path / name), name)
-        except StorageError as error:
-            logger.warning("%s: %s", error.where, error)
-            return False
-        return True
-
-    def _load(self, name: str, read: Callable[[Path], Any]) -> Any | None:
-        path = self._folder.path / name
-        if not self.enabled or not (path.is_file() or self._fetch(name)):
-            return None
-        try:
-            found = read(path)
-            self._folder.touch(path)
-        except FileNotFoundError:
-            return None  # another server dropped it
-        except Exception as error:  # Arrow raises what it likes on damaged files
-            logger.warning("the cache entry %s is damaged and is dropped: %s", name, error)
-            self._drop(name)
-            return None
-        return found
-
-    def _fetch(self, name: str) -> bool:
-        """Bring an entry from the shared place; False if it is not there."""
-        shared = self._shared
-        if shared is None:
-            return False
-
-        def fetch(path: str) -> None:
-            try:
-                if not shared.get(name, path):
-                    raise AbsentError
-            except StorageError as error:
-                logger.warning("%s: %s", error.where, error)
-                raise AbsentError from error
-
-        return self._folder.save(name, fetch)
-
-    def _drop(self, name: str) -> None:
-        self._folder.remove(self._folder.path / name)
-        try:
-            if self._shared is not None:
-                self._shared.remove(name)
-        except StorageError as error:
-            logger.warning("%s: %s", error.where, error)
-
-
-def _trace_name(key: str) -> str:
-    return f"{key}.arrow"
-
-
-def _json_name(key: str, name: str) -> str:
-    return f"{key}.{name}.json"
-
-
-def _write(path: str, content: bytes) -> None:
-    Path(path).write_bytes(content)
+__all__ = ["Cache", "cache_key", "structure_of"]

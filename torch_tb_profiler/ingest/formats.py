@@ -9,7 +9,6 @@ from typing import Any, BinaryIO, Literal, Protocol
 from torch_tb_profiler.ingest.progress import Report
 from torch_tb_profiler.model.trace import Trace
 
-
 FileKind = Literal["snapshot", "timeline"]
 """The files that may lie beside the traces of a run; the page knows them by these names."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from torch_tb_profiler.base.errors import ProfilerError
 from torch_tb_profiler.base.settings import Settings
-from torch_tb_profiler.cache import Cache, cache_key
+from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery import ListedFile
 from torch_tb_profiler.executors import ProgressTuple
 from torch_tb_profiler.model.ranks import split_ranks
@@ -20,7 +20,7 @@ from torch_tb_profiler.session.jobs import Loaded
 from torch_tb_profiler.session.loading import Loader
 from torch_tb_profiler.session.open_traces import OpenTraces
 from torch_tb_profiler.session.state import ErrorInfo, FileState, HealthCounts, ProgressInfo
-from torch_tb_profiler.session.summary import FileSummary, load_summary, result_name
+from torch_tb_profiler.session.summary import FileSummary, entry_key, load_summary, result_name
 from torch_tb_profiler.storage import FileId
 
 logger = logging.getLogger(__name__)
@@ -31,9 +31,14 @@ LOST_TWICE = 2
 
 @dataclass
 class _File:
-    """A file that was asked for; `lost` counts how often the cache dropped it before it could be opened."""
+    """A file that was asked for.
+
+    key   of its entry in the cache
+    lost  how often the cache dropped it before it could be opened
+    """
 
     listed: ListedFile
+    key: str
     future: Future[Any] | None = None
     summary: FileSummary | None = None
     error: ErrorInfo | None = None
@@ -56,12 +61,14 @@ class Files:
     def request(self, listed: ListedFile) -> None:
         """Ask for a file; returns at once. Loaded or cached files are ready immediately."""
         with self._lock:
-            file = self._files.setdefault(listed.id, _File(listed))
+            file = self._files.get(listed.id)
+            if file is None:
+                file = self._files[listed.id] = _File(listed, entry_key(listed.id))
             if file.summary is None and file.error is None and file.future is None:
                 if self._cache.shared:
                     self._look_up(file)
                 else:
-                    self._use(file, load_summary(self._cache, cache_key(listed.id)))
+                    self._use(file, load_summary(self._cache, file.key))
 
     def retry(self, id_: FileId) -> None:
         """Forget a failure, so that the next request loads again."""
@@ -107,7 +114,7 @@ class Files:
             if file is None or file.summary is None:
                 return None
             result = file.results.get(name)
-        return result if result is not None else self._cache.load_json(cache_key(id_), name)
+        return result if result is not None else self._cache.load_json(file.key, name)
 
     def trace(self, id_: FileId, rank: int | None) -> Trace | None:
         """The trace of a file that is ready (of one rank of a merged file); None if it must be loaded again."""
@@ -116,7 +123,7 @@ class Files:
             # Not under the lock: the shared cache may be far away.
             trace = self._open.get(id_, None)
             if trace is None:
-                trace = self._cache.load_trace(cache_key(id_))
+                trace = self._cache.load_trace(entry_key(id_))
             if trace is not None and rank is not None:
                 trace = split_ranks(trace).get(rank)
             if trace is None:
@@ -181,7 +188,7 @@ class Files:
                     file.future, file.error = None, ErrorInfo.of(error, where=file.listed.path, stage="reading")
                     file.done.set()
 
-        file.future = self._loader.look_up(file.listed.id, summary)
+        file.future = self._loader.look_up(file.key, summary)
         file.future.add_done_callback(use)
 
     def _use(self, file: _File, summary: FileSummary | None) -> None:
@@ -232,7 +239,7 @@ class Files:
         """True if a worker of another machine kept the trace where this server does not see it."""
         if not self._loader.elsewhere or future.cancelled() or future.exception():
             return False
-        return future.result().cached and not self._cache.holds_trace(cache_key(file.listed.id))
+        return future.result().cached and not self._cache.holds_trace(file.key)
 
     def _cache_not_shared(self) -> ErrorInfo:
         return ErrorInfo(

@@ -11,13 +11,13 @@ from typing import NamedTuple
 import msgspec
 
 from torch_tb_profiler.base.errors import StorageError, TooLargeError
-from torch_tb_profiler.cache import Cache, cache_key
+from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.executors import ProgressTuple, report_progress
 from torch_tb_profiler.ingest import Progress, read_trace, without_gc
 from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.model.ranks import rank, split_ranks
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.session.summary import SUMMARY, FileSummary, result_name, tab_slugs
+from torch_tb_profiler.session.summary import SUMMARY, FileSummary, entry_key, result_name
 from torch_tb_profiler.storage import FileId, Location, open_location
 from torch_tb_profiler.view import RunView, TraceView
 from torch_tb_profiler.views import all_tabs
@@ -101,7 +101,7 @@ def _load(
             where=location.uri(path),
             hint="it is read again, as it is now, with the next listing",
         )
-    key = cache_key(request.id)
+    key = entry_key(request.id)
     report(("analysing", size, size, len(trace)))
     with ThreadPoolExecutor(1, thread_name_prefix="profiler-save") as saver:
         saved = saver.submit(cache.save_trace, key, trace)  # writing leaves the other core to the analyses
@@ -131,5 +131,5 @@ def examine(trace: Trace) -> tuple[FileSummary, dict[str, bytes]]:
                 health.update((note.kind, note) for note in payload.health)
             elif isinstance(view, RunView):
                 results[result_name(view.reduction.slug, of_rank)] = encode(view.reduction.reduce(part))
-    summary = FileSummary(len(trace), rank(trace), tuple(ranks), tab_slugs(), unavailable, tuple(health.values()))
+    summary = FileSummary(len(trace), rank(trace), tuple(ranks), unavailable, tuple(health.values()))
     return summary, results

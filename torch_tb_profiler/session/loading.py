@@ -6,12 +6,11 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from torch_tb_profiler.base.settings import Settings
-from torch_tb_profiler.cache import Cache, cache_key
+from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery import ListedFile
 from torch_tb_profiler.executors import JobExecutor, ProgressTuple, make_executor
 from torch_tb_profiler.session.jobs import Loaded, LoadRequest, load_file, load_in_worker
 from torch_tb_profiler.session.summary import FileSummary, fetch_results, load_summary
-from torch_tb_profiler.storage import FileId
 
 LOOKUPS = 16
 """Questions to a shared cache that are on their way at once."""
@@ -72,14 +71,14 @@ class Loader:
         cache_bytes = 0 if past_cache else self._settings.cache_bytes
         return self._executor.submit(load_in_worker, request, self._cache.place, cache_bytes)
 
-    def look_up(self, file: FileId, summary: FileSummary | None = None) -> Future[FileSummary | None]:
-        """Ask the shared cache for a file, in the background: it may be far away.
+    def look_up(self, key: str, summary: FileSummary | None = None) -> Future[FileSummary | None]:
+        """Ask the shared cache for an entry, in the background: it may be far away.
 
         summary  if it is known already, and only what is kept beside it is wanted
         """
         if self._lookups is None:
             self._lookups = ThreadPoolExecutor(LOOKUPS, thread_name_prefix="profiler-cache")
-        return self._lookups.submit(self._fetch, cache_key(file), summary)
+        return self._lookups.submit(self._fetch, key, summary)
 
     def progress(self, future: Future[Loaded]) -> ProgressTuple | None:
         """How far the executor is with a file; None if it does not know."""

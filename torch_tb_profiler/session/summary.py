@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import msgspec
 
-from torch_tb_profiler.cache import Cache
+from torch_tb_profiler.cache import Cache, cache_key, structure_of
 from torch_tb_profiler.model.health import Note
-from torch_tb_profiler.view import RunView, TraceView
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.storage import FileId
+from torch_tb_profiler.view import RunView, Tab, TraceView, View
 from torch_tb_profiler.views import all_tabs
 
 SUMMARY = "summary"
@@ -21,7 +26,6 @@ class FileSummary:
 
     rank         of the file itself, None if it does not say
     ranks        ranks of a merged file, empty for the usual one
-    views        slugs of the views that were asked; a summary of other ones is out of date
     unavailable  view slug -> why this trace has nothing to show there
     health       all notes of the trace, those of the analyses included
     """
@@ -29,7 +33,6 @@ class FileSummary:
     events: int
     rank: int | None
     ranks: tuple[int, ...]
-    views: tuple[str, ...]
     unavailable: dict[str, str]
     health: tuple[Note, ...]
 
@@ -42,8 +45,33 @@ def result_name(slug: str, rank: int | None) -> str:
     return slug if rank is None else f"{slug}.rank{rank}"
 
 
-def tab_slugs() -> tuple[str, ...]:
-    return tuple(tab.slug for tab in all_tabs())
+def entry_key(file: FileId) -> str:
+    """The name of what the cache holds of a file, as this program writes it with the views it has."""
+    return cache_key(file, _structure(all_tabs()))
+
+
+@lru_cache(maxsize=1)
+def _structure(tabs: tuple[Tab, ...]) -> str:
+    """Of the columns, the summary, and what is made of every trace for each tab.
+
+    The version stands for what a type does not say: another release may compute the same fields differently.
+    """
+    kept = {tab.slug: _kept_type(tab.view) for tab in tabs}
+    return f"{_version()}; {' '.join(kept)}; {structure_of(Trace, FileSummary, *kept.values())}"
+
+
+def _kept_type(view: View) -> type[Any] | None:
+    """What is made of a trace for a view when the file is read, and kept; None if nothing is."""
+    if isinstance(view, RunView):
+        return view.reduction.type
+    return view.payload if isinstance(view, TraceView) and view.eager else None
+
+
+def _version() -> str:
+    try:
+        return version("torch-tb-profiler")
+    except PackageNotFoundError:
+        return "source"
 
 
 def load_summary(cache: Cache, key: str) -> FileSummary | None:
@@ -52,10 +80,9 @@ def load_summary(cache: Cache, key: str) -> FileSummary | None:
     if content is None:
         return None
     try:
-        summary = msgspec.json.decode(content, type=FileSummary)
+        return msgspec.json.decode(content, type=FileSummary)
     except msgspec.DecodeError:
         return None
-    return summary if summary.views == tab_slugs() else None
 
 
 def fetch_results(cache: Cache, key: str, summary: FileSummary) -> None:
@@ -63,7 +90,5 @@ def fetch_results(cache: Cache, key: str, summary: FileSummary) -> None:
     wait for each of them."""
     for rank in summary.ranks or (None,):
         for tab in all_tabs():
-            view = tab.view
-            kept = isinstance(view, RunView) or (isinstance(view, TraceView) and view.eager)
-            if kept and tab.slug not in summary.unavailable:
+            if _kept_type(tab.view) is not None and tab.slug not in summary.unavailable:
                 cache.fetch_json(key, result_name(tab.slug, rank))

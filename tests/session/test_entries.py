@@ -1,0 +1,82 @@
+"""After an update: what is kept of a file is used only if it is what this version would have kept."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import make_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.traces import document
+from torch_tb_profiler import views
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.discovery import ListedFile
+from torch_tb_profiler.session import Root, Session, loading
+from torch_tb_profiler.view import Reduction, RunView, Tab
+
+
+def kept() -> Settings:
+    return replace(Settings.from_environment(), small_file_bytes=0, executor="serial")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 0, "dur": 5}
+    (tmp_path / "w.1.pt.trace.json").write_bytes(document([event]))
+    return tmp_path
+
+
+def overview(session: Session) -> dict[str, Any]:
+    answer = session.view("overview", wait=True, timeout=60)
+    assert answer.payload is not None, answer.state
+    payload: dict[str, Any] = json.loads(answer.payload)
+    return payload
+
+
+def test_an_entry_of_another_structure_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an update that changes what a view keeps of a trace, the trace is read again."""
+    opened: list[str] = []
+    load = loading.Loader.load
+
+    def counting(loader: loading.Loader, file: ListedFile, *rest: Any, **named: Any) -> Any:
+        opened.append(file.path)
+        return load(loader, file, *rest, **named)
+
+    monkeypatch.setattr(loading.Loader, "load", counting)
+
+    def load_again(reads: int) -> None:
+        with Session([Root(str(folder))], kept()) as session:
+            session.scan()
+            assert overview(session)["steps"]
+        assert len(opened) == reads
+
+    load_again(1)
+    load_again(1)
+    module = sys.modules["torch_tb_profiler.views.distributed"]
+    tab: Tab = module.TAB
+    assert isinstance(tab.view, RunView)
+    changed = make_dataclass("Changed", [("events", int)])
+    view = replace(tab.view, reduction=Reduction("distributed", changed, lambda trace: changed(len(trace))))
+    monkeypatch.setattr(module, "TAB", replace(tab, view=view))
+    load_again(2)
+
+
+def test_a_summary_of_other_views_is_out_of_date(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an update that brings a view, a kept file is asked whether it has something to show there."""
+    with Session([Root(str(folder))], kept()) as session:
+        session.scan()
+        overview(session)
+    with Session([Root(str(folder))], kept()) as session:
+        session.scan()
+        target = session.find(None, None, None)
+        session.load(target.span)
+        assert session.state(target.span).state == "ready"
+    *others, last = views.SLUGS
+    monkeypatch.setattr(views, "SLUGS", tuple(others))
+    with Session([Root(str(folder))], kept()) as session:
+        session.scan()
+        overview(session)
+        assert last not in (session.unavailable(session.find(None, None, None)) or {})
