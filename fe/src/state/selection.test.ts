@@ -1,5 +1,8 @@
-import { describe, expect, it } from 'vitest';
-import { fromSelection, nextSelection, toSelection } from './selection';
+import { act, cleanup, renderHook } from '@testing-library/react';
+import { StrictMode } from 'react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { readState } from '../base/browser/host';
+import { fromSelection, nextSelection, toSelection, useSelectionState } from './selection';
 
 describe('selection', () => {
   const now = toSelection({ view: 'overview', run: 'a', worker: 'w', span: '2', step: '5' });
@@ -12,5 +15,62 @@ describe('selection', () => {
     expect(nextSelection(now, { run: 'b' })).toMatchObject({ run: 'b', worker: undefined, span: undefined });
     expect(nextSelection(now, { worker: 'v' })).toMatchObject({ run: 'a', worker: 'v', span: undefined });
     expect(nextSelection(now, { view: 'kernels' }).params).toEqual({});
+  });
+});
+
+describe('the selection of the page', () => {
+  const push = vi.spyOn(history, 'pushState');
+  const replace = vi.spyOn(history, 'replaceState');
+  const open = () => renderHook(() => useSelectionState(), { wrapper: StrictMode }).result;
+
+  beforeEach(() => {
+    location.hash = '#pytorch_profiler&p.pytorch_profiler.run=a';
+    vi.clearAllMocks();
+  });
+  afterEach(cleanup);
+
+  it('writes one entry into the history per change', () => {
+    const page = open();
+    act(() => page.current.select({ view: 'kernels' }));
+    expect(push).toHaveBeenCalledTimes(1);
+    expect(readState()).toEqual({ view: 'kernels', run: 'a' });
+    act(() => page.current.select({ view: 'kernels' }));
+    expect(push).toHaveBeenCalledTimes(1);
+  });
+
+  it('writes once even where the address does not take it', () => {
+    const page = open();
+    push.mockImplementationOnce(() => {}).mockImplementationOnce(() => {});
+    act(() => page.current.select({ span: '1' }));
+    act(() => page.current.select({ span: '2' }));
+    expect(push).toHaveBeenCalledTimes(2);
+  });
+
+  it('replaces the entry when a change is quiet', () => {
+    const page = open();
+    act(() => page.current.select({ params: { at: '1-2' } }, true));
+    expect(push).not.toHaveBeenCalled();
+    expect(replace).toHaveBeenCalledTimes(1);
+    expect(page.current.selection.params).toEqual({ at: '1-2' });
+  });
+
+  it('builds each of two changes in a row on the one before', () => {
+    const page = open();
+    act(() => {
+      page.current.select({ worker: 'w' });
+      page.current.select({ span: '2' });
+      expect(readState()).toEqual({ run: 'a', worker: 'w', span: '2', view: 'overview' }); // not only once drawn
+    });
+    expect(page.current.selection).toMatchObject({ run: 'a', worker: 'w', span: '2' });
+    expect(push).toHaveBeenCalledTimes(2);
+  });
+
+  it('follows the address', () => {
+    const page = open();
+    act(() => {
+      location.hash = '#pytorch_profiler&p.pytorch_profiler.run=b';
+      window.dispatchEvent(new Event('hashchange'));
+    });
+    expect(page.current.selection.run).toBe('b');
   });
 });

@@ -1,4 +1,4 @@
-import { createContext, useCallback, useContext, useEffect, useMemo, useState } from 'react';
+import { createContext, useCallback, useContext, useEffect, useMemo, useRef, useState } from 'react';
 import type { Selectors } from '../api/types';
 import { onStateChange, readState, writeState } from '../base/browser/host';
 
@@ -51,16 +51,24 @@ export function nextSelection(now: Selection, change: Partial<Selection>): Selec
 
 export function useSelectionState(): SelectionControl {
   const [selection, setSelection] = useState(() => toSelection(readState()));
-  useEffect(() => onStateChange(() => setSelection(toSelection(readState()))), []);
-  const select = useCallback((change: Partial<Selection>, quiet = false) => {
-    setSelection(now => {
-      const next = nextSelection(now, change);
-      if (JSON.stringify(fromSelection(next)) !== JSON.stringify(readState())) {
-        writeState(fromSelection(next), !quiet);
-      }
-      return next;
-    });
+  // The latest selection: two changes in a row build on each other before anything is drawn.
+  const latest = useRef(selection);
+  const show = useCallback((next: Selection) => {
+    latest.current = next;
+    setSelection(next);
   }, []);
+  useEffect(() => onStateChange(() => show(toSelection(readState()))), [show]);
+  const select = useCallback(
+    (change: Partial<Selection>, quiet = false) => {
+      const next = nextSelection(latest.current, change);
+      show(next);
+      const state = fromSelection(next);
+      if (JSON.stringify(state) !== JSON.stringify(readState())) {
+        writeState(state, !quiet);
+      }
+    },
+    [show],
+  );
   return useMemo(() => ({ selection, select }), [selection, select]);
 }
 
