@@ -20,8 +20,16 @@ export function arrows(flows: TraceFlows): Arrow[] {
   });
 }
 
-function placeOf(slice: TraceFlows['edges'][number]['source']): Place | null {
-  return slice.depth === null || slice.start_ns === null
+interface Slice {
+  track: number | null;
+  depth: number | null;
+  start_ns: number | null;
+  duration_ns: number | null;
+}
+
+/** Where a slice is drawn, if it is. */
+export function placeOf({ track, depth, start_ns, duration_ns }: Slice): Place | null {
+  return track === null || depth === null || start_ns === null
     ? null
-    : { track: slice.track, depth: slice.depth, start: slice.start_ns, duration: slice.duration_ns ?? 0 };
+    : { track, depth, start: start_ns, duration: duration_ns ?? 0 };
 }

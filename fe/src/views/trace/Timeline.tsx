@@ -1,0 +1,136 @@
+// The page of a timeline, whatever its tracks stand for: the answer, the tools, the drawing with its keys.
+import { useState, type ReactNode } from 'react';
+import type { TracePayload } from '../../api/types';
+import type { Controller } from '../../timeline/controller';
+import type { Highlights, Source } from '../../timeline/contract';
+import type { ColorBy } from '../../timeline/draw/colors';
+import type { Layout } from '../../timeline/draw/layout';
+import type { Span } from '../../timeline/tiles/store';
+import { Answer } from '../../widgets/Answer';
+import { Icon } from '../../widgets/Icon';
+import { movement, PAN_PX, useKeys } from './keys';
+import { toggled } from './state';
+import css from './Timeline.module.css';
+import { Canvas } from './tracks/Canvas';
+import { spanOf, useInSight, type Timeline as State } from './useTimeline';
+
+type Keys = Record<string, () => unknown>;
+
+interface Props {
+  timeline: State;
+  payload: TracePayload;
+  source: Source;
+  colorBy: ColorBy;
+  layout: Layout;
+  highlights: Highlights;
+  crumb: string;
+  headline: ReactNode;
+  why: ReactNode;
+  /** Left above the drawing, and right. */
+  tools: ReactNode;
+  actions?: ReactNode;
+  strip?: ReactNode;
+  /** Keys of its own. */
+  keys?: Keys;
+  onArea: (area: Span | null) => void;
+  below: ReactNode;
+}
+
+export function Timeline(props: Props) {
+  const { timeline, payload, layout, highlights, crumb } = props;
+  const { state, change, shown, time, controller, loading, chooseEvent, zoomTo } = timeline;
+  const [trouble, setTrouble] = useState<string | null>(null);
+  useInSight(timeline, layout, highlights.selected);
+  useKeys(event => {
+    const action = controller && keysOf(timeline, highlights, controller, props.keys)[keyOf(event)];
+    action?.();
+    return Boolean(action);
+  });
+  return (
+    <div className={`${css.view} fill`}>
+      <Answer crumb={`${crumb} · ${time(shown.begin)} to ${time(shown.end)}`} why={props.why}>
+        {props.headline}
+      </Answer>
+      <div className={css.tools}>
+        {props.tools}
+        <span className={css.actions}>
+          <button
+            type="button"
+            className="button quiet"
+            title="Show all of it"
+            aria-label="Show all of it"
+            onClick={() => zoomTo(null)}
+          >
+            <Icon name="fit" size={14} />
+          </button>
+          {props.actions}
+        </span>
+      </div>
+      {props.strip}
+      {trouble !== null && (
+        <p className={css.trouble} data-part="trouble" role="alert">
+          {trouble}{' '}
+          <button type="button" className="textlink" onClick={() => setTrouble(null)}>
+            Hide
+          </button>
+        </p>
+      )}
+      <div
+        className={`${css.frame} ${loading ? css.loading : ''}`}
+        data-part="timeline"
+        data-state={loading === false ? 'drawn' : loading ? 'loading' : undefined}
+      >
+        <Canvas
+          payload={payload}
+          source={props.source}
+          colorBy={props.colorBy}
+          layout={layout}
+          highlights={highlights}
+          clock={state.clock}
+          origin={timeline.origin}
+          initial={state.window}
+          theme={timeline.theme}
+          onReady={timeline.setController}
+          onWindow={next => change({ window: next }, true)}
+          onLoading={timeline.setLoading}
+          onTrouble={error =>
+            setTrouble(error instanceof Error ? error.message : 'The server does not answer.')
+          }
+          onSelect={chooseEvent}
+          onArea={props.onArea}
+          onFold={key => change({ folded: toggled(state.folded, key) })}
+          onPin={track => change({ pinned: toggled(state.pinned, track) })}
+        />
+      </div>
+      {props.below}
+    </div>
+  );
+}
+
+const keyOf = ({ key }: KeyboardEvent): string => (key.length === 1 ? key.toLowerCase() : key);
+
+function keysOf(timeline: State, highlights: Highlights, controller: Controller, own: Props['keys']): Keys {
+  const { state, change, chooseEvent, zoomTo } = timeline;
+  const { selected, area } = highlights;
+  const beside = (direction: -1 | 1) => () =>
+    selected
+      ? chooseEvent(controller.neighbor(selected, direction) ?? state.event)
+      : controller.panBy(direction * PAN_PX);
+  const marks = selected
+    ? [...state.marks, selected.start].sort((a, b) => a - b)
+    : area
+      ? [area.begin, area.end]
+      : [];
+  return {
+    ...movement(controller),
+    f: () => zoomTo(selected ? spanOf(selected) : area),
+    m: () => change({ marks }),
+    ArrowLeft: beside(-1),
+    ArrowRight: beside(1),
+    ArrowDown: () => selected && chooseEvent(controller.inside(selected) ?? state.event),
+    ...(state.event !== null
+      ? { Escape: () => change({ event: null }) }
+      : area && { Escape: () => change({ area: null }) }),
+    ...own,
+  };
+}

@@ -1,0 +1,102 @@
+// What a timeline is looking at, and how that changes: the same for one trace and for several ranks.
+import { useComputedColorScheme } from '@mantine/core';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import type { TracePayload } from '../../api/types';
+import { since, wallClock } from '../../base/ticks';
+import { useSelection } from '../../state/selection';
+import type { Controller } from '../../timeline/controller';
+import { arrange, type Layout } from '../../timeline/draw/layout';
+import type { Place } from '../../timeline/draw/overlay';
+import type { Span } from '../../timeline/tiles/store';
+import { whole } from '../../timeline/viewport';
+import { readTraceState, writeTraceState, type TraceState } from './state';
+
+/** Room below a slice that is scrolled into sight. */
+const BELOW = 80;
+
+export function useTimeline(payload: TracePayload) {
+  const { selection, select } = useSelection();
+  const { params } = selection;
+  const state = useMemo(() => readTraceState(params), [params]);
+  const theme = useComputedColorScheme('light');
+  const [controller, setController] = useState<Controller | null>(null);
+  const [loading, setLoading] = useState<boolean | null>(null);
+  const change = useCallback(
+    (next: Partial<TraceState>, quiet = false) => select({ params: writeTraceState(params, next) }, quiet),
+    [params, select],
+  );
+  const shown = state.window ?? whole({ begin: payload.begin_ns, end: payload.end_ns });
+  const middle = (shown.begin + shown.end) / 2;
+  const origin =
+    state.clock === 'step' ? (payload.steps.findLast(step => step.start_ns <= middle)?.start_ns ?? 0) : 0;
+  return {
+    state,
+    change,
+    shown,
+    theme,
+    controller,
+    setController,
+    /** Whether slices are on their way; null before the first are asked for. */
+    loading,
+    setLoading,
+    /** Where the ruler counts from. */
+    origin,
+    time: (ns: number) =>
+      state.clock === 'wall'
+        ? wallClock(payload.base_ns + payload.trace_start_ns, ns)
+        : since(ns - origin, Math.max((shown.end - shown.begin) / 1000, 1)),
+    chooseEvent: (event: number | null) => {
+      if (event !== state.event) {
+        change({ event });
+      }
+    },
+    /** Without a span, to all of it. */
+    zoomTo: (span: Span | null) => (span ? controller?.zoomTo(span) : controller?.showAll()),
+  };
+}
+
+export type Timeline = ReturnType<typeof useTimeline>;
+
+export const spanOf = (place: Place): Span => ({ begin: place.start, end: place.start + place.duration });
+
+interface Arranged {
+  folded: readonly string[];
+  hidden: readonly number[];
+  pinned: readonly number[];
+  order: readonly number[];
+  filter: string;
+}
+
+/** The rows of the tracks; made anew only when what arranges them says something else. */
+export function useLayout(payload: TracePayload, arranged: Arranged): Layout {
+  const key = JSON.stringify(arranged);
+  return useMemo(() => {
+    const { folded, hidden, pinned, order, filter } = JSON.parse(key) as Arranged;
+    return arrange(payload, { folded: new Set(folded), hidden: new Set(hidden), pinned, order, filter });
+  }, [payload, key]);
+}
+
+/** Brings an event that a link leads to into sight; a click on what is in sight moves nothing. */
+export function useInSight({ controller, state }: Timeline, layout: Layout, place: Place | null): void {
+  const seen = useRef<number | null>(null);
+  useEffect(() => {
+    if (!controller || !place || seen.current === state.event) {
+      return;
+    }
+    seen.current = state.event;
+    const { begin, end } = controller.window;
+    const outside = place.start + place.duration < begin || place.start > end;
+    if (outside || (!state.window && !state.area)) {
+      controller.zoomTo(spanOf(place));
+    }
+    const row = layout.rows.find(each => each.track?.id === place.track);
+    const scroller = document.querySelector('[data-part=tracks]');
+    if (row && scroller) {
+      const y = row.y + place.depth * row.lane;
+      const room = scroller.clientHeight - BELOW;
+      if (y < scroller.scrollTop || y > scroller.scrollTop + room) {
+        scroller.scrollTop = Math.max(0, y - room / 2);
+      }
+    }
+  }, [controller, place, state, layout]);
+}
