@@ -1,7 +1,8 @@
 // A tree of nested times: width is time, the caller above what it calls.
-import { useEffect, useMemo, useRef, useState, type KeyboardEvent } from 'react';
+import { useEffect, useId, useMemo, useRef, useState, type KeyboardEvent } from 'react';
 import { formatRatio } from '../../base/format';
-import { layout, type Box, type FlameNode } from './flame';
+import { layout, LINE, relatives, target, type Box, type FlameNode } from './flame';
+import { paintFlame } from './paintFlame';
 import { useWidth } from './useWidth';
 import css from './FlameGraph.module.css';
 
@@ -18,31 +19,36 @@ interface Props {
   maxHeight?: number;
 }
 
-const LINE = 20;
+const KEYS = 'Arrow keys move to the caller, the first call and the siblings; Enter zooms in, Escape out.';
 
 export function FlameGraph({ root, color, format, highlight, onOpen, maxHeight = 420 }: Props) {
   const { ref, width } = useWidth();
+  const id = useId();
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [trail, setTrail] = useState<FlameNode[]>([]);
   const [known, setKnown] = useState(root);
-  const [focus, setFocus] = useState<FlameNode | null>(null);
+  const [trail, setTrail] = useState<FlameNode[]>([]);
+  const [pointed, setPointed] = useState<FlameNode | null>(null);
+  const [active, setActive] = useState<FlameNode | null>(null);
+  const [focused, setFocused] = useState(false);
   if (known !== root) {
     setKnown(root);
     setTrail([]);
-    setFocus(null);
+    setPointed(null);
+    setActive(null);
   }
   const zoomed = trail[trail.length - 1] ?? root;
   const boxes = useMemo(() => layout(zoomed, trail, width), [zoomed, trail, width]);
-  const rows = boxes.reduce((most, box) => Math.max(most, box.depth + 1), 1);
-  const height = rows * LINE;
+  const here = boxes.find(box => box.node === active) ?? boxes.find(box => box.node === zoomed);
+  const lit = pointed ?? (focused ? (here?.node ?? null) : null);
+  const height = LINE * boxes.reduce((most, box) => Math.max(most, box.depth + 1), 1);
 
   useEffect(() => {
     const context = canvas.current?.getContext('2d');
     if (context && width > 0) {
-      paint(context, boxes, { width, height, color, highlight, focus });
+      paintFlame(context, boxes, { width, height, color, highlight, lit });
     }
     // A theme change restyles the page: the colors are read anew with the next paint.
-  }, [boxes, width, height, color, highlight, focus]);
+  }, [boxes, width, height, color, highlight, lit]);
 
   const zoom = (node: FlameNode) => {
     if (node === zoomed && node !== root) {
@@ -51,38 +57,31 @@ export function FlameGraph({ root, color, format, highlight, onOpen, maxHeight =
     }
     const box = boxes.find(candidate => candidate.node === node);
     setTrail(node === root || !box ? [] : box.path);
-    setFocus(node);
+    setActive(node);
   };
-  const at = (x: number, y: number) =>
+  const nodeAt = ({ offsetX: x, offsetY: y }: { offsetX: number; offsetY: number }): FlameNode | null =>
     boxes.find(box => box.depth === Math.floor(y / LINE) && x >= box.x && x < box.x + box.width)?.node ??
     null;
   const onKeyDown = (event: KeyboardEvent) => {
-    const here = boxes.find(box => box.node === focus) ?? boxes[0];
     if (!here) {
       return;
     }
-    const row = boxes.filter(box => box.depth === here.depth);
-    const place = row.indexOf(here);
-    const middle = here.x + here.width / 2;
-    const next: Record<string, Box | undefined> = {
-      ArrowLeft: row[place - 1],
-      ArrowRight: row[place + 1],
-      ArrowUp: boxes.find(
-        box => box.depth === here.depth - 1 && box.x <= middle && middle <= box.x + box.width,
-      ),
-      ArrowDown: boxes.find(box => box.depth === here.depth + 1 && box.x >= here.x - 0.01),
-    };
-    if (event.key in next) {
+    if (MOVES.has(event.key)) {
       event.preventDefault();
-      setFocus((next[event.key] ?? here).node);
-    } else if (event.key === 'Enter') {
+      const next = target(boxes, here, event.key) ?? here;
+      setPointed(null);
+      setActive(next.node);
+      scrollTo(event.currentTarget, next.depth * LINE);
+    } else if (event.key === 'Enter' || event.key === ' ') {
+      event.preventDefault();
       zoom(here.node);
     } else if (event.key === 'Escape' && trail.length > 0) {
       event.stopPropagation();
+      setActive(zoomed);
       setTrail(trail.slice(0, -1));
     }
   };
-  const told = focus ?? zoomed;
+  const shown = lit ?? zoomed;
   return (
     <div className={css.flame} data-part="flame">
       <div className={css.crumbs} data-part="breadcrumbs">
@@ -101,12 +100,16 @@ export function FlameGraph({ root, color, format, highlight, onOpen, maxHeight =
         style={{ maxHeight }}
         role="tree"
         tabIndex={0}
-        aria-label={`${told.name}: ${format(told.value)}`}
+        aria-label={`Flame graph of ${root.name}`}
+        aria-describedby={`${id}-keys`}
+        aria-activedescendant={here ? `${id}-${boxes.indexOf(here)}` : undefined}
+        onFocus={() => setFocused(true)}
+        onBlur={() => setFocused(false)}
         onKeyDown={onKeyDown}
-        onMouseMove={event => setFocus(at(event.nativeEvent.offsetX, event.nativeEvent.offsetY))}
-        onMouseLeave={() => setFocus(null)}
+        onMouseMove={event => setPointed(nodeAt(event.nativeEvent))}
+        onMouseLeave={() => setPointed(null)}
         onClick={event => {
-          const node = at(event.nativeEvent.offsetX, event.nativeEvent.offsetY);
+          const node = nodeAt(event.nativeEvent);
           if (node) {
             zoom(node);
           }
@@ -118,53 +121,60 @@ export function FlameGraph({ root, color, format, highlight, onOpen, maxHeight =
           height={Math.max(1, Math.round(height * devicePixelRatio))}
           style={{ height }}
         />
+        <span id={`${id}-keys`} hidden>
+          {KEYS}
+        </span>
+        {here && <Items id={id} boxes={boxes} here={here} format={format} />}
       </div>
-      <p className={css.hover} data-part="flame-hover" aria-live="polite">
-        {told.name} <strong>{format(told.value)}</strong>
-        {root.value > 0 && `, ${formatRatio(told.value / root.value)}`}
-        {told.note && ` · ${told.note}`}
+      <p className={css.hover} data-part="flame-hover">
+        {shown.name} <strong>{format(shown.value)}</strong>
+        {root.value > 0 && `, ${formatRatio(shown.value / root.value)}`}
+        {shown.note && ` · ${shown.note}`}
       </p>
     </div>
   );
 }
 
-interface Look {
-  width: number;
-  height: number;
-  color: string;
-  highlight?: (name: string) => boolean;
-  focus: FlameNode | null;
+const MOVES = new Set(['ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight', 'Home', 'End']);
+
+function scrollTo(scroller: Element, top: number): void {
+  scroller.scrollTop = Math.min(Math.max(scroller.scrollTop, top + LINE - scroller.clientHeight), top);
 }
 
-function paint(context: CanvasRenderingContext2D, boxes: Box[], look: Look): void {
-  const style = getComputedStyle(context.canvas);
-  const token = (name: string) => style.getPropertyValue(name).trim();
-  const base = look.color.startsWith('var(') ? token(look.color.slice(4, -1)) : look.color;
-  const ink = token('--tx');
-  context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
-  context.clearRect(0, 0, look.width, look.height);
-  context.font = `11px ${token('--mono') || 'monospace'}`;
-  context.textBaseline = 'middle';
-  const letter = context.measureText('m').width;
-  for (const { node, x, width, depth, above } of boxes) {
-    const lit = look.highlight ? look.highlight(node.name) : !above;
-    context.globalAlpha = node === look.focus ? 0.75 : lit ? 0.34 + 0.08 * (hash(node.name) % 3) : 0.12;
-    context.fillStyle = base;
-    context.fillRect(x, depth * LINE, Math.max(width - 0.75, 0.5), LINE - 1);
-    context.globalAlpha = 1;
-    const letters = Math.floor((width - 8) / letter);
-    if (letters >= 3) {
-      context.fillStyle = ink;
-      const text = node.name.length > letters ? `${node.name.slice(0, letters - 1)}…` : node.name;
-      context.fillText(text, x + 4, depth * LINE + LINE / 2);
-    }
-  }
+interface ItemsProps {
+  id: string;
+  boxes: Box[];
+  here: Box;
+  format: (value: number) => string;
 }
 
-function hash(text: string): number {
-  let value = 0;
-  for (let i = 0; i < text.length; i++) {
-    value = (value * 31 + text.charCodeAt(i)) >>> 0;
+/** What the canvas shows, for those who do not see it: the box that the keys are at, its siblings and its callers. */
+function Items({ id, boxes, here, format }: ItemsProps) {
+  const callers: Box[] = [];
+  for (let { parent } = relatives(boxes, here); parent; { parent } = relatives(boxes, parent)) {
+    callers.unshift(parent);
   }
-  return value;
+  const { siblings, children } = relatives(boxes, here);
+  return (
+    <div className={css.items}>
+      {[...callers, ...siblings].map(box => {
+        const peers = siblings.includes(box) ? siblings : relatives(boxes, box).siblings;
+        return (
+          <span
+            key={boxes.indexOf(box)}
+            id={`${id}-${boxes.indexOf(box)}`}
+            role="treeitem"
+            tabIndex={-1}
+            aria-level={box.depth + 1}
+            aria-setsize={peers.length}
+            aria-posinset={peers.indexOf(box) + 1}
+            aria-selected={box === here}
+            aria-expanded={(box === here ? children.length > 0 : callers.includes(box)) || undefined}
+          >
+            {box.node.name} {format(box.node.value)}
+          </span>
+        );
+      })}
+    </div>
+  );
 }

@@ -22,6 +22,8 @@ export interface Box {
 }
 
 const NARROWEST = 0.6;
+/** Height of a row, px. */
+export const LINE = 20;
 
 /** Boxes of what is zoomed to and all below it, with its callers above at full width; level by level. */
 export function layout(zoomed: FlameNode, trail: FlameNode[], width: number): Box[] {
@@ -49,12 +51,12 @@ function below({ node, x, width, depth, path }: Box): Box[] {
   if (node.value <= 0) {
     return [];
   }
-  const found: Box[] = [];
+  const children: Box[] = [];
   let left = x;
   for (const child of node.children) {
     const size = (width * child.value) / node.value;
     if (size >= NARROWEST) {
-      found.push({
+      children.push({
         node: child,
         x: left,
         width: size,
@@ -65,5 +67,51 @@ function below({ node, x, width, depth, path }: Box): Box[] {
     }
     left += size;
   }
-  return found;
+  return children;
+}
+
+const EPSILON = 1e-6;
+
+const holds = (outer: Box, inner: Box): boolean =>
+  outer.depth === inner.depth - 1 &&
+  outer.x <= inner.x + EPSILON &&
+  inner.x + inner.width <= outer.x + outer.width + EPSILON;
+
+export interface Relatives {
+  parent: Box | undefined;
+  /** With the box itself, from left to right. */
+  siblings: Box[];
+  children: Box[];
+}
+
+/** The boxes around one, as they are drawn. */
+export function relatives(boxes: readonly Box[], box: Box): Relatives {
+  const parent = boxes.find(other => holds(other, box));
+  return {
+    parent,
+    siblings: parent ? boxes.filter(other => holds(parent, other)) : [box],
+    children: boxes.filter(other => holds(box, other)),
+  };
+}
+
+/** Where a key leads from a box: up to the parent, down to the first child, sideways among the siblings. */
+export function target(boxes: readonly Box[], box: Box, key: string): Box | undefined {
+  const { parent, siblings, children } = relatives(boxes, box);
+  const place = siblings.indexOf(box);
+  switch (key) {
+    case 'ArrowUp':
+      return parent;
+    case 'ArrowDown':
+      return children[0];
+    case 'ArrowLeft':
+      return siblings[place - 1];
+    case 'ArrowRight':
+      return siblings[place + 1];
+    case 'Home':
+      return siblings[0];
+    case 'End':
+      return siblings.at(-1);
+    default:
+      return undefined;
+  }
 }

@@ -1,0 +1,70 @@
+import { cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { FlameGraph, type FlameNode } from './FlameGraph';
+
+vi.mock('./useWidth', () => ({ useWidth: () => ({ ref: () => {}, width: 1000 }) }));
+
+const node = (name: string, value: number, children: FlameNode[] = []): FlameNode => ({
+  name,
+  value,
+  children,
+});
+const inner = node('linear', 40);
+const tree = node('all', 100, [node('forward', 60, [inner, node('relu', 20)]), node('backward', 40)]);
+const onOpen = vi.fn();
+
+const graph = () => screen.getByRole('tree');
+/** What a screen reader says: the item that the tree points to. */
+const current = () => document.getElementById(graph().getAttribute('aria-activedescendant')!)!;
+const press = (...keys: string[]) => keys.forEach(key => fireEvent.keyDown(graph(), { key }));
+
+beforeEach(() => {
+  onOpen.mockClear();
+  render(<FlameGraph root={tree} color="#000" format={value => `${value} ns`} onOpen={onOpen} />);
+  fireEvent.focus(graph());
+});
+afterEach(cleanup);
+
+it('walks down to a call, along its siblings and back to the caller', () => {
+  expect(current().textContent).toBe('all 100 ns');
+  press('ArrowDown');
+  expect(current().textContent).toBe('forward 60 ns');
+  press('ArrowRight');
+  expect(current().textContent).toBe('backward 40 ns');
+  press('ArrowLeft', 'ArrowDown', 'End');
+  expect(current().textContent).toBe('relu 20 ns');
+  press('ArrowRight'); // backward has no call beside it on this level: relu is the last of its siblings
+  expect(current().textContent).toBe('relu 20 ns');
+  press('Home', 'ArrowUp');
+  expect(current().textContent).toBe('forward 60 ns');
+});
+
+it('tells the level and the place among the siblings', () => {
+  press('ArrowDown', 'ArrowRight');
+  expect(current().getAttribute('role')).toBe('treeitem');
+  expect(current().getAttribute('aria-level')).toBe('2');
+  expect(current().getAttribute('aria-posinset')).toBe('2');
+  expect(current().getAttribute('aria-setsize')).toBe('2');
+  expect(current().getAttribute('aria-selected')).toBe('true');
+  expect(screen.getAllByRole('treeitem').map(item => item.textContent)).toEqual([
+    'all 100 ns',
+    'forward 60 ns',
+    'backward 40 ns',
+  ]);
+});
+
+it('zooms in with Enter, opens with another, and zooms out with Escape', () => {
+  press('ArrowDown', 'ArrowDown', 'Enter');
+  expect(screen.getByRole('button', { name: 'linear' })).toBeTruthy();
+  expect(onOpen).not.toHaveBeenCalled();
+  press('Enter');
+  expect(onOpen).toHaveBeenCalledWith(inner);
+  press('Escape');
+  expect(screen.queryByRole('button', { name: 'linear' })).toBeNull();
+  expect(current().textContent).toBe('linear 40 ns');
+});
+
+it('says below what the keys are at', () => {
+  press('ArrowDown');
+  expect(document.querySelector('[data-part=flame-hover]')!.textContent).toBe('forward 60 ns, 60%');
+});
