@@ -81,6 +81,9 @@ export function timeUnit(ns: number): { scale: number; unit: string } {
   return { scale, unit };
 }
 
+/** The unit that a size is shown in, for axes. */
+export const byteUnit = (bytes: number): number => unitOf(bytes, BYTES)[0];
+
 export function formatBytes(bytes: number | null): string {
   if (bytes === null) {
     return UNKNOWN;

@@ -1,5 +1,7 @@
 // Round instants for the ruler, and how an instant is written.
-import { formatNumber, timeUnit } from './format';
+import { range, ticks as d3Ticks, tickStep } from 'd3-array';
+import { timeUnit } from './format';
+
 /** A stretch of time, ns. */
 export interface Span {
   begin: number;
@@ -13,22 +15,25 @@ export interface Tick {
   label: string;
 }
 
-/** Round steps of 1, 2, 5 that leave `apart` pixels between them. */
-export function stepOf(window: Span, width: number, apart: number): number {
-  const rough = ((window.end - window.begin) / Math.max(width, 1)) * apart;
-  const power = 10 ** Math.floor(Math.log10(Math.max(rough, 1)));
-  return power * ([1, 2, 5, 10].find(factor => factor * power >= rough) ?? 10);
+/** Pixels between ticks, about; the round steps make it 0.63 to 1.58 times as many. */
+const APART = 140;
+
+/** The round step (1, 2 or 5 times a power of ten) that leaves about `apart` pixels between instants; whole ns. */
+export function stepOf({ begin, end }: Span, width: number, apart: number): number {
+  return Math.max(tickStep(begin, end, Math.max(width, 1) / apart), 1);
 }
 
 /** Ticks counted from `origin`. */
 export function ticks(window: Span, width: number, origin: number): Tick[] {
-  const step = stepOf(window, width, 90);
-  const found = [];
-  for (let i = Math.ceil((window.begin - origin) / step); origin + i * step <= window.end; i++) {
-    found.push({ time: origin + i * step, label: since(i * step, step) });
-  }
-  return found;
+  const step = stepOf(window, width, APART);
+  const first = Math.ceil((window.begin - origin) / step);
+  const last = Math.floor((window.end - origin) / step);
+  return range(first, last + 1).map(i => ({ time: origin + i * step, label: since(i * step, step) }));
 }
+
+/** Round values for an axis, in a unit: round in GiB is not round in bytes. */
+export const roundValues = (low: number, high: number, count: number, unit = 1): number[] =>
+  d3Ticks(low / unit, high / unit, count).map(value => value * unit);
 
 /** A time with as many digits as tell neighbors apart that lie `step` away. */
 export function since(ns: number, step: number): string {
@@ -51,5 +56,3 @@ export function wallClock(epoch: number, ns: number): string {
   const time = date.toISOString().slice(11, 23);
   return `${time}${String(((micros % 1000) + 1000) % 1000).padStart(3, '0')}`;
 }
-
-export const exactTime = (ns: number): string => `${formatNumber(Math.round(ns), 15)} ns`;

@@ -1,7 +1,10 @@
 // The logical timeline of both: a pair of bars per part, below them the difference and what it adds up to.
+import { scaleLinear } from 'd3-scale';
+import { line } from 'd3-shape';
 import type { DiffLevel } from '../../api/types';
 import { formatDuration, formatNumber, timeUnit } from '../../base/format';
-import { niceTicks } from '../../widgets/charts/Histogram';
+import { roundValues } from '../../base/ticks';
+import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { type TimeOf } from './select';
 import { signed } from './Verdict';
@@ -36,17 +39,17 @@ export function Parts({ level, time, onOpen, onHover }: Props) {
     ([low, high], value) => [Math.min(low, value ?? 0), Math.max(high, value ?? 0)],
     [0, 0],
   );
-  const span = reach[1] - reach[0] || 1;
-  const y = (ns: number) => TALL - (ns / most) * (TALL - 14);
-  const below = (ns: number) => TALL + GAP + FLAT - 6 - ((ns - reach[0]) / span) * (FLAT - 12);
+  const y = scaleLinear([0, most], [TALL, 14]);
+  const below = scaleLinear(reach[0] < reach[1] ? reach : [0, 1], [TALL + GAP + FLAT - 6, TALL + GAP + 6]);
   const middle = (i: number) => LEFT + slot * (i + 0.5);
   const bar = Math.max(Math.min(slot * 0.34, 26), 3);
   const unit = timeUnit(most);
   const change = timeUnit(Math.max(Math.abs(reach[0]), Math.abs(reach[1])));
   const height = TALL + GAP + FLAT + NAMES;
-  const line = added
-    .map((value, i) => `${i === 0 ? 'M' : 'L'}${middle(i).toFixed(1)},${below(value ?? 0).toFixed(1)}`)
-    .join('');
+  const accumulated = line<number | null>(
+    (_, i) => middle(i),
+    value => below(value ?? 0),
+  ).digits(1)(added);
   return (
     <div ref={ref} className={css.chart} style={{ minHeight: height }}>
       {width > 0 && (
@@ -54,35 +57,20 @@ export function Parts({ level, time, onOpen, onHover }: Props) {
           <text x={LEFT - 8} y={10} textAnchor="end" className="dim">
             {unit.unit}
           </text>
-          {niceTicks(0, most / unit.scale, 3).map(tick => (
-            <g key={tick}>
-              <line
-                x1={LEFT}
-                x2={LEFT + inner}
-                y1={y(tick * unit.scale)}
-                y2={y(tick * unit.scale)}
-                className={tick === 0 ? 'axis' : 'grid'}
-              />
-              <text x={LEFT - 8} y={y(tick * unit.scale) + 4} textAnchor="end" className="dim">
-                {formatNumber(tick, 2)}
-              </text>
-            </g>
-          ))}
-          {niceTicks(reach[0] / change.scale, reach[1] / change.scale, 3).map(tick => (
-            <g key={`delta ${tick}`}>
-              <line
-                x1={LEFT}
-                x2={LEFT + inner}
-                y1={below(tick * change.scale)}
-                y2={below(tick * change.scale)}
-                className={tick === 0 ? 'axis' : 'grid'}
-              />
-              <text x={LEFT - 8} y={below(tick * change.scale) + 4} textAnchor="end" className="dim">
-                {tick > 0 ? '+' : ''}
-                {formatNumber(tick, 2)}
-              </text>
-            </g>
-          ))}
+          <Grid
+            ticks={roundValues(0, most, 3, unit.scale)}
+            y={y}
+            left={LEFT}
+            right={LEFT + inner}
+            label={tick => formatNumber(tick / unit.scale, 2)}
+          />
+          <Grid
+            ticks={roundValues(...reach, 3, change.scale)}
+            y={below}
+            left={LEFT}
+            right={LEFT + inner}
+            label={tick => `${tick > 0 ? '+' : ''}${formatNumber(tick / change.scale, 2)}`}
+          />
           <text x={LEFT + 4} y={TALL + GAP - 4} className="dim">
             difference, and what it adds up to ({change.unit})
           </text>
@@ -138,7 +126,7 @@ export function Parts({ level, time, onOpen, onHover }: Props) {
               </g>
             );
           })}
-          <path d={line} className={css.added} />
+          <path d={accumulated ?? undefined} className={css.added} />
         </svg>
       )}
     </div>

@@ -1,8 +1,10 @@
 // What makes the difference: from the step of the base, part by part, to that of the candidate.
+import { scaleLinear } from 'd3-scale';
 import type { DiffWaterfall } from '../../api/types';
 import { categoryColor, CATEGORY_TITLE, type Category } from '../../base/category';
 import { formatDuration, formatNumber, timeUnit } from '../../base/format';
-import { niceTicks } from '../../widgets/charts/Histogram';
+import { roundValues } from '../../base/ticks';
+import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { interval, signed } from './Verdict';
 import css from './Waterfall.module.css';
@@ -49,7 +51,7 @@ export function Waterfall({ waterfall, register }: Props) {
   const slot = Math.max(width - LEFT, 1) / slots;
   const column = Math.min(slot * 0.62, 64);
   const floor = HEIGHT - BOTTOM;
-  const y = (ns: number) => floor - ((ns - low) / (high - low)) * (floor - TOP);
+  const y = scaleLinear([low, high], [floor, TOP]);
   const x = (i: number) => LEFT + slot * i + (slot - column) / 2;
   const { scale, unit } = timeUnit(most);
   const roomy = slot > 64;
@@ -68,20 +70,13 @@ export function Waterfall({ waterfall, register }: Props) {
           <text x={LEFT - 8} y={12} textAnchor="end" className="dim">
             {unit}
           </text>
-          {niceTicks(low / scale, high / scale, 5).map(tick => (
-            <g key={tick}>
-              <line
-                x1={LEFT}
-                x2={width}
-                y1={y(tick * scale)}
-                y2={y(tick * scale)}
-                className={tick === 0 ? 'axis' : 'grid'}
-              />
-              <text x={LEFT - 8} y={y(tick * scale) + 4} textAnchor="end" className="dim">
-                {formatNumber(tick, 3)}
-              </text>
-            </g>
-          ))}
+          <Grid
+            ticks={roundValues(low, high, 5, scale)}
+            y={y}
+            left={LEFT}
+            right={width}
+            label={tick => formatNumber(tick / scale, 3)}
+          />
           <line x1={LEFT} x2={width} y1={floor + 0.5} y2={floor + 0.5} className="axis" />
           <Whole
             x={x(0)}

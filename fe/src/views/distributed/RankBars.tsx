@@ -2,8 +2,8 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useRef } from 'react';
 import type { Distributed } from '../../api/types';
-import { exactDuration, formatDuration, formatRatio } from '../../base/format';
-import { niceTicks } from '../../widgets/charts/Histogram';
+import { exactDuration, formatDuration, formatRatio, timeUnit } from '../../base/format';
+import { roundValues } from '../../base/ticks';
 import { rankName, type Part } from './select';
 import css from './RankBars.module.css';
 
@@ -88,7 +88,7 @@ export function RankBars({ rows, places, marked, onPick }: Props) {
       <div className={css.axis}>
         <span />
         <span className={css.axisTrack}>
-          {niceTicks(0, most, 6).map(tick => (
+          {roundValues(0, most, 5, timeUnit(most).scale).map(tick => (
             <span key={tick} style={{ left: `${(tick / most) * 100}%` }}>
               {tick === 0 ? '0' : formatDuration(tick)}
             </span>

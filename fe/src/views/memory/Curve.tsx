@@ -1,10 +1,12 @@
 // Memory over time: allocated and reserved as upright steps, the steps below; a click asks what lives, a drag takes a range.
+import { scaleLinear } from 'd3-scale';
 import { useMemo, useRef, useState, type KeyboardEvent, type PointerEvent } from 'react';
 import type { MemoryCurve, MemoryDevice, MemoryPayload } from '../../api/types';
 import { formatBytes, formatDuration } from '../../base/format';
 import { since, stepOf, ticks } from '../../base/ticks';
+import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
-import { area, bounds, byteTicks, decode, line, valueAt } from './curve';
+import { bounds, byteTicks, decode, outline, surface, valueAt } from './curve';
 import type { Range } from './state';
 import css from './Curve.module.css';
 
@@ -46,19 +48,18 @@ export function Curve({ curve, device, steps, at, range, onAt, onRange, register
   const inner = Math.max(width - LEFT - RIGHT, 1);
   const floor = HEIGHT - BOTTOM;
   const span = Math.max(data.end - data.begin, 1);
-  const x = (ns: number) => LEFT + ((ns - data.begin) / span) * inner;
-  const y = (bytes: number) => floor - ((bytes - low) / (high - low)) * (floor - TOP);
-  const timeAt = (px: number) =>
-    Math.round(data.begin + (Math.min(Math.max(px - LEFT, 0), inner) / inner) * span);
+  const x = scaleLinear([data.begin, data.begin + span], [LEFT, LEFT + inner]);
+  const y = scaleLinear([low, high], [floor, TOP]);
+  const timeAt = (px: number) => Math.round(x.invert(Math.min(Math.max(px, LEFT), LEFT + inner)));
   const paths = useMemo(
     () =>
       width === 0
         ? null
         : {
-            fill: area(data, data.allocated, x, y),
-            allocated: line(data, data.allocated, x, y),
+            fill: surface(data, data.allocated, x, y),
+            allocated: outline(data, data.allocated, x, y),
             // The CPU's allocator reserves nothing: a line along the axis would say less than none.
-            reserved: device.peak_reserved_bytes ? line(data, data.reserved, x, y) : '',
+            reserved: device.peak_reserved_bytes ? outline(data, data.reserved, x, y) : '',
           },
     // oxlint-disable-next-line react-hooks/exhaustive-deps -- the scales follow from these
     [data, width, high, low, device],
@@ -134,20 +135,7 @@ export function Curve({ curve, device, steps, at, range, onAt, onRange, register
           }}
           onKeyDown={onKeyDown}
         >
-          {byteTicks(low, high, 6).map(tick => (
-            <g key={tick}>
-              <line
-                x1={LEFT}
-                x2={width - RIGHT}
-                y1={y(tick)}
-                y2={y(tick)}
-                className={tick === 0 ? 'axis' : 'grid'}
-              />
-              <text x={LEFT - 8} y={y(tick) + 4} textAnchor="end" className="dim">
-                {tick === 0 ? '0' : formatBytes(tick)}
-              </text>
-            </g>
-          ))}
+          <Grid ticks={byteTicks(low, high, 6)} y={y} left={LEFT} right={width - RIGHT} label={formatBytes} />
           <path d={paths.fill} className={css.area} />
           <path d={paths.reserved} className={css.reserved} />
           <path d={paths.allocated} className={css.allocated} data-part="allocated" />

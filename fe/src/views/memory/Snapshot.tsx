@@ -1,4 +1,5 @@
 // A CUDA memory snapshot: what the allocator of a device held when it was taken, and how it came to that.
+import { scaleLinear } from 'd3-scale';
 import { useMemo, useState } from 'react';
 import type { MemoryFileInfo, MemorySnapshot, Selectors } from '../../api/types';
 import { floatsOf } from '../../base/base64';
@@ -8,8 +9,9 @@ import { Answer, Mark } from '../../widgets/Answer';
 import { Panel } from '../../widgets/Panel';
 import { Select } from '../../widgets/inputs/Select';
 import { SourceFrame } from '../../widgets/SourceFrame';
+import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
-import { area, bounds, byteTicks, line, type Curve } from './curve';
+import { bounds, byteTicks, outline, surface, type Curve } from './curve';
 import { FileState } from './FileState';
 import pageCss from './index.module.css';
 import liveCss from './Live.module.css';
@@ -169,30 +171,16 @@ function History({ snapshot }: { snapshot: MemorySnapshot }) {
   }, [snapshot]);
   const { low, high } = useMemo(() => bounds(curve), [curve]);
   const top = high * 1.06 || 1;
-  const x = (entry: number) =>
-    LEFT + ((entry - curve.begin) / Math.max(curve.end - curve.begin, 1)) * (width - LEFT - 8);
-  const y = (bytes: number) => HEIGHT - 24 - ((bytes - low) / (top - low)) * (HEIGHT - 36);
+  const x = scaleLinear([curve.begin, curve.end], [LEFT, width - 8]);
+  const y = scaleLinear([low, top], [HEIGHT - 24, 12]);
   return (
     <div ref={ref} className={curveCss.curve} data-part="memory-curve" style={{ minHeight: HEIGHT }}>
       {width > 0 && (
         <svg width={width} height={HEIGHT} role="img" aria-label="Memory over the entries of the history">
-          {byteTicks(low, top, 5).map(tick => (
-            <g key={tick}>
-              <line
-                x1={LEFT}
-                x2={width - 8}
-                y1={y(tick)}
-                y2={y(tick)}
-                className={tick === 0 ? 'axis' : 'grid'}
-              />
-              <text x={LEFT - 8} y={y(tick) + 4} textAnchor="end" className="dim">
-                {tick === 0 ? '0' : formatBytes(tick)}
-              </text>
-            </g>
-          ))}
-          <path d={area(curve, curve.allocated, x, y)} className={curveCss.area} />
-          <path d={line(curve, curve.reserved, x, y)} className={curveCss.reserved} />
-          <path d={line(curve, curve.allocated, x, y)} className={curveCss.allocated} />
+          <Grid ticks={byteTicks(low, top, 5)} y={y} left={LEFT} right={width - 8} label={formatBytes} />
+          <path d={surface(curve, curve.allocated, x, y)} className={curveCss.area} />
+          <path d={outline(curve, curve.reserved, x, y)} className={curveCss.reserved} />
+          <path d={outline(curve, curve.allocated, x, y)} className={curveCss.allocated} />
           <text x={LEFT} y={HEIGHT - 6} className="dim">
             entry {formatCount(curve.begin)}
           </text>

@@ -1,7 +1,8 @@
+import { scaleLinear } from 'd3-scale';
 import { useMemo } from 'react';
 import type { MemoryCurve } from '../../api/types';
 import { useWidth } from '../../widgets/charts/useWidth';
-import { area, bounds, decode } from './curve';
+import { bounds, decode, surface } from './curve';
 import type { Range } from './state';
 import css from './Strip.module.css';
 
@@ -19,8 +20,8 @@ export function Strip({ curve, window, onWindow }: Props) {
   const data = useMemo(() => decode(curve), [curve]);
   const { low, high } = useMemo(() => bounds(data), [data]);
   const span = Math.max(data.end - data.begin, 1);
-  const x = (ns: number) => ((ns - data.begin) / span) * width;
-  const y = (bytes: number) => HEIGHT - 2 - ((bytes - low) / (high - low || 1)) * (HEIGHT - 4);
+  const x = scaleLinear([data.begin, data.begin + span], [0, width]);
+  const y = scaleLinear([low, high > low ? high : low + 1], [HEIGHT - 2, 2]);
   return (
     <div ref={ref} className={css.strip} data-part="memory-strip">
       {width > 0 && (
@@ -30,13 +31,13 @@ export function Strip({ curve, window, onWindow }: Props) {
           height={HEIGHT}
           onClick={event => {
             const px = event.clientX - event.currentTarget.getBoundingClientRect().left;
-            const middle = data.begin + (px / width) * span;
+            const middle = x.invert(px);
             const half = (window.end - window.begin) / 2;
             const begin = Math.min(Math.max(middle - half, data.begin), data.end - 2 * half);
             onWindow({ begin, end: begin + 2 * half });
           }}
         >
-          <path d={area(data, data.allocated, x, y)} className={css.area} />
+          <path d={surface(data, data.allocated, x, y)} className={css.area} />
           <rect
             x={x(window.begin)}
             width={Math.max(x(window.end) - x(window.begin), 3)}

@@ -1,4 +1,6 @@
 // An exported memory timeline: what kinds of tensors fill the memory, stacked.
+import { bisectRight } from 'd3-array';
+import { scaleLinear } from 'd3-scale';
 import { useMemo, useState } from 'react';
 import type { MemoryFileInfo, MemoryTimeline, Selectors } from '../../api/types';
 import { floatsOf } from '../../base/base64';
@@ -7,8 +9,9 @@ import { useView } from '../../state/queries';
 import { since, ticks } from '../../base/ticks';
 import { Answer, Mark } from '../../widgets/Answer';
 import { Panel } from '../../widgets/Panel';
+import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
-import { byteTicks } from './curve';
+import { byteTicks, stacked } from './curve';
 import { FileState } from './FileState';
 import pageCss from './index.module.css';
 import css from './Timeline.module.css';
@@ -83,11 +86,11 @@ function Stack({ timeline }: { timeline: MemoryTimeline }) {
   const { begin_ns: begin, end_ns: end } = timeline;
   const high = timeline.peak_bytes * 1.06 || 1;
   const inner = Math.max(width - LEFT - 8, 1);
-  const x = (ns: number) => LEFT + ((ns - begin) / Math.max(end - begin, 1)) * inner;
-  const y = (bytes: number) => HEIGHT - BOTTOM - (bytes / high) * (HEIGHT - BOTTOM - 12);
-  const paths = width > 0 ? stacked(data, x, y, end) : [];
-  const at = pointed === null ? timeline.peak_time_ns : begin + ((pointed - LEFT) / inner) * (end - begin);
-  const index = pointed === null ? -1 : lastAt(data.time, at);
+  const x = scaleLinear([begin, Math.max(end, begin + 1)], [LEFT, LEFT + inner]);
+  const y = scaleLinear([0, high], [HEIGHT - BOTTOM, 12]);
+  const paths = width > 0 ? stacked(data.time, data.sizes, end, x, y) : [];
+  const at = pointed === null ? timeline.peak_time_ns : x.invert(pointed);
+  const index = pointed === null ? -1 : bisectRight(data.time, at) - 1;
   const sizes = index < 0 ? timeline.peak_sizes : data.sizes.map(column => column[index] ?? 0);
   return (
     <div className={css.kinds}>
@@ -104,20 +107,7 @@ function Stack({ timeline }: { timeline: MemoryTimeline }) {
             }}
             onPointerLeave={() => setPointed(null)}
           >
-            {byteTicks(0, high, 6).map(tick => (
-              <g key={tick}>
-                <line
-                  x1={LEFT}
-                  x2={width - 8}
-                  y1={y(tick)}
-                  y2={y(tick)}
-                  className={tick === 0 ? 'axis' : 'grid'}
-                />
-                <text x={LEFT - 8} y={y(tick) + 4} textAnchor="end" className="dim">
-                  {tick === 0 ? '0' : formatBytes(tick)}
-                </text>
-              </g>
-            ))}
+            <Grid ticks={byteTicks(0, high, 6)} y={y} left={LEFT} right={width - 8} label={formatBytes} />
             {paths.map((path, i) => (
               <path key={timeline.categories[i]} d={path} fill={colorOf(timeline.categories[i]!)} />
             ))}
@@ -169,35 +159,4 @@ function Stack({ timeline }: { timeline: MemoryTimeline }) {
       </table>
     </div>
   );
-}
-
-function lastAt(time: Float64Array, at: number): number {
-  let found = -1;
-  for (let i = 0; i < time.length && time[i]! <= at; i++) {
-    found = i;
-  }
-  return found;
-}
-
-/** One area per category, each upon those before it, upright. */
-function stacked(
-  { time, sizes }: { time: Float64Array; sizes: Float64Array[] },
-  x: (ns: number) => number,
-  y: (bytes: number) => number,
-  end: number,
-): string[] {
-  const below = new Float64Array(time.length);
-  return sizes.map(column => {
-    let upper = '';
-    let lower = '';
-    for (let i = 0; i < time.length; i++) {
-      const [from, to] = [x(time[i]!).toFixed(1), x(time[i + 1] ?? end).toFixed(1)];
-      const base = y(below[i]!).toFixed(1);
-      below[i]! += column[i]!;
-      const top = y(below[i]!).toFixed(1);
-      upper += `${i === 0 ? 'M' : 'L'}${from},${top}H${to}`;
-      lower = `L${to},${base}H${from}${lower}`;
-    }
-    return upper && `${upper}${lower}Z`;
-  });
 }

@@ -1,6 +1,10 @@
 // The curve as SVG paths: upright steps, no peak lost between pixels.
+import { bisectRight } from 'd3-array';
+import { area, curveStepAfter, line, stack } from 'd3-shape';
 import type { MemoryCurve } from '../../api/types';
 import { floatsOf } from '../../base/base64';
+import { byteUnit } from '../../base/format';
+import { roundValues } from '../../base/ticks';
 
 export interface Curve {
   begin: number;
@@ -36,51 +40,69 @@ export function decode(curve: MemoryCurve): Curve {
 }
 
 type Scale = (value: number) => number;
+type Point = [time: number, bytes: number];
 
-const round = (value: number): string => value.toFixed(1);
+const steps = line<Point>().curve(curveStepAfter).digits(1);
 
-/** A line through a band: up to its greatest, down to its least, on from its last value. */
-export function line({ time, end }: Curve, band: Band, x: Scale, y: Scale): string {
-  let path = '';
-  for (let i = 0; i < band.last.length; i++) {
-    const [min, max, last] = [band.min[i]!, band.max[i]!, band.last[i]!];
+/** A line through a band: up to its greatest, down to its least, on from its last value; empty without any. */
+export function outline({ time, end }: Curve, band: Band, x: Scale, y: Scale): string {
+  const points: Point[] = [];
+  band.last.forEach((last, i) => {
+    const [at, min, max] = [time[i]!, band.min[i]!, band.max[i]!];
     if (Number.isNaN(last)) {
-      continue;
+      return;
     }
-    const at = round(x(time[i]!));
-    path += path === '' ? `M${at},${round(y(last))}` : `H${at}`;
-    path += min === max ? `V${round(y(last))}` : `V${round(y(max))}V${round(y(min))}V${round(y(last))}`;
-  }
-  return path === '' ? '' : `${path}H${round(x(end))}`;
+    if (min !== max) {
+      points.push([at, max], [at, min]);
+    }
+    points.push([at, last]);
+  });
+  const final = points.at(-1);
+  return final ? steps.x(([at]) => x(at)).y(point => y(point[1]))([...points, [end, final[1]]])! : '';
 }
 
 /** What lies below a band. */
-export function area({ time, end }: Curve, band: Band, x: Scale, y: Scale): string {
-  let path = '';
-  for (let i = 0; i < band.max.length; i++) {
-    const max = band.max[i]!;
-    if (!Number.isNaN(max)) {
-      const at = round(x(time[i]!));
-      path += path === '' ? `M${at},${round(y(0))}V${round(y(max))}` : `H${at}V${round(y(max))}`;
-    }
-  }
-  return path === '' ? '' : `${path}H${round(x(end))}V${round(y(0))}Z`;
+export function surface({ time, end }: Curve, band: Band, x: Scale, y: Scale): string {
+  const points = Array.from(band.max, (max, i): Point => [time[i]!, max]).filter(
+    ([, max]) => !Number.isNaN(max),
+  );
+  const final = points.at(-1);
+  const below = area<Point>(
+    ([at]) => x(at),
+    y(0),
+    point => y(point[1]),
+  )
+    .curve(curveStepAfter)
+    .digits(1);
+  return final ? below([...points, [end, final[1]]])! : '';
+}
+
+/** One area per column of sizes, each upon those before it. */
+export function stacked(
+  time: Float64Array,
+  sizes: Float64Array[],
+  end: number,
+  x: Scale,
+  y: Scale,
+): string[] {
+  const columns = sizes.map((_, i) => i);
+  const layers = stack<number, number>()
+    .keys(columns)
+    .value((row, column) => sizes[column]![row]!)([...time.keys()]);
+  return layers.map(layer => {
+    const [final] = layer.slice(-1);
+    const shape = area<ArrayLike<number>>(
+      (_, i) => x(time[i] ?? end),
+      layer => y(layer[0]!),
+      layer => y(layer[1]!),
+    );
+    return final ? shape.curve(curveStepAfter).digits(1)([...layer, final])! : '';
+  });
 }
 
 /** What holds at a time; NaN before the first event. */
-export function valueAt({ time }: Curve, band: Band, at: number): number {
-  let low = 0;
-  let high = band.last.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (time[middle]! <= at) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return band.last[low - 1] ?? NaN;
-}
+export const valueAt = ({ time }: Curve, band: Band, at: number): number =>
+  band.last[bisectRight(time, at, 0, band.last.length) - 1] ?? NaN;
 
 /** Greatest and least of all that is drawn, 0 included. */
 export function bounds(curve: Curve): { low: number; high: number } {
@@ -96,12 +118,6 @@ export function bounds(curve: Curve): { low: number; high: number } {
   return { low, high };
 }
 
-/** Powers of two for an axis of bytes, at most about `most` of them. */
-export function byteTicks(low: number, high: number, most: number): number[] {
-  const step = 2 ** Math.max(Math.ceil(Math.log2((high - low) / most)), 0);
-  const ticks = [];
-  for (let i = Math.ceil(low / step); i * step <= high; i++) {
-    ticks.push(i * step);
-  }
-  return ticks;
-}
+/** Values for an axis of bytes that are round in its unit. */
+export const byteTicks = (low: number, high: number, count: number): number[] =>
+  roundValues(low, high, count, byteUnit(Math.max(high, -low)));

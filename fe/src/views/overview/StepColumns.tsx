@@ -1,6 +1,8 @@
+import { scaleLinear } from 'd3-scale';
 import { useState } from 'react';
 import { categoryColor } from '../../base/category';
 import { exactDuration, formatDuration, formatNumber, timeUnit } from '../../base/format';
+import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { parts, stepTitle, type Step } from './select';
 import type { Overview } from '../../api/types';
@@ -11,17 +13,6 @@ const LEFT = 40;
 const TOP = 22;
 const BOTTOM = 24;
 const RIGHT = 84; // room for the label of the average
-
-/** Round numbers for an axis from 0 to at least `most`. */
-export function ticks(most: number): number[] {
-  if (most <= 0) {
-    return [0];
-  }
-  const rough = most / 5;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const size = [1, 2, 2.5, 5, 10].map(factor => factor * power).find(one => one >= rough)!;
-  return Array.from({ length: Math.ceil(most / size) + 1 }, (_, i) => i * size);
-}
 
 interface Props {
   overview: Overview;
@@ -37,10 +28,9 @@ export function StepColumns({ overview, chosen, onChoose, register }: Props) {
   const { steps, average } = overview;
   const longest = Math.max(...steps.map(step => step.duration_ns), 1);
   const { scale, unit } = timeUnit(longest);
-  const marks = ticks(longest / scale);
-  const limit = marks[marks.length - 1]! * scale || 1;
-  const plot = HEIGHT - TOP - BOTTOM;
-  const y = (ns: number) => TOP + plot * (1 - ns / limit);
+  const rounded = scaleLinear([0, longest / scale], [HEIGHT - BOTTOM, TOP]).nice(5);
+  const y = (ns: number) => rounded(ns / scale);
+  const marks = rounded.ticks(5).map(mark => mark * scale);
   const edge = width - (average && steps.length > 1 ? RIGHT : 0);
   const slot = (edge - LEFT) / Math.max(steps.length, 1);
   const column = Math.max(Math.min(slot * 0.68, 72), 1);
@@ -69,20 +59,13 @@ export function StepColumns({ overview, chosen, onChoose, register }: Props) {
           <text x={LEFT - 8} y={10} textAnchor="end" className="dim">
             {unit}
           </text>
-          {marks.map(mark => (
-            <g key={mark}>
-              <line
-                x1={LEFT}
-                x2={edge}
-                y1={y(mark * scale)}
-                y2={y(mark * scale)}
-                className={mark === 0 ? 'axis' : 'grid'}
-              />
-              <text x={LEFT - 8} y={y(mark * scale) + 4} textAnchor="end" className="dim">
-                {formatNumber(mark, mark >= 100 ? 3 : 2)}
-              </text>
-            </g>
-          ))}
+          <Grid
+            ticks={marks}
+            y={y}
+            left={LEFT}
+            right={edge}
+            label={mark => formatNumber(mark / scale, mark >= 100 * scale ? 3 : 2)}
+          />
           {steps.map((step, i) => (
             <Column
               key={step.name}

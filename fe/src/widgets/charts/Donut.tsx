@@ -1,3 +1,4 @@
+import { arc, pie, type PieArcDatum } from 'd3-shape';
 import { useMemo } from 'react';
 import { formatRatio } from '../../base/format';
 import css from './Donut.module.css';
@@ -24,6 +25,12 @@ const SIZE = 72;
 const OUTER = 34;
 const INNER = 21;
 
+const outline = arc<PieArcDatum<number>>().innerRadius(INNER).outerRadius(OUTER);
+
+/** The angles of the parts; what is left of the ring is for the others. */
+const ring = (values: number[], others: number): PieArcDatum<number>[] =>
+  pie<number>().sort(null)([...values, others]);
+
 /** A ring of the largest shares with its legend; all parts together are the whole. */
 export function Donut({ title, note, shares, top, color, format, onPick, picked }: Props) {
   const sorted = useMemo(
@@ -34,13 +41,13 @@ export function Donut({ title, note, shares, top, color, format, onPick, picked 
   const parts = sorted.slice(0, top);
   const rest = sorted.slice(top);
   const others = rest.reduce((sum, share) => sum + share.value, 0);
-  const starts = parts.reduce<number[]>(
-    (edges, part) => [...edges, edges[edges.length - 1]! + part.value],
-    [0],
+  const slices = ring(
+    parts.map(part => part.value),
+    others,
   );
   const arcs = parts.map((part, i) => ({
     part,
-    path: arc(starts[i]! / total, starts[i + 1]! / total),
+    path: outline(slices[i]!) ?? undefined,
     fill: shade(color, i, parts.length),
   }));
   return (
@@ -50,11 +57,13 @@ export function Donut({ title, note, shares, top, color, format, onPick, picked 
       </figcaption>
       <svg width={SIZE} height={SIZE} viewBox={`0 0 ${SIZE} ${SIZE}`} role="img" aria-label={title}>
         <circle cx={SIZE / 2} cy={SIZE / 2} r={(OUTER + INNER) / 2} className={css.rest} />
-        {arcs.map(({ part, path, fill }) => (
-          <path key={part.key} d={path} fill={fill}>
-            <title>{`${part.title}: ${format(part.value)}, ${formatRatio(part.value / total)}`}</title>
-          </path>
-        ))}
+        <g transform={`translate(${SIZE / 2} ${SIZE / 2})`}>
+          {arcs.map(({ part, path, fill }) => (
+            <path key={part.key} d={path} fill={fill}>
+              <title>{`${part.title}: ${format(part.value)}, ${formatRatio(part.value / total)}`}</title>
+            </path>
+          ))}
+        </g>
       </svg>
       <ol>
         {arcs.map(({ part, fill }) => (
@@ -87,19 +96,4 @@ export function Donut({ title, note, shares, top, color, format, onPick, picked 
 function shade(color: string, index: number, count: number): string {
   const strength = 100 - (index / Math.max(count, 1)) * 72;
   return `color-mix(in srgb, ${color} ${strength}%, var(--sf))`;
-}
-
-function arc(from: number, to: number): string {
-  if (to - from >= 0.9999) {
-    return `${arc(from, from + 0.5)}${arc(from + 0.5, from + 0.9998)}`;
-  }
-  const point = (turn: number, radius: number) => {
-    const angle = 2 * Math.PI * turn - Math.PI / 2;
-    return `${SIZE / 2 + radius * Math.cos(angle)} ${SIZE / 2 + radius * Math.sin(angle)}`;
-  };
-  const large = to - from > 0.5 ? 1 : 0;
-  return (
-    `M${point(from, OUTER)}A${OUTER} ${OUTER} 0 ${large} 1 ${point(to, OUTER)}` +
-    `L${point(to, INNER)}A${INNER} ${INNER} 0 ${large} 0 ${point(from, INNER)}Z`
-  );
 }

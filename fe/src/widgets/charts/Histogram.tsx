@@ -1,4 +1,6 @@
+import { scaleLinear } from 'd3-scale';
 import { exactDuration, formatCount, formatDuration, formatNumber, timeUnit } from '../../base/format';
+import { roundValues } from '../../base/ticks';
 import { useWidth } from './useWidth';
 import css from './Histogram.module.css';
 
@@ -28,10 +30,10 @@ export function Histogram({ edges, counts, median, p95, outliers, onOutlier }: P
   const low = edges[0] ?? 0;
   const high = Math.max(edges[edges.length - 1] ?? 1, low + 1);
   const most = Math.max(...counts, 1);
-  const x = (value: number) => ((value - low) / (high - low)) * width;
+  const x = scaleLinear([low, high], [0, width]);
   const floor = HEIGHT - BOTTOM;
   const { scale, unit } = timeUnit(high);
-  const ticks = niceTicks(low / scale, high / scale, Math.max(2, Math.floor(width / 90)));
+  const ticks = roundValues(low, high, Math.max(2, Math.floor(width / 130)), scale);
   const near = x(p95) - x(median) < 110;
   return (
     <div ref={ref} className={css.histogram} data-part="histogram" style={{ minHeight: HEIGHT }}>
@@ -78,11 +80,11 @@ export function Histogram({ edges, counts, median, p95, outliers, onOutlier }: P
             <text
               key={tick}
               className="dim"
-              x={Math.min(Math.max(x(tick * scale), 2), width - 2)}
+              x={Math.min(Math.max(x(tick), 2), width - 2)}
               y={HEIGHT - 4}
-              textAnchor={x(tick * scale) < 20 ? 'start' : x(tick * scale) > width - 24 ? 'end' : 'middle'}
+              textAnchor={x(tick) < 20 ? 'start' : x(tick) > width - 24 ? 'end' : 'middle'}
             >
-              {tick === 0 ? '0' : formatNumber(tick, 2)}
+              {tick === 0 ? '0' : formatNumber(tick / scale, 2)}
               {tick === ticks[ticks.length - 1] ? ` ${unit}` : ''}
             </text>
           ))}
@@ -113,20 +115,4 @@ function Line({
       </text>
     </g>
   );
-}
-
-/** Round numbers between two values, at most `most` of them. */
-export function niceTicks(low: number, high: number, most: number): number[] {
-  const span = high - low;
-  if (!(span > 0)) {
-    return [low];
-  }
-  const rough = span / most;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * ([1, 2, 5, 10].find(factor => factor * power >= rough) ?? 10);
-  const ticks = [];
-  for (let i = Math.ceil(low / step); i * step <= high; i++) {
-    ticks.push(Number((i * step).toPrecision(12)));
-  }
-  return ticks;
 }
