@@ -45,7 +45,11 @@ for (const file of files(root)) {
     }
     const [target, targetView] = relative(root, resolve(dirname(file), name)).split(sep);
     const sameView =
-      layer !== 'views' || view === targetView || target !== 'views' || targetView === '_shared';
+      layer !== 'views' ||
+      view === targetView ||
+      target !== 'views' ||
+      targetView === '_shared' ||
+      view.startsWith('index.');
     const golden = target === '..' && /\.test\.tsx?$/.test(file); // what both languages are held to
     if ((target === layer && sameView) || allowed.includes(target) || golden) {
       continue;
