@@ -12,7 +12,7 @@ from torch_tb_profiler.session import ProgressInfo, Root, Session
 
 SAMPLE = next((Path(__file__).parents[2] / "samples" / "ddp").glob("rank0*.gz"))
 
-STAGES = ["reading", "arranging", "analysing", "saving"]
+STAGES = ["reading", "arranging", "analyzing", "saving"]
 
 
 def test_bytes_events_and_stage_move_while_a_large_file_is_read(tmp_path: Path) -> None:

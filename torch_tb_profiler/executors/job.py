@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-STAGES = ("reading", "arranging", "analysing", "saving")
+STAGES = ("reading", "arranging", "analyzing", "saving")
 
 ProgressTuple = tuple[str, int, int, int]
 """(stage, bytes done, bytes total, events)"""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-Stage = Literal["reading", "arranging", "analysing", "saving"]
+Stage = Literal["reading", "arranging", "analyzing", "saving"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ def _load(
             hint="it is read again, as it is now, with the next listing",
         )
     key = entry_key(request.id)
-    report(("analysing", size, size, len(trace)))
+    report(("analyzing", size, size, len(trace)))
     with ThreadPoolExecutor(1, thread_name_prefix="profiler-save") as saver:
         saved = saver.submit(cache.save_trace, key, trace)  # writing leaves the other core to the analyses
         summary, results = examine(trace)

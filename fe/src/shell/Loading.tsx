@@ -7,7 +7,7 @@ import answerCss from '../widgets/Answer.module.css';
 const STAGES = [
   ['reading', 'Read the file'],
   ['arranging', 'Arrange events'],
-  ['analysing', 'Threads, links, steps'],
+  ['analyzing', 'Threads, links, steps'],
   ['saving', 'Keep for next time'],
 ] as const;
 

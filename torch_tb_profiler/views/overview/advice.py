@@ -63,7 +63,7 @@ _WORDS = {
     ),
     "low_utilization": _Words(
         "Give the GPU more to do",
-        "GPU {subject} is busy for only {value} of the time. A larger batch, fewer synchronising calls "
+        "GPU {subject} is busy for only {value} of the time. A larger batch, fewer synchronizing calls "
         "(.item(), .cpu()) or torch.compile raise the share.",
         f"a GPU runs kernels for less than {rules.LOW_UTILIZATION:.0%} of the time",
         "overview",

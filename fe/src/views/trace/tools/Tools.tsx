@@ -26,7 +26,7 @@ const CLASS_TITLE: Record<string, string> = {
   ...CATEGORY_TITLE,
   annotation: 'Annotation',
   python: 'Python',
-  sync: 'Synchronisation',
+  sync: 'Synchronization',
 };
 
 const LEGEND = 8;
