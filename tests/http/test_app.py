@@ -16,8 +16,8 @@ from tests.support.traces import document
 from tests.support.waiting import until
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.http import App
-from torch_tb_profiler.http.app import ROUTES
 from torch_tb_profiler.http.openapi import render
+from torch_tb_profiler.http.routes import ROUTES
 from torch_tb_profiler.session import Root, Session
 
 SCRIPT = "<script>alert(1)</script>"

@@ -19,8 +19,8 @@ import psutil
 
 from tests.reliability.logs import trace
 from tests.reliability.server import ROUTE, Server
-from torch_tb_profiler.http.app import ROUTES
 from torch_tb_profiler.http.openapi import document
+from torch_tb_profiler.http.routes import ROUTES
 from torch_tb_profiler.views import all_views
 
 THINKING = 0.2

@@ -14,8 +14,9 @@ from typing import Any
 import msgspec
 
 from torch_tb_profiler.analyses.timeline.excerpt import Cut
-from torch_tb_profiler.http import answers
-from torch_tb_profiler.http.app import ROUTES
+from torch_tb_profiler.http import bodies
+from torch_tb_profiler.http.query import SELECTORS
+from torch_tb_profiler.http.routes import ROUTES
 from torch_tb_profiler.view import BASE, NoParams, PairView
 from torch_tb_profiler.views import all_views
 
@@ -33,8 +34,8 @@ _REF = "#/components/schemas/{name}"
 def document() -> dict[str, Any]:
     """OpenAPI 3.1 of every route, relative to the plugin's prefix."""
     views = all_views()
-    bodies = [route.body for route in ROUTES if route.body not in (dict, bytes)]
-    types: list[type] = [*bodies, answers.ErrorBody, answers.Pending, *(view.payload for view in views)]
+    route_bodies = [route.body for route in ROUTES if route.body not in (dict, bytes)]
+    types: list[type] = [*route_bodies, bodies.ErrorBody, bodies.Pending, *(view.payload for view in views)]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
     ambiguous = [name for name in components if "." in name]
     if ambiguous:
@@ -43,12 +44,12 @@ def document() -> dict[str, Any]:
     names = {view.slug: refs[view.payload] for view in views}
     paths: dict[str, Any] = {}
     for route in ROUTES:
-        if route.path.startswith("/view/"):
-            continue
+        if route.takes is None:
+            continue  # the views, each with parameters of its own
         answer = _FILE if route.body is bytes else _json(refs[route.body])
         responses = {"200": answer}
         if route.path == "/slice":
-            responses["202"] = _json(refs[answers.Pending])
+            responses["202"] = _json(refs[bodies.Pending])
         cut = Cut if route.path == "/slice" else NoParams
         parameters = _parameters([name for name in route.takes if name not in cut.__struct_fields__], cut)
         operation = _operation(route.summary, parameters, responses, refs)
@@ -68,9 +69,9 @@ def document() -> dict[str, Any]:
                 "payload": names[view.slug],
             },
         }
-        responses = {"200": _json(ready), "202": _json(refs[answers.Pending])}
+        responses = {"200": _json(ready), "202": _json(refs[bodies.Pending])}
         base = BASE if isinstance(view, PairView) else ()
-        parameters = _parameters(("run", "worker", "span", *base), view.params)
+        parameters = _parameters((*SELECTORS, *base), view.params)
         paths[f"/view/{view.slug}"] = {"get": _operation(f"The {view.title} view", parameters, responses, refs)}
     return {
         "openapi": "3.1.0",
@@ -104,7 +105,7 @@ def _operation(
     return {
         "summary": summary,
         "parameters": parameters,
-        "responses": {**responses, "default": _json(refs[answers.ErrorBody])},
+        "responses": {**responses, "default": _json(refs[bodies.ErrorBody])},
     }
 
 
