@@ -86,10 +86,10 @@ class BoundedFolder:
     def _entries(self) -> Iterator[tuple[float, int, Path]]:
         try:
             with os.scandir(self.path) as listing:
-                found: Sequence[os.DirEntry[str]] = list(listing)
+                entries: Sequence[os.DirEntry[str]] = list(listing)
         except OSError:
             return
-        for entry in found:
+        for entry in entries:
             try:
                 stat = entry.stat()
             except OSError:

@@ -1,4 +1,4 @@
-"""A checksum behind the content of a file: a damaged entry is told from a whole one before a number is read."""
+"""A checksum behind the content of a file: a damaged entry is recognized before a number of it is read."""
 
 from __future__ import annotations
 

@@ -16,12 +16,12 @@ from functools import partial
 from typing import Any
 
 from torch_tb_profiler.base.errors import ClusterError, MissingExtraError, ProfilerError, WorkerDiedError
-from torch_tb_profiler.executors.job import JobExecutor, ProgressTuple, telling
+from torch_tb_profiler.executors.job import JobExecutor, ProgressTuple, reporting_to
 
 logger = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 10
-TELL_SECONDS = 0.3
+REPORT_SECONDS = 0.3
 TOPIC = "torch-tb-profiler"
 
 _Job = tuple["Future[Any]", Callable[..., Any], tuple[Any, ...]]
@@ -110,7 +110,7 @@ class ClusterExecutor(JobExecutor):
                 client = self._distributed.Client(
                     f"tcp://{self._address}", timeout=CONNECT_SECONDS, set_as_default=False, name=TOPIC
                 )
-                client.subscribe_topic(TOPIC, self._hear)
+                client.subscribe_topic(TOPIC, self._on_event)
             except (OSError, TimeoutError) as error:
                 raise ClusterError(
                     "the Dask scheduler cannot be reached",
@@ -120,11 +120,11 @@ class ClusterExecutor(JobExecutor):
             self._client = client
         return self._client
 
-    def _hear(self, event: Any) -> None:
-        """What a worker told, with the time it did."""
+    def _on_event(self, event: Any) -> None:
+        """A report of a worker, with its time."""
         _, (name, *progress) = event
         with self._lock:
-            if name in self._progress:  # other servers' jobs are told here too
+            if name in self._progress:  # the jobs of other servers report here too
                 self._progress[name] = tuple(progress)
 
     def _hand_over(self, future: Future[Any], inner: Future[Any]) -> None:
@@ -175,12 +175,12 @@ def _run(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
 
     worker, last = get_worker(), 0.0
 
-    def tell(progress: ProgressTuple) -> None:
+    def report(progress: ProgressTuple) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last >= TELL_SECONDS:
+        if now - last >= REPORT_SECONDS:
             last = now
             worker.log_event(TOPIC, [name, *progress])
 
-    with telling(tell):
+    with reporting_to(report):
         return fn(*args)

@@ -1,4 +1,4 @@
-"""What all executors share: how a job tells how far it is, and the plainest of them."""
+"""What all executors share: how a job reports its progress, and the plainest of them."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ STAGES = ("reading", "arranging", "analyzing", "saving")
 ProgressTuple = tuple[str, int, int, int]
 """(stage, bytes done, bytes total, events)"""
 
-_teller: ContextVar[Callable[[ProgressTuple], None] | None] = ContextVar("teller", default=None)
+_report: ContextVar[Callable[[ProgressTuple], None] | None] = ContextVar("report", default=None)
 
 
 def report_progress(progress: ProgressTuple) -> None:
-    """Called by a job, wherever it runs: tell who submitted it how far it is."""
-    tell = _teller.get()
-    if tell is not None:
-        tell(progress)
+    """Called by a job, wherever it runs: its progress goes to whoever submitted it."""
+    report = _report.get()
+    if report is not None:
+        report(progress)
 
 
 @contextmanager
-def telling(tell: Callable[[ProgressTuple], None]) -> Iterator[None]:
-    """Jobs that run inside report to `tell`."""
-    token = _teller.set(tell)
+def reporting_to(report: Callable[[ProgressTuple], None]) -> Iterator[None]:
+    """Jobs that run inside report to `report`."""
+    token = _report.set(report)
     try:
         yield
     finally:
-        _teller.reset(token)
+        _report.reset(token)
 
 
-def tell_from_now_on(tell: Callable[[ProgressTuple], None]) -> None:
-    """All further jobs of this thread report to `tell`."""
-    _teller.set(tell)
+def report_from_now_on_to(report: Callable[[ProgressTuple], None]) -> None:
+    """All further jobs of this thread report to `report`."""
+    _report.set(report)
 
 
 class JobExecutor(Executor):

@@ -26,13 +26,13 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 from torch_tb_profiler.base.errors import WorkerDiedError
-from torch_tb_profiler.executors.job import STAGES, JobExecutor, ProgressTuple, tell_from_now_on
+from torch_tb_profiler.executors.job import STAGES, JobExecutor, ProgressTuple, report_from_now_on_to
 
 IDLE_SECONDS = 30.0
 
 
 def _start_worker(shared: Any, memory: int) -> None:
-    """In a new worker process: its jobs tell the parent through shared memory how far they are.
+    """In a new worker process: its jobs report their progress to the parent through shared memory.
 
     It may take `memory` bytes (0: any number), where the system knows such a limit, and ends with its parent.
     """
@@ -42,11 +42,11 @@ def _start_worker(shared: Any, memory: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (allowed, most))
     threading.Thread(target=_end_with_parent, name="profiler-parent", daemon=True).start()
 
-    def tell(progress: ProgressTuple) -> None:
+    def report(progress: ProgressTuple) -> None:
         stage, done, total, events = progress
         shared[:] = (STAGES.index(stage), done, total, events)
 
-    tell_from_now_on(tell)
+    report_from_now_on_to(report)
 
 
 def _end_with_parent() -> None:

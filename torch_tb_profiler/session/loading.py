@@ -54,7 +54,7 @@ class Loader:
     ) -> Future[Loaded]:
         """Have a file read, in this process if it is small.
 
-        report      told how far it is, unless `progress` knows
+        report      called with the progress, unless `progress` knows it
         past_cache  the trace comes back with the result instead of through the cache
         """
         request = LoadRequest(file.location.url, file.path, file.size, file.id, self._settings.trace_bytes)

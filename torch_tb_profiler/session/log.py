@@ -113,7 +113,7 @@ class LogFolders:
             raise NotFoundError("the file is no longer in the log folder", where=file.path)
 
     def is_growing(self, file: ListedFile) -> bool:
-        """True if a file may still be written and another listing will tell."""
+        """True if a file may still be written and another listing will show."""
         return file.id in self._growing and self._poller is not None
 
     def _runs(self, location: Location, name: str, files: Sequence[ListedFile]) -> list[Run]:

@@ -87,7 +87,7 @@ class Targets:
             self._files.request(file)
 
     def ready(self, names: Names, wait: bool, timeout: float | None) -> Target:
-        """Resolve names and ask for the file; wait for it if told to."""
+        """Resolve names and ask for the file; wait for it if `wait`."""
         target = self.find(names)
         while True:
             self.request(target.file)
