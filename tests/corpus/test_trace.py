@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.views.test_trace import ask, column
+from tests.support.views import ask, column
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.intervals import merge, total
 from torch_tb_profiler.ingest import read_trace

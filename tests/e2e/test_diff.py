@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.conftest import Open
+from tests.support.page import Open
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

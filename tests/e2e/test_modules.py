@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import FrameLocator, Locator, expect
 
-from tests.e2e.conftest import SCRIPT, Open
+from tests.support.page import SCRIPT, Open
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

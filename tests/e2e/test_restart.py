@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.reliability.logs import write_log
-from tests.reliability.server import server
+from tests.support.logs import write_log
+from tests.support.server import server
 
 pytestmark = [
     pytest.mark.browser,

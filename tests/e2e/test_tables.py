@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
-from tests.e2e.conftest import SCRIPT, Open
 from tests.support.browser_work import record, tasks
+from tests.support.page import SCRIPT, Open
 from tests.support.tensorboard import tensorboard
 from tests.support.traces import document
 

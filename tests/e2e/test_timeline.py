@@ -9,7 +9,7 @@ import re
 import pytest
 from playwright.sync_api import FrameLocator, Page, expect
 
-from tests.e2e.conftest import Open, training
+from tests.support.page import Open, training
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.reliability.logs import trace
+from tests.support.logs import trace
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.http import App
 from torch_tb_profiler.http.openapi import document

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from tests.reliability.logs import VIEWS, expected, payload, trace, write_log
-from tests.reliability.server import FULL_DISK
+from tests.support.logs import VIEWS, expected, payload, trace, write_log
+from tests.support.server import FULL_DISK
 from tests.support.waiting import until
 from torch_tb_profiler.base.errors import StorageError, TooLargeError
 from torch_tb_profiler.base.settings import Settings

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.reliability.logs import write_log
+from tests.support.logs import write_log
 
 pytestmark = pytest.mark.slow
 

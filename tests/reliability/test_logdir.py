@@ -11,7 +11,7 @@ import pytest
 from werkzeug.test import Client
 
 from benchmarks.logdir import PAGE, write_log
-from tests.reliability.logs import write_log as write_small_log
+from tests.support.logs import write_log as write_small_log
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.http import App
 from torch_tb_profiler.session import Root, Session, open_traces

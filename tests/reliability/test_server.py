@@ -19,8 +19,8 @@ from urllib.parse import urlencode
 import psutil
 import pytest
 
-from tests.reliability.logs import VIEWS, expected, write_log
-from tests.reliability.server import FULL_DISK, ROUTE, Server, server
+from tests.support.logs import VIEWS, expected, write_log
+from tests.support.server import FULL_DISK, ROUTE, Server, server
 from tests.support.waiting import PATIENCE, until
 from torch_tb_profiler.base.settings import Settings
 

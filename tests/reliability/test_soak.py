@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.reliability.logs import write_log
-from tests.reliability.server import server
 from tests.reliability.soak import Record, soak
+from tests.support.logs import write_log
+from tests.support.server import server
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow

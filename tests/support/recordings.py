@@ -88,3 +88,27 @@ def recording(ops: Sequence[Op], steps: int, jitter: Jitter = lambda step: 1.0, 
 def record(ops: Sequence[Op], steps: int, jitter: Jitter = lambda step: 1.0) -> Trace:
     """The same as a Trace."""
     return read_bytes(recording(ops, steps, jitter))
+
+
+_ENGINE = "autograd::engine::evaluate_function:~"
+
+TRAINING = f"""
+    host   python_function  nn.Module:~Net_0     0  100  Python module id=0
+    host   cpu_op           aten::view           5   10
+    host   cpu_op           aten::alias          6    4
+    host   python_function  nn.Module:~Linear_0 20   40  Python module id=0
+    host   cpu_op           aten::linear        25   30
+    host   cpu_op           aten::addmm         28   20  Sequence number=1
+    host   cuda_runtime     cudaLaunchKernel    30    5  correlation=1
+    host   cuda_runtime     cudaLaunchKernel    70    5  correlation=2
+    host   cuda_runtime     cudaLaunchKernel   110    5  correlation=3
+    host2  cpu_op           {_ENGINE}Addmm      400   80
+    host2  cpu_op           AddmmBackward0     410   40  Sequence number=1 Fwd thread id=1
+    host2  cuda_runtime     cudaLaunchKernel   420   10  correlation=4
+    gpu0   kernel           gemm               200   50  correlation=1 stream=7
+    gpu0   kernel           triton             300    7  correlation=2 stream=7
+    gpu0   kernel           outside            320    3  correlation=3 stream=7
+    gpu0   kernel           gemm_backward      500   60  correlation=4 stream=7
+    gpu0   kernel           stray              700    2  stream=7
+    """
+"""A picture for `draw`: a model of two modules, forward and backward, on a host and a GPU."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.traces import draw
-from tests.views.test_trace import ask
+from tests.support.views import ask
 from torch_tb_profiler.views.lightning import build as lightning
 
 HOOKS = """

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.analyses.modules.test_times import TRAINING
+from tests.support.recordings import TRAINING
 from tests.support.traces import draw
-from tests.views.test_trace import ask
+from tests.support.views import ask
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.views.modules import build as modules
 

@@ -1,17 +1,10 @@
 from __future__ import annotations
 
-import base64
-from typing import Any
-
-import msgspec
-import numpy as np
 import pytest
 
 from tests.support.traces import draw
+from tests.support.views import ask, column
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
-from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.view import TraceView, parse_params
-from torch_tb_profiler.views import find_view
 from torch_tb_profiler.views.trace import tiles as trace_tiles
 
 PICTURE = """
@@ -22,18 +15,6 @@ host  cpu_op           aten::mm         10   40   External id=1
 host  cuda_runtime     cudaLaunch       20   10   correlation=7
 gpu0  kernel           gemm             60   50   correlation=7 device=0 stream=7
 """
-
-
-def ask(trace: Trace, slug: str, **params: object) -> Any:
-    """The payload as it travels."""
-    view = find_view(slug)
-    assert isinstance(view, TraceView)
-    given = {name: str(value) for name, value in params.items()}
-    return msgspec.json.decode(msgspec.json.encode(view.build(trace, parse_params(view.params, given))))
-
-
-def column(payload: Any, name: str, kind: str) -> list[Any]:
-    return list(np.frombuffer(base64.b64decode(payload[name]), kind).tolist())
 
 
 def test_tracks_in_display_order_with_counters_beneath_their_device() -> None:

@@ -2,33 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tests.support.recordings import TRAINING
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.modules.flame import module_flame
 from torch_tb_profiler.analyses.modules.times import module_times, recomputed
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.trace import Trace
-
-ENGINE = "autograd::engine::evaluate_function:~"
-
-TRAINING = f"""
-    host   python_function  nn.Module:~Net_0     0  100  Python module id=0
-    host   cpu_op           aten::view           5   10
-    host   cpu_op           aten::alias          6    4
-    host   python_function  nn.Module:~Linear_0 20   40  Python module id=0
-    host   cpu_op           aten::linear        25   30
-    host   cpu_op           aten::addmm         28   20  Sequence number=1
-    host   cuda_runtime     cudaLaunchKernel    30    5  correlation=1
-    host   cuda_runtime     cudaLaunchKernel    70    5  correlation=2
-    host   cuda_runtime     cudaLaunchKernel   110    5  correlation=3
-    host2  cpu_op           {ENGINE}Addmm      400   80
-    host2  cpu_op           AddmmBackward0     410   40  Sequence number=1 Fwd thread id=1
-    host2  cuda_runtime     cudaLaunchKernel   420   10  correlation=4
-    gpu0   kernel           gemm               200   50  correlation=1 stream=7
-    gpu0   kernel           triton             300    7  correlation=2 stream=7
-    gpu0   kernel           outside            320    3  correlation=3 stream=7
-    gpu0   kernel           gemm_backward      500   60  correlation=4 stream=7
-    gpu0   kernel           stray              700    2  stream=7
-    """
 
 
 def by_name(trace: Trace, field: str) -> dict[str, float]:
