@@ -105,7 +105,7 @@ def compare(
     timed("timelines and align", lambda: align(base, candidate))
     timed("payload, first", lambda: msgspec.json.encode(diff.build(candidate, base, DiffParams())))
     timed("payload, again", lambda: msgspec.json.encode(diff.build(candidate, base, DiffParams())))
-    timed("part", lambda: msgspec.json.encode(diff.PART.build(candidate, base, DiffPartParams(path="0-1"))))
+    timed("part", lambda: msgspec.json.encode(diff.build_part(candidate, base, DiffPartParams(path="0-1"))))
     return base, candidate
 
 

@@ -1,4 +1,4 @@
-"""Whether two traces work on batches of different sizes, as the shapes of their inputs tell."""
+"""Whether two traces work on batches of different sizes, judged by the shapes of their inputs."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections import Counter
 
 import numpy as np
 
-from torch_tb_profiler.analyses.diff.logical_tree import Role
+from torch_tb_profiler.analyses.diff.roles import Role
 from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree
 from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
 from torch_tb_profiler.model.trace import Trace
 
-LEAST = 0.5
-"""The part of the operators with other inputs that must agree on the two sizes."""
+AGREEMENT = 0.5
+"""Share of the operators with different inputs that must agree on the two sizes."""
 
 
-def batch_sizes(tree: AlignedTree, base: Trace, candidate: Trace) -> list[str]:
-    """A sentence if the first dimension of most inputs that differ went from one size to another."""
+def batch_sizes(tree: AlignedTree, base: Trace, candidate: Trace) -> tuple[int, int] | None:
+    """(base, candidate): the first dimension that most differing inputs have; None where they do not agree."""
     nodes = np.flatnonzero((tree.role == Role.OPERATOR) & (tree.elements[0] >= 0) & (tree.elements[1] >= 0))
     if len(nodes) == 0:
-        return []
+        return None
     sides = []
     for which, (side, trace) in enumerate(((tree.base, base), (tree.candidate, candidate))):
         codes = shapes(trace)[side.tree.row[tree.elements[which, nodes]]]
@@ -29,11 +29,9 @@ def batch_sizes(tree: AlignedTree, base: Trace, candidate: Trace) -> list[str]:
     differ = (sides[0] != sides[1]) & (sides[0] > 0) & (sides[1] > 0)
     pairs = Counter(zip(sides[0][differ].tolist(), sides[1][differ].tolist(), strict=True))
     if not pairs:
-        return []
-    (old, new), count = pairs.most_common(1)[0]
-    if count < max(2, LEAST * int(differ.sum())):
-        return []
-    return [f"The first dimension of inputs (often the batch) is {old} in the base and {new} in the candidate."]
+        return None
+    sizes, count = pairs.most_common(1)[0]
+    return sizes if count >= max(2, AGREEMENT * int(differ.sum())) else None
 
 
 def _first_dimension(text: str) -> int:

@@ -6,8 +6,12 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.calls.links import launches
+from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Float64, Int32, Int64, Trace, derived
+
+Pair = tuple[Float64, Float64]
+"""Values of the base and of the candidate, float64[rows, counted steps of that side]."""
 
 
 class CountedSteps(msgspec.Struct, frozen=True):
@@ -15,6 +19,7 @@ class CountedSteps(msgspec.Struct, frozen=True):
 
     which       int64[s]  positions in `steps(trace)`
     names       of each
+    left_out    how many steps are not counted because their device work is missing
     starts, ends            int64[s] ns, device work included
     host_starts, host_ends  int64[s] ns
     of_event    int32[n]  the counted step of every event, NO_CODE if none: of a host event by its start, of device
@@ -23,6 +28,7 @@ class CountedSteps(msgspec.Struct, frozen=True):
 
     which: Int64
     names: tuple[str, ...]
+    left_out: int
     starts: Int64
     ends: Int64
     host_starts: Int64
@@ -41,24 +47,36 @@ class CountedSteps(msgspec.Struct, frozen=True):
 @derived
 def counted_steps(trace: Trace) -> CountedSteps:
     """The complete steps of a trace."""
-    found = steps(trace)
-    which = np.flatnonzero(found.complete)
-    numbers = np.full(len(found.names) + 1, NO_CODE, np.int32)
+    recorded = steps(trace)
+    which = np.flatnonzero(recorded.complete)
+    numbers = np.full(len(recorded.names) + 1, NO_CODE, np.int32)
     numbers[which] = np.arange(len(which), dtype=np.int32)
     start = trace.events.start
-    of_event = numbers[_inside(start, found.host_starts, found.host_ends)]
+    of_event = numbers[_inside(start, recorded.host_starts, recorded.host_ends)]
     work, launch = launches(trace)
-    alone = numbers[_inside(start[work], found.starts, found.ends)]
-    of_event[work] = np.where(launch >= 0, of_event[launch], alone)
+    by_own_start = numbers[_inside(start[work], recorded.starts, recorded.ends)]
+    of_event[work] = np.where(launch >= 0, of_event[launch], by_own_start)
     return CountedSteps(
         which,
-        tuple(found.names[i] for i in which.tolist()),
-        found.starts[which],
-        found.ends[which],
-        found.host_starts[which],
-        found.host_ends[which],
+        tuple(recorded.names[i] for i in which.tolist()),
+        len(recorded.names) - len(which),
+        recorded.starts[which],
+        recorded.ends[which],
+        recorded.host_starts[which],
+        recorded.host_ends[which],
         of_event,
     )
+
+
+def step_durations(base: Trace, candidate: Trace) -> Pair:
+    """The durations of the counted steps of both sides, one row."""
+    first, second = (counted_steps(trace).durations[None, :].astype(np.float64) for trace in (base, candidate))
+    return first, second
+
+
+def outside_calls(trace: Trace) -> int:
+    """How many calls of operators are in no counted step."""
+    return int((counted_steps(trace).of_event[operators(trace).rows] < 0).sum())
 
 
 def _inside(times: Int64, begins: Int64, ends: Int64) -> Int64:

@@ -14,47 +14,22 @@ work hangs on what launched it (beside its runtime call), and backward tasks are
 from __future__ import annotations
 
 import re
-from enum import IntEnum
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.diff.counted_steps import counted_steps
+from torch_tb_profiler.analyses.diff.roles import GATHERED, Role, roles
+from torch_tb_profiler.analyses.diff.threads import autograd_threads, main_thread
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.base.markers import MODULE, is_data_loading, is_optimizer, is_step
+from torch_tb_profiler.base.markers import MODULE, is_step
 from torch_tb_profiler.model.calls.autograd import backward_tasks
-from torch_tb_profiler.model.calls.calltree import call_tree, tree_of
+from torch_tb_profiler.model.calls.calltree import tree_of
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import Kind, ends, is_slice, kinds, of_kind
 from torch_tb_profiler.model.modules.modules import has_modules, module_calls, modules
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived, name_mask
-
-
-class Role(IntEnum):
-    """What an element of the timeline is."""
-
-    STEP = 0
-    MODULE = 1
-    BACKWARD = 2
-    DATALOADER = 3
-    OPTIMIZER = 4
-    ANNOTATION = 5
-    OPERATORS = 6
-    THREADS = 7
-    OPERATOR = 8
-    RUNTIME = 9
-    DEVICE = 10
-    UNLINKED = 11
-
-
-GATHERED = {
-    Role.BACKWARD: "Backward",
-    Role.OPERATORS: "Operators",
-    Role.THREADS: "Other threads",
-    Role.UNLINKED: "Device work without a launch",
-}
-"""Parts that are no call of their own but gather calls of a step."""
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, derived, name_mask
 
 _INSTANCE = re.compile(r"_\d+$")
 
@@ -62,26 +37,26 @@ _INSTANCE = re.compile(r"_\d+$")
 class LogicalTree(msgspec.Struct, frozen=True):
     """Elements of the timeline; columns of length m.
 
-    parent   int32  position of the parent, NO_CODE: the step
-    depth    int32  1 for what hangs on the step
-    role     int8   a Role
-    name     int32  code into `texts`
-    twin     int32  number among the siblings of the same name in this call, for modules without an instance number
-    step     int32  counted step, NO_CODE outside of them
-    start    int64  ns
-    host     int64  ns; of a gathered part the sum of what it gathers
-    device   int64  ns of device work launched in it or below; of device work its own
-    row      int32  row in the trace, NO_CODE for gathered parts
-    main     bool   runs on the thread of the steps
-    of_row   int32[n]  position of the element of each event, NO_CODE if it is none
+    parent      int32  position of the parent, NO_CODE: the step
+    depth       int32  1 for what hangs on the step
+    role        int8   a Role
+    name        int32  code into `texts`
+    occurrence  int32  number among the siblings of the same name in this call, for modules whose name has none
+    step        int32  counted step, NO_CODE outside of them
+    start       int64  ns
+    host        int64  ns; of a gathered part the sum of what it gathers
+    device      int64  ns of device work launched in it or below; of device work its own
+    row         int32  row in the trace, NO_CODE for gathered parts
+    main        bool   runs on the thread of the steps
+    of_row      int32[n]  position of the element of each event, NO_CODE if it is none
     """
 
     texts: list[str]
     parent: Int32
     depth: Int32
-    role: np.ndarray
+    role: Int8
     name: Int32
-    twin: Int32
+    occurrence: Int32
     step: Int32
     start: Int64
     host: Int64
@@ -109,7 +84,7 @@ class _Builder:
         self.texts = (
             [text.removeprefix(MODULE) for text in trace.strings] + list(GATHERED.values()) + ["(no name)"]
         )
-        self.lasting = ends(trace) - trace.events.start
+        self.durations = ends(trace) - trace.events.start
 
     def build(self) -> LogicalTree:
         trace = self.trace
@@ -119,12 +94,12 @@ class _Builder:
         self.of_row[rows] = np.arange(count, dtype=np.int32)
         self.row = rows
         self.parent = self.of_row[around[rows]]
-        self.role = _roles(trace, rows)
+        self.role = roles(trace, rows)
         name = trace.events.name[rows]
         self.name = np.where(name >= 0, name, len(self.texts) - 1).astype(np.int32)
         self.step = self.steps.of_event[rows]
         self.start = trace.events.start[rows]
-        self.host = self.lasting[rows].astype(np.int64)
+        self.host = self.durations[rows].astype(np.int64)
         self.main = trace.events.thread[rows] == main_thread(trace)
         outermost = np.zeros(len(trace), np.bool_)
         tasks = backward_tasks(trace).rows
@@ -191,39 +166,49 @@ class _Builder:
         if len(tasks) == 0:
             return
         part = self._gather(tasks, Role.BACKWARD)
-        if not has_modules(self.trace):
-            return
+        if has_modules(self.trace):
+            module = modules(self.trace).code[self.row[tasks]]
+            known = module >= 0
+            self._gather_by_module(tasks[known], part[known], module[known])
+
+    def _gather_by_module(self, tasks: Int64, part: Int32, module: Int32) -> None:
+        """Hang backward tasks under the modules that they differentiate, these under their backward part."""
         places = modules(self.trace)
-        place = places.code[self.row[tasks]]
-        known = place >= 0
-        tasks, part, place = tasks[known], part[known], place[known]
-        # The places of the tasks and all around them, per backward part; inner ones after outer ones.
-        keys = np.unique(part.astype(np.int64) * len(places.names) + place)
-        while True:
-            at, inner = np.divmod(keys, max(len(places.names), 1))
+        count = max(len(places.names), 1)
+        # The modules of the tasks and all around them, per backward part; inner ones after outer ones.
+        own = np.unique(part.astype(np.int64) * count + module)
+        keys, grown = own[:0], own
+        while len(grown) > len(keys):
+            keys = grown
+            above, inner = np.divmod(keys, count)
             outer = places.parent[inner]
-            more = np.union1d(keys, (at * len(places.names) + outer)[outer >= 0])
-            if len(more) == len(keys):
-                break
-            keys = more
-        at, inner = np.divmod(keys, max(len(places.names), 1))
-        first_text = len(self.texts)
-        self.texts.extend(places.names)
+            grown = np.union1d(keys, (above * count + outer)[outer >= 0])
+        above, inner = np.divmod(keys, count)
         outer = places.parent[inner]
         first = len(self.parent)
-        above = np.searchsorted(keys, at * len(places.names) + np.maximum(outer, 0)) + first
-        parent = np.where(outer >= 0, above, at)
-        far = np.full(len(keys), np.iinfo(np.int64).max)
-        made = self._append(Role.MODULE, parent, first_text + inner, self.step[at], far, self.main[at])
-        mine = made[np.searchsorted(keys, part.astype(np.int64) * len(places.names) + place)]
-        self.parent[tasks] = mine
-        length, begin = self.host[tasks], self.start[tasks]
-        while len(mine):
-            np.add.at(self.host, mine, length)
-            np.minimum.at(self.start, mine, begin)
-            mine = self.parent[mine]
-            inside = mine >= first
-            mine, length, begin = mine[inside], length[inside], begin[inside]
+        around = np.searchsorted(keys, above * count + np.maximum(outer, 0)) + first
+        never = np.full(len(keys), np.iinfo(np.int64).max)
+        elements = self._append(
+            Role.MODULE,
+            np.where(outer >= 0, around, above),
+            len(self.texts) + inner,
+            self.step[above],
+            never,
+            self.main[above],
+        )
+        self.texts.extend(places.names)
+        of_task = elements[np.searchsorted(keys, part.astype(np.int64) * count + module)]
+        self.parent[tasks] = of_task
+        self._add_up(of_task, self.host[tasks], self.start[tasks], first)
+
+    def _add_up(self, elements: Int32, duration: Int64, start: Int64, first: int) -> None:
+        """Add durations to elements and all around them from number `first` on, and let them begin as early."""
+        while len(elements):
+            np.add.at(self.host, elements, duration)
+            np.minimum.at(self.start, elements, start)
+            elements = self.parent[elements]
+            inside = elements >= first
+            elements, duration, start = elements[inside], duration[inside], start[inside]
 
     def _gather_top(self, count: int) -> None:
         top = np.flatnonzero(self.parent[:count] < 0)
@@ -235,13 +220,13 @@ class _Builder:
         trace, links = self.trace, device_links(self.trace)
         source = np.where(links.launch >= 0, self.of_row[links.launch], self.of_row[links.operator])
         source = np.where((links.launch < 0) & (links.operator < 0), NO_CODE, source)
-        # Beside the runtime call, so that it meets its like however another platform's call is named.
+        # Beside the runtime call, whose name differs between platforms.
         while (climbing := (source >= 0) & (self.role[source] == Role.RUNTIME)).any():
             source[climbing] = self.parent[source[climbing]]
         order = np.argsort(trace.events.start[links.rows], kind="stable")
         rows, source = links.rows[order], source[order]
         name = trace.events.name[rows]
-        made = self._append(
+        elements = self._append(
             Role.DEVICE,
             source,
             np.where(name >= 0, name, len(trace.strings) + len(GATHERED)),
@@ -249,11 +234,11 @@ class _Builder:
             trace.events.start[rows],
             np.zeros(len(rows), np.bool_),
         )
-        self.row[made] = rows
-        self.of_row[rows] = made
+        self.row[elements] = rows
+        self.of_row[rows] = elements
         self.device = np.zeros(len(self.parent), np.int64)
-        self.device[made] = self.lasting[rows]
-        self._gather(made[self.parent[made] < 0].astype(np.int64), Role.UNLINKED)
+        self.device[elements] = self.durations[rows]
+        self._gather(elements[self.parent[elements] < 0].astype(np.int64), Role.UNLINKED)
         self.device = np.append(self.device, np.zeros(len(self.parent) - len(self.device), np.int64))
 
     def _finish(self) -> LogicalTree:
@@ -269,7 +254,7 @@ class _Builder:
             depth=depth,
             role=self.role,
             name=self.name,
-            twin=np.zeros(len(depth), np.int32),
+            occurrence=np.zeros(len(depth), np.int32),
             step=self.step,
             start=self.start,
             host=self.host,
@@ -278,47 +263,11 @@ class _Builder:
             main=self.main,
             of_row=self.of_row[:-1],
         )
-        return replace(tree, twin=_twins(tree))
-
-
-def _roles(trace: Trace, rows: Int32) -> np.ndarray:
-    by_kind = np.full(len(Kind), Role.OPERATOR, np.int8)
-    by_kind[Kind.ANNOTATION], by_kind[Kind.PYTHON] = Role.ANNOTATION, Role.MODULE
-    by_kind[Kind.RUNTIME] = by_kind[Kind.DRIVER] = Role.RUNTIME
-    found = by_kind[kinds(trace)[rows]]
-    mark = np.isin(found, (Role.ANNOTATION, Role.OPERATOR))
-    for is_marked, role in ((is_data_loading, Role.DATALOADER), (is_optimizer, Role.OPTIMIZER)):
-        found[mark & name_mask(trace.strings, is_marked)[trace.events.name[rows]]] = role
-    return found
-
-
-@derived
-def main_thread(trace: Trace) -> int:
-    """The thread of the steps, else the one whose outermost calls take most time; NO_CODE without any."""
-    marks = of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
-    marks = marks[name_mask(trace.strings, is_step)[trace.events.name[marks]]]
-    if len(marks):
-        return int(np.bincount(trace.events.thread[marks]).argmax())
-    tree = call_tree(trace)
-    top = tree.rows[tree.depth[tree.rows] == 0]
-    if len(top) == 0:
-        return NO_CODE
-    return int(np.bincount(trace.events.thread[top], (ends(trace) - trace.events.start)[top]).argmax())
-
-
-@derived
-def autograd_threads(trace: Trace) -> Int32:
-    """Threads but the main one that run tasks of the backward pass: all that they do belongs to it.
-
-    (Old files link only some of these tasks to their forward operators.)
-    """
-    threads = np.unique(trace.events.thread[backward_tasks(trace).rows])
-    found: Int32 = threads[threads != main_thread(trace)].astype(np.int32)
-    return found
+        return replace(tree, occurrence=_occurrences(tree))
 
 
 def _depths(parent: Int32) -> Int32:
-    """1 for what has no parent; each round doubles how far up is looked."""
+    """1 for what has no parent; each round looks twice as far up."""
     depth = np.ones(len(parent), np.int32)
     above = parent.astype(np.int64)
     while (open_ := np.flatnonzero(above >= 0)).size:
@@ -327,15 +276,15 @@ def _depths(parent: Int32) -> Int32:
     return depth
 
 
-def _twins(tree: LogicalTree) -> Int32:
+def _occurrences(tree: LogicalTree) -> Int32:
     """int32[m]: modules whose names do not number their instances are told apart by their turn in the call."""
     plain = np.array([_INSTANCE.search(text) is None for text in tree.texts])
-    asked = np.flatnonzero((tree.role == Role.MODULE) & plain[tree.name])
-    turn = np.zeros(len(tree), np.int32)
-    if len(asked):
-        asked = asked[np.argsort(tree.start[asked], kind="stable")]
-        groups = group(tree.parent[asked], tree.name[asked], tree.step[asked])
+    calls = np.flatnonzero((tree.role == Role.MODULE) & plain[tree.name])
+    occurrence = np.zeros(len(tree), np.int32)
+    if len(calls):
+        calls = calls[np.argsort(tree.start[calls], kind="stable")]
+        groups = group(tree.parent[calls], tree.name[calls], tree.step[calls])
         order = np.argsort(groups.which, kind="stable")
         begin = np.cumsum(groups.counts) - groups.counts
-        turn[asked[order]] = np.arange(len(asked)) - begin[groups.which[order]]
-    return turn
+        occurrence[calls[order]] = np.arange(len(calls)) - begin[groups.which[order]]
+    return occurrence

@@ -7,16 +7,31 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.diff.counted_steps import counted_steps, per_step
-from torch_tb_profiler.analyses.diff.logical_tree import Role
+from torch_tb_profiler.analyses.diff.changes import Change
+from torch_tb_profiler.analyses.diff.counted_steps import Pair, counted_steps, per_step
+from torch_tb_profiler.analyses.diff.roles import Role
 from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree
 from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.communication.events import communication_kernels, host_communication
 from torch_tb_profiler.model.kinds import Kind, ends, of_kind
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, Trace, distinct
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct
 
-Pair = tuple[Float64, Float64]
-"""Values of the base and of the candidate, float64[rows, steps of that side]."""
+
+class Calls(msgspec.Struct, frozen=True):
+    """Calls per step on both sides."""
+
+    base: float
+    candidate: float
+    delta_calls: float
+
+
+class ComparedName(msgspec.Struct, frozen=True):
+    """Events of one name. Names are None where there is none; `changes` has one entry per column of values."""
+
+    base_name: str | None
+    candidate_name: str | None
+    calls: Calls
+    changes: tuple[Change, ...]
 
 
 class Items(msgspec.Struct, frozen=True):
@@ -36,9 +51,23 @@ class NameTable(msgspec.Struct, frozen=True):
     calls: Pair
     columns: list[Pair]
 
+    def compared(self, *columns: Sequence[Change]) -> tuple[ComparedName, ...]:
+        """The rows, with the changes of each column."""
+        rows = zip(self.names, zip(*columns, strict=True), strict=True)
+        return tuple(
+            ComparedName(base, candidate, mean_calls(self.calls, row), changes)
+            for row, ((base, candidate), changes) in enumerate(rows)
+        )
+
+
+def mean_calls(calls: Pair, row: int) -> Calls:
+    """Calls per step of a row."""
+    base, candidate = (float(side[row].mean()) if side.shape[1] else 0.0 for side in calls)
+    return Calls(base, candidate, candidate - base)
+
 
 def name_table(base: Items, candidate: Items, renamed: Mapping[str, str]) -> NameTable:
-    """Rows by name; `renamed` leads from a name of the base to that of the same thing in the candidate."""
+    """Rows by name; `renamed` maps a name of the base to the name of the same thing in the candidate."""
     used = [{side.texts[code]: code for code in distinct(side.name)} for side in (base, candidate)]
     pairs = {
         old: new
@@ -50,7 +79,7 @@ def name_table(base: Items, candidate: Items, renamed: Mapping[str, str]) -> Nam
     ]
     taken = {new for _, new in names}
     names += [(None, text) for text in used[1] if text not in taken]
-    filled = []
+    values_of_side = []
     for which, side in enumerate((base, candidate)):
         row_of = np.full(len(side.texts) + 1, NO_CODE, np.int64)
         for row, both in enumerate(names):
@@ -58,13 +87,13 @@ def name_table(base: Items, candidate: Items, renamed: Mapping[str, str]) -> Nam
             if text is not None:
                 row_of[used[which][text]] = row
         rows, shape = row_of[side.name], (len(names), side.steps)
-        filled.append([per_step(rows, side.step, values, shape) for values in (None, *side.columns)])
-    calls, *columns = list(zip(*filled, strict=True))
+        values_of_side.append([per_step(rows, side.step, values, shape) for values in (None, *side.columns)])
+    calls, *columns = list(zip(*values_of_side, strict=True))
     return NameTable(names, calls, columns)
 
 
 def renames(tree: AlignedTree, role: Role) -> dict[str, str]:
-    """Names of the base -> of the candidate, wherever something stands at the place of one thing only."""
+    """Names of the base -> names of the candidate, where either stands at the place of the other alone."""
     nodes = np.flatnonzero((tree.role == role) & (tree.names[0] >= 0) & (tree.names[1] >= 0))
     sides = tree.base.tree.texts, tree.candidate.tree.texts
     pairs = {
@@ -78,11 +107,11 @@ def renames(tree: AlignedTree, role: Role) -> dict[str, str]:
 
 def operator_items(trace: Trace, inside: Bool | None) -> Items:
     """Operator calls with host self and total, device self and total; `inside` bool[n] keeps some rows."""
-    found, steps = operators(trace), counted_steps(trace)
-    step = steps.of_event[found.rows]
-    kept = np.flatnonzero(step >= 0 if inside is None else (step >= 0) & inside[found.rows])
-    values = (found.host_self, found.host_total, found.device_self, found.device_total)
-    name = trace.events.name[found.rows[kept]]
+    calls, steps = operators(trace), counted_steps(trace)
+    step = steps.of_event[calls.rows]
+    kept = np.flatnonzero(step >= 0 if inside is None else (step >= 0) & inside[calls.rows])
+    values = (calls.host_self, calls.host_total, calls.device_self, calls.device_total)
+    name = trace.events.name[calls.rows[kept]]
     return Items(trace.strings, name, step[kept], len(steps), tuple(column[kept] for column in values))
 
 
@@ -100,5 +129,5 @@ def communication_items(trace: Trace) -> Items:
 def _durations(trace: Trace, rows: Int32) -> Items:
     steps = counted_steps(trace)
     rows = rows[(steps.of_event[rows] >= 0) & (trace.events.name[rows] >= 0)]
-    lasting = (ends(trace) - trace.events.start)[rows]
-    return Items(trace.strings, trace.events.name[rows], steps.of_event[rows], len(steps), (lasting,))
+    durations = (ends(trace) - trace.events.start)[rows]
+    return Items(trace.strings, trace.events.name[rows], steps.of_event[rows], len(steps), (durations,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from torch_tb_profiler.analyses.diff.counted_steps import counted_steps
-from torch_tb_profiler.analyses.diff.logical_tree import autograd_threads
+from torch_tb_profiler.analyses.diff.threads import autograd_threads
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, breakdown, role_intervals
 from torch_tb_profiler.base.intervals import Intervals, covered, merge, union
 from torch_tb_profiler.base.markers import is_step
@@ -24,8 +24,8 @@ Parts = dict[str, Int64]
 
 def by_category(trace: Trace) -> Parts:
     """The overview's categories of the counted steps."""
-    found = breakdown(trace)
-    return {name: found.times[name][counted_steps(trace).which] for name in CATEGORIES}
+    times = breakdown(trace).times
+    return {name: times[name][counted_steps(trace).which] for name in CATEGORIES}
 
 
 @derived
@@ -51,21 +51,22 @@ def _host_time(trace: Trace, phase: str) -> Intervals:
     rows = rows[~name_mask(trace.strings, is_step)[trace.events.name[rows]]]
     if phase == "forward":
         rows = np.concatenate([rows, module_calls(trace)])
-    found = phases(trace)[rows]
-    found[(found == 0) & np.isin(trace.events.thread[rows], autograd_threads(trace))] = PHASES.index("backward")
-    rows = rows[found == PHASES.index(phase)]
+    phase_of = phases(trace)[rows]
+    autograd = np.isin(trace.events.thread[rows], autograd_threads(trace))
+    phase_of[(phase_of == 0) & autograd] = PHASES.index("backward")
+    rows = rows[phase_of == PHASES.index(phase)]
     return merge(trace.events.start[rows], ends(trace)[rows])
 
 
 def communication_times(trace: Trace) -> tuple[Int64, Int64]:
     """(any communication, the part that nothing on the device covers), int64[steps] ns each."""
     steps = counted_steps(trace)
-    talking = role_intervals(trace)["communication"]
-    return covered(talking, steps.starts, steps.ends), by_category(trace)["communication"]
+    communicating = role_intervals(trace)["communication"]
+    return covered(communicating, steps.starts, steps.ends), by_category(trace)["communication"]
 
 
 def busy_times(trace: Trace, device: int) -> Int64:
-    """int64[steps] ns in which a device runs a kernel, a copy or a fill."""
+    """int64[steps] ns in which a device runs a kernel, a memcpy or a memset."""
     steps = counted_steps(trace)
     rows: Int32 = of_kind(trace, *DEVICE)
     rows = rows[device_of(trace)[rows] == device]

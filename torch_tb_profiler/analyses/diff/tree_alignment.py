@@ -4,7 +4,7 @@
     candidate  aten::conv2d -- aten::miopen_convolution -- Cijk_gemm     and their times are compared
 
 Top-down, level by level: calls of one name below one node are one node, on either side and in every step. What is
-left on one side alone is paired with what is left on the other between the same neighbours, if it is of the same
+left on one side alone is paired with what is left on the other between the same neighbors, if it is of the same
 role and called as often, and if there are as many of them on both sides; else it is added or removed.
 """
 
@@ -17,14 +17,15 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.diff.counted_steps import counted_steps, per_step
-from torch_tb_profiler.analyses.diff.logical_tree import GATHERED, LogicalTree, Role, logical_tree
+from torch_tb_profiler.analyses.diff.logical_tree import LogicalTree, logical_tree
+from torch_tb_profiler.analyses.diff.roles import GATHERED, Role
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, Trace
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64, Trace
 
 SAME_CALLS = 0.1
-"""Calls per step of a renamed part may differ by this ratio."""
+"""Calls per step of a renamed part may differ by this share of the larger number."""
 
-_KEPT_NAMES = np.array([role in GATHERED for role in Role])
+_FIXED_NAMES = np.array([role in GATHERED for role in Role])
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -59,7 +60,7 @@ class AlignedTree(msgspec.Struct, frozen=True):
     base: Side
     candidate: Side
     parent: Int32
-    role: np.ndarray
+    role: Int8
     names: Int32
     elements: Int32
     children: Int32
@@ -74,15 +75,15 @@ class AlignedTree(msgspec.Struct, frozen=True):
 
     def inside(self, node: int) -> Bool:
         """bool[k]: the node and all below it."""
-        found = np.zeros(len(self), np.bool_)
-        found[node] = True
+        inside = np.zeros(len(self), np.bool_)
+        inside[node] = True
         level = self.children_of(node)
         while len(level):
-            found[level] = True
+            inside[level] = True
             starts, counts = self.first[level], self.first[level + 1] - self.first[level]
             begin = np.repeat(starts - np.cumsum(counts) + counts, counts)
             level = self.children[begin + np.arange(int(counts.sum()))]
-        return found
+        return inside
 
     def text(self, side: int, node: int) -> str | None:
         """Name of a node on a side (0: base), None if it is not there."""
@@ -91,15 +92,15 @@ class AlignedTree(msgspec.Struct, frozen=True):
 
 
 def align(base: Trace, candidate: Trace) -> AlignedTree:
-    """Both timelines as one; kept with the candidate until it is compared with another base."""
+    """Both timelines as one. Kept with the candidate until it is compared with another base."""
     memo, key = candidate._memo, f"{__name__}.align"
     with memo.lock:
         kept = memo.get(key)
         if kept is None or kept[0]() is not base._memo:
             kept = weakref.ref(base._memo), _Aligner(base, candidate).run()
             memo[key] = kept
-    found: AlignedTree = kept[1]
-    return found
+    aligned: AlignedTree = kept[1]
+    return aligned
 
 
 @dataclass
@@ -107,7 +108,7 @@ class _Nodes:
     """Columns in the making."""
 
     parent: list[Int64] = field(default_factory=lambda: [np.array([NO_CODE])])
-    role: list[np.ndarray] = field(default_factory=lambda: [np.array([Role.STEP], np.int8)])
+    role: list[Int8] = field(default_factory=lambda: [np.array([Role.STEP], np.int8)])
     elements: list[Int64] = field(default_factory=lambda: [np.full((2, 1), NO_CODE)])
     count: int = 1
 
@@ -158,9 +159,9 @@ class _Aligner:
             [self.node[i][self.trees[i].parent[mine]].astype(np.int64) for i, mine in enumerate(members)]
         )
         keys = np.concatenate([self.keys[i][mine] for i, mine in enumerate(members)])
-        found, which = np.unique(above * (int(keys.max(initial=0)) + 1) + keys, return_inverse=True)
+        distinct, which = np.unique(above * (int(keys.max(initial=0)) + 1) + keys, return_inverse=True)
         which = which.reshape(-1)
-        count = len(found)
+        count = len(distinct)
         split = which[:many], which[many:]
         # The first element of each node; elements are in order of time, so the last write backwards is the first.
         elements = np.full((2, count), NO_CODE)
@@ -189,37 +190,35 @@ class _Aligner:
         self.nodes.elements.append(elements[:, kept])
         self.nodes.count += int(kept.sum())
 
-    def _renamed(
-        self, parent: Int64, role: np.ndarray, elements: Int64, calls: list[Float64]
-    ) -> tuple[Int64, Int64]:
+    def _renamed(self, parent: Int64, role: Int8, elements: Int64, calls: list[Float64]) -> tuple[Int64, Int64]:
         """Pairs of nodes (of the base alone, of the candidate alone) that stand at the same place."""
         both = (elements[0] >= 0) & (elements[1] >= 0)
-        lonely, gaps = [], []
+        unmatched, gaps = [], []
         for side in (0, 1):
             mine = np.flatnonzero(elements[side] >= 0)
             mine = mine[np.lexsort((self.offsets[side][elements[side, mine]], parent[mine]))]
             # The last one before, below the same parent, that both sides have.
             before = np.maximum.accumulate(np.where(both[mine], np.arange(len(mine)), -1))
             near = (before >= 0) & (parent[mine[before]] == parent[mine])
-            alone = ~both[mine] & ~_KEPT_NAMES[role[mine]]
-            lonely.append(mine[alone])
+            alone = ~both[mine] & ~_FIXED_NAMES[role[mine]]
+            unmatched.append(mine[alone])
             gaps.append(np.where(near, mine[before], NO_CODE)[alone])
-        nodes = np.concatenate(lonely)
-        if len(lonely[0]) == 0 or len(lonely[1]) == 0:
+        nodes = np.concatenate(unmatched)
+        if len(unmatched[0]) == 0 or len(unmatched[1]) == 0:
             return nodes[:0], nodes[:0]
         places = group(parent[nodes], np.concatenate(gaps), role[nodes].astype(np.int64))
-        which = places.which[: len(lonely[0])], places.which[len(lonely[0]) :]
+        which = places.which[: len(unmatched[0])], places.which[len(unmatched[0]) :]
         counts = [np.bincount(each, minlength=len(places)) for each in which]
         even = counts[0] == counts[1]
         # Within a place both are in order of time already: the first of one meets the first of the other.
         pairs = [
-            nodes_[np.argsort(each, kind="stable")][even[np.sort(each)]]
-            for nodes_, each in zip(lonely, which, strict=True)
+            alone[np.argsort(each, kind="stable")][even[np.sort(each)]]
+            for alone, each in zip(unmatched, which, strict=True)
         ]
         left, right = pairs
-        often, other = calls[0][left], calls[1][right]
-        alike = (np.abs(often - other) <= SAME_CALLS * np.maximum(often, other)) & (often > 0)
-        return left[alike], right[alike]
+        first, second = calls[0][left], calls[1][right]
+        similar = (np.abs(first - second) <= SAME_CALLS * np.maximum(first, second)) & (first > 0)
+        return left[similar], right[similar]
 
     def _in_order(self, parent: Int32, elements: Int32) -> Int32:
         """Nodes but the first by parent; below it by time in the base, new ones after what precedes them."""
@@ -245,18 +244,18 @@ def _offsets(tree: LogicalTree, step_starts: Int64) -> Int64:
 
 
 def _common_keys(trees: tuple[LogicalTree, LogicalTree]) -> tuple[Int64, Int64]:
-    """int64[m] of each: equal for elements of the same role, name and turn; dense."""
+    """int64[m] of each: equal for elements of the same role, name and occurrence; dense."""
     codes: dict[tuple[int, str], int] = {}
-    found = []
-    twins = 1 + max(int(tree.twin.max(initial=0)) for tree in trees)
+    keys = []
+    occurrences = 1 + max(int(tree.occurrence.max(initial=0)) for tree in trees)
     for tree in trees:
         pairs = tree.name.astype(np.int64) * len(Role) + tree.role
         distinct, which = np.unique(pairs, return_inverse=True)
-        mine = np.empty(len(distinct), np.int64)
+        of_pair = np.empty(len(distinct), np.int64)
         for i, pair in enumerate(distinct.tolist()):
             name, role = divmod(pair, len(Role))
             # All iterators over data are alike: one process or several, DataLoader or DataPipe.
             text = "" if role == Role.DATALOADER else tree.texts[name]
-            mine[i] = codes.setdefault((role, text), len(codes))
-        found.append(mine[which.reshape(-1)] * twins + tree.twin)
-    return found[0], found[1]
+            of_pair[i] = codes.setdefault((role, text), len(codes))
+        keys.append(of_pair[which.reshape(-1)] * occurrences + tree.occurrence)
+    return keys[0], keys[1]

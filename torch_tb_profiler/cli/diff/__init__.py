@@ -21,7 +21,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fail-over",
         metavar="PERCENT",
         type=_percent,
-        help="exit with 3 if a real slowdown of the step or an operator exceeds this percentage of A's step",
+        help="exit with 3 if a significant slowdown of the step or an operator exceeds this share of A's step",
     )
     parser.add_argument("--budget", metavar="FILE", help="exit with 3 if B exceeds a limit in this JSON file")
     parser.add_argument(
@@ -46,4 +46,4 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     return run(options, settings)
 
 
-COMMAND = Command("diff", "compare two traces: what changed, and whether the change is real", _add_arguments, _run)
+COMMAND = Command("diff", "compare two traces: what changed, and whether it is significant", _add_arguments, _run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from torch_tb_profiler.cli.diff._words import answer
 from torch_tb_profiler.views.diff.gate import Check, describe
 from torch_tb_profiler.views.diff.payload import DiffPayload
 
@@ -29,7 +30,7 @@ def junit(diff: DiffPayload, gate: list[Check]) -> str:
             ElementTree.SubElement(node, "failure", message=_clean(case.message), type="regression")
         elif case.passed is None:
             ElementTree.SubElement(node, "skipped", message=_clean(case.message))
-    ElementTree.SubElement(suite, "system-out").text = _clean("\n".join([*diff.summary, *diff.notes]))
+    ElementTree.SubElement(suite, "system-out").text = _clean("\n".join(answer(diff)))
     root = ElementTree.Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)

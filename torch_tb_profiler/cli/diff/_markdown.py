@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from torch_tb_profiler.base.units import format_duration
 from torch_tb_profiler.cli.diff._words import operator_name, verdict_word
+from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.diff.gate import Check, describe
 from torch_tb_profiler.views.diff.payload import DiffPayload
+from torch_tb_profiler.views.diff.words import signed_duration
 
 MOST_OPERATORS = 10
 
@@ -13,27 +15,31 @@ LONGEST_NAME = 80
 
 
 def markdown(diff: DiffPayload, gate: list[Check]) -> str:
-    """A comment for a pull request: the answer, what explains it, the operators that really changed."""
+    """A comment for a pull request: the answer, what explains it, the operators that changed significantly."""
     mark = {"slower": "🔴", "faster": "🟢"}.get(diff.step.verdict, "⚪")
-    lines = [f"### {mark} {_plain(diff.summary[0])}", ""]
-    lines += [*map(_plain, diff.summary[1:]), ""] if len(diff.summary) > 1 else []
+    lines = [f"### {mark} {_escaped(plain(diff.headline))}", ""]
+    if diff.explanation:
+        lines += [*(_escaped(plain(sentence)) for sentence in diff.explanation), ""]
     if gate:
         lines += ["| Check | | |", "|---|---|---|"]
         lines += [
-            f"| {_code(check.name)} | {verdict_word(check)} | {_plain(check.message)} |" for check in gate
+            f"| {_code(check.name)} | {verdict_word(check)} | {_escaped(check.message)} |" for check in gate
         ] + [""]
     waterfall = diff.waterfalls[0]
-    lines += ["| Per step | Base | Candidate | Change | 95 % interval | |", "|---|--:|--:|--:|--:|---|"]
+    lines += ["| Per step | Base | Candidate | Change | 95% interval | |", "|---|--:|--:|--:|--:|---|"]
     for bar in waterfall.bars:
         if bar.base_ns or bar.candidate_ns:
             times = f"{format_duration(bar.base_ns)} | {format_duration(bar.candidate_ns)}"
             within = _interval(bar.low_ns, bar.high_ns)
-            lines.append(f"| {bar.name} | {times} | {_signed(bar.delta_ns)} | {within} | {bar.verdict} |")
+            lines.append(f"| {bar.name} | {times} | {signed_duration(bar.delta_ns)} | {within} | {bar.verdict} |")
     within = _interval(diff.step.low_ns, diff.step.high_ns)
     times = f"**{format_duration(waterfall.base_ns)}** | **{format_duration(waterfall.candidate_ns)}**"
-    lines += [f"| **step** | {times} | **{_signed(waterfall.delta_ns)}** | {within} | {diff.step.verdict} |", ""]
+    lines += [
+        f"| **step** | {times} | **{signed_duration(waterfall.delta_ns)}** | {within} | {diff.step.verdict} |",
+        "",
+    ]
     lines += _changed_operators(diff)
-    lines += [f"- {_plain(note)}" for note in diff.notes]
+    lines += [f"- {_escaped(plain(note))}" for note in diff.notes]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -45,35 +51,30 @@ def _changed_operators(diff: DiffPayload) -> list[str]:
             if change.verdict in ("slower", "faster"):
                 rows.append((row, name, change))
     if not rows:
-        return ["No operator changed beyond noise.", ""] if diff.step.verdict != "unknown" else []
+        return ["No operator changed significantly.", ""] if diff.step.verdict != "unknown" else []
     rows.sort(key=lambda entry: -abs(entry[2].delta_ns))
     lines = ["| Operator | Time | Change | | |", "|---|---|---|--:|---|"]
     for row, name, change in rows[:MOST_OPERATORS]:
         state = "" if row.status == "matched" else row.status
-        words = f"{name.replace('_', ' ')} | {describe(change)} | {_signed(change.delta_ns)} | {state}"
+        words = f"{name.replace('_', ' ')} | {describe(change)} | {signed_duration(change.delta_ns)} | {state}"
         lines.append(f"| {_code(operator_name(row))} | {words} |")
     more = [f"{len(rows) - MOST_OPERATORS} more changed.", ""] if len(rows) > MOST_OPERATORS else []
     return [*lines, "", *more]
 
 
 def _interval(low: float | None, high: float | None) -> str:
-    return "-" if low is None or high is None else f"{_signed(low)} .. {_signed(high)}"
-
-
-def _signed(ns: float | None) -> str:
-    whole = None if ns is None else round(ns)  # less than a ns is the rounding of means
-    return ("+" if (whole or 0) > 0 else "") + format_duration(whole)
+    return "-" if low is None or high is None else f"{signed_duration(low)} .. {signed_duration(high)}"
 
 
 def _code(text: str) -> str:
-    """A name as code: nothing in it is markup, a mention or a new cell."""
+    """A name as code, so that nothing in it acts as markup, a mention or a new cell."""
     flat = " ".join(text.replace("`", "'").split())
     short = flat if len(flat) <= LONGEST_NAME else f"{flat[: LONGEST_NAME - 1]}…"
     return f"`{short.replace('|', chr(92) + '|')}`"
 
 
-def _plain(text: str) -> str:
-    """A sentence in which names of the trace may stand."""
+def _escaped(text: str) -> str:
+    """A sentence whose names may come from the trace, without markup."""
     flat = " ".join(text.split())
     for sign in "\\`*_[]<>|@#":
         flat = flat.replace(sign, f"\\{sign}" if sign != "@" else "@\u200b")

@@ -17,7 +17,8 @@ from torch_tb_profiler.cli.diff._junit import junit
 from torch_tb_profiler.cli.diff._markdown import markdown
 from torch_tb_profiler.cli.diff._table import table
 from torch_tb_profiler.session import Root
-from torch_tb_profiler.views.diff.gate import Budget, Check, checks, parse_budget
+from torch_tb_profiler.views.diff.budget import Budget, parse_budget
+from torch_tb_profiler.views.diff.gate import Check, checks
 from torch_tb_profiler.views.diff.payload import DiffPayload
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _payload(options: argparse.Namespace, settings: Settings) -> bytes:
 
 
 def _run_name(names: list[str], side: str, wanted: str | None, path: str) -> str:
-    """The run of a side, by default the first; in a session of two roots its name begins with the side's."""
+    """The run of a side, by default the first. With two roots, names of runs begin with the name of their root."""
     of_side = [name for name in names if name == side or name.startswith(f"{side}/")]
     if not of_side:
         raise ProfilerError("there is no trace", where=path)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.cli._output import format_table
-from torch_tb_profiler.cli.diff._words import operator_name, verdict_word
+from torch_tb_profiler.cli.diff._words import answer, operator_name, verdict_word
 from torch_tb_profiler.views.diff.gate import Check
-from torch_tb_profiler.views.diff.payload import Change, DiffOperator, DiffPayload
+from torch_tb_profiler.views.diff.payload import DiffOperator, DiffPayload
 
 
 def table(diff: DiffPayload, gate: list[Check]) -> str:
-    blocks = ["\n".join([*diff.summary, *diff.notes]) + "\n"]
+    blocks = ["\n".join(answer(diff)) + "\n"]
     blocks += [
         f"by {waterfall.by}\n"
         + format_table(

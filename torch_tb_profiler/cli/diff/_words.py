@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.diff.gate import Check
-from torch_tb_profiler.views.diff.payload import DiffOperator
+from torch_tb_profiler.views.diff.payload import DiffOperator, DiffPayload
+
+
+def answer(diff: DiffPayload) -> list[str]:
+    """The sentences of the diff: headline, explanation, notes."""
+    return [plain(sentence) for sentence in (diff.headline, *diff.explanation, *diff.notes)]
 
 
 def operator_name(row: DiffOperator) -> str:

@@ -1,4 +1,4 @@
-"""What the diff says: two traces side by side, per step, with what can be believed of each difference.
+"""The payload of the diff: two traces side by side, per step, and whether each difference is significant.
 
 Every difference is a key that starts with `delta_`: candidate less base. Times are means per step in ns.
 """
@@ -10,42 +10,13 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from torch_tb_profiler.analyses.diff.changes import Change, Verdict
+from torch_tb_profiler.analyses.diff.name_tables import Calls
+from torch_tb_profiler.views._shared.text import Text
+
 Status = Literal["matched", "renamed", "added", "removed"]
 """matched: the same name on both sides; renamed: another name at the same place; added: only in the candidate;
 removed: only in the base."""
-
-Verdict = Literal["slower", "faster", "noise", "equal", "unknown"]
-"""slower, faster: real, and large enough to matter; noise: the steps scatter as much, or too small to matter;
-equal: no difference at all; unknown: a side has fewer than two steps, so nothing can be told."""
-
-
-class Change(msgspec.Struct, frozen=True):
-    """A time per step on both sides.
-
-    base_ns, candidate_ns  means over the counted steps; None where not known, see `reasons` of the payload
-    delta_ns               candidate - base
-    delta_ratio            delta / base; None where the base has none
-    low_ns, high_ns        interval of `delta_ns` at `confidence`, by bootstrap over steps; None: cannot tell
-    q                      false discovery rate at which the difference would count as real; None: cannot tell,
-                           or too small to be tested
-    """
-
-    base_ns: float | None
-    candidate_ns: float | None
-    delta_ns: float | None
-    delta_ratio: float | None
-    low_ns: float | None
-    high_ns: float | None
-    q: float | None
-    verdict: Verdict
-
-
-class Calls(msgspec.Struct, frozen=True):
-    """Calls per step on both sides."""
-
-    base: float
-    candidate: float
-    delta_calls: float
 
 
 class Size(msgspec.Struct, frozen=True):
@@ -66,7 +37,7 @@ class DiffShare(msgspec.Struct, frozen=True):
 
 
 class DiffPart(msgspec.Struct, frozen=True):
-    """A part of the logical timeline: what stands at one place of both call trees, all calls of a step together.
+    """A part of the logical timeline: the calls at one place of both call trees, all of a step together.
 
     path             numbers of the children from the root, joined by "-": "" is the root, "3-0" the first part
                      of the fourth; the parameter `path` of `diff/part`
@@ -74,7 +45,7 @@ class DiffPart(msgspec.Struct, frozen=True):
     candidate_name   the other name if `status` is renamed, else None
     kind             step | module | backward | dataloader | optimizer | annotation | operators (those at the
                      top that belong to no module) | threads (work of other threads) | operator | runtime |
-                     device (a kernel, copy or fill) | unlinked (device work without a recorded launch) |
+                     device (a kernel, memcpy or memset) | unlinked (device work without a recorded launch) |
                      self (time of the part itself, outside its parts)
     parts            how many parts it has of its own; 0 cannot be opened
     host, device     time of its calls; time of the device work launched in it
@@ -122,7 +93,7 @@ class DiffLevel(msgspec.Struct, frozen=True):
     """An open part: its own parts in order of time and the operators inside it.
 
     parts     in order of time in the base (added ones where they stand in the candidate)
-    operators real changes first, then by size of the change of host self (device self where that is larger)
+    operators significant changes first, then by size of the change of host self (device self where that is larger)
     """
 
     path: str
@@ -223,7 +194,7 @@ class DiffSide(msgspec.Struct, frozen=True):
     mean_low_ns, mean_high_ns  interval of their mean; None with fewer than two
     left_out        steps that are not counted because their device work is missing
     steps_recorded  False: the whole trace counts as one step
-    outside_calls   calls of operators in no counted step; they are in no number
+    outside_calls   calls of operators outside the counted steps; no number includes them
     """
 
     rank: int | None
@@ -241,10 +212,11 @@ class DiffSide(msgspec.Struct, frozen=True):
 
 
 class DiffPayload(msgspec.Struct, frozen=True):
-    """The payload.
+    """The difference of two traces.
 
-    summary     the answer in words, one sentence each: how the step changed, what explains it
-    notes       what to keep in mind: other step counts, devices, ranks; what cannot be told
+    headline    how the step changed
+    explanation what explains it, one sentence each: categories, operators
+    notes       what to keep in mind: different step counts, devices, ranks; what cannot be concluded
     confidence  of the intervals; min_effect: smallest change, of itself, that counts
     step        the step's duration, in whole ns as the waterfalls
     level       the root of the logical timeline, as `diff/part` answers for every other part
@@ -252,10 +224,11 @@ class DiffPayload(msgspec.Struct, frozen=True):
     reasons     field -> why it is null
     """
 
+    headline: Text
     base: DiffSide
     candidate: DiffSide
-    summary: list[str]
-    notes: list[str]
+    explanation: list[Text]
+    notes: list[Text]
     confidence: float
     min_effect: float
     step: Change

@@ -1,0 +1,67 @@
+"""What the two traces differ in as a whole: devices, memory, communication."""
+
+from __future__ import annotations
+
+from torch_tb_profiler.analyses.diff.comparison import ComparedDevice, Comparison
+from torch_tb_profiler.analyses.shared.memory_curve import Levels, Moment, levels, peak
+from torch_tb_profiler.analyses.shared.utilization import Utilization
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.views.diff.payload import DiffCommunication, DiffDevice, DiffMemory, DiffShare, Size
+from torch_tb_profiler.views.diff.rows import collectives
+
+
+def devices(comparison: Comparison) -> list[DiffDevice]:
+    """Devices in order of their ids."""
+    return [_device(each) for each in comparison.devices]
+
+
+def _device(device: ComparedDevice) -> DiffDevice:
+    base, candidate = device.base, device.candidate
+    return DiffDevice(
+        base_id=base.device.id if base else None,
+        candidate_id=candidate.device.id if candidate else None,
+        base_name=base.device.name if base else None,
+        candidate_name=candidate.device.name if candidate else None,
+        busy=device.busy,
+        utilization=_share(base, candidate, "utilization"),
+        sm_efficiency=_share(base, candidate, "sm_efficiency"),
+        achieved_occupancy=_share(base, candidate, "achieved_occupancy"),
+        tensor_core_ratio=_share(base, candidate, "tensor_core_ratio"),
+    )
+
+
+def _share(base: Utilization | None, candidate: Utilization | None, field: str) -> DiffShare:
+    old, new = (None if side is None else getattr(side, field) for side in (base, candidate))
+    return DiffShare(old, new, None if old is None or new is None else new - old)
+
+
+def memory(base: Trace, candidate: Trace) -> list[DiffMemory]:
+    """Peaks of each device that either side has."""
+    sides = [{level.device.name: level for level in levels(trace)} for trace in (base, candidate)]
+    rows = []
+    for device in dict.fromkeys([*sides[0], *sides[1]]):
+        old, new = (side.get(device) for side in sides)
+        rows.append(
+            DiffMemory(device, _size(_allocated(old), _allocated(new)), _size(_reserved(old), _reserved(new)))
+        )
+    return rows
+
+
+def _allocated(level: Levels | None) -> Moment | None:
+    return None if level is None or level.relative else peak(level.allocated)
+
+
+def _reserved(level: Levels | None) -> Moment | None:
+    return None if level is None else peak(level.reserved)
+
+
+def _size(base: Moment | None, candidate: Moment | None) -> Size:
+    old, new = (None if moment is None else moment.bytes for moment in (base, candidate))
+    if old is None or new is None:
+        return Size(old, new, None, None)
+    return Size(old, new, new - old, (new - old) / old if old else (0.0 if new == old else None))
+
+
+def communication(comparison: Comparison) -> DiffCommunication:
+    """Totals and rows."""
+    return DiffCommunication(comparison.communication, comparison.exposed, collectives(comparison.collectives))
