@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torch_tb_profiler.analyses.shared.significance import Rules, adjust, mean_interval, student_two_sided, weigh
+from torch_tb_profiler.analyses.shared.significance import Rules, adjust, mean_interval, weigh
+from torch_tb_profiler.analyses.shared.student import student_two_sided
 
 RULES = Rules(step=1000.0, min_effect=0.02, resolution=1e-9)
 
@@ -32,8 +33,8 @@ def test_benjamini_and_hochberg() -> None:
 def test_intervals_hold_the_truth_nineteen_times_in_twenty(steps: int) -> None:
     rng = np.random.default_rng(steps)
     base, candidate = 1000 + 30 * rng.standard_normal((2, 2000, steps))
-    found = weigh(base, candidate, RULES)
-    covered = ((found.low <= 0) & (found.high >= 0)).mean()
+    evidence = weigh(base, candidate, RULES)
+    covered = ((evidence.low <= 0) & (evidence.high >= 0)).mean()
     assert 0.93 <= covered <= 0.995
 
 
@@ -43,22 +44,22 @@ def test_many_rows_without_a_difference_raise_no_alarm() -> None:
     alarms = 0
     for _ in range(100):
         base, candidate = 100 + 10 * rng.standard_normal((2, 200, 6))
-        alarms += bool(weigh(base, candidate, RULES).real.any())
+        alarms += bool(weigh(base, candidate, RULES).significant.any())
     assert alarms <= 5
 
 
 def test_small_and_tiny_changes_do_not_count() -> None:
     base = np.array([[1000.0] * 5, [500.0] * 5, [0.4] * 5])
     candidate = np.array([[1010.0] * 5, [550.0] * 5, [0.8] * 5])
-    found = weigh(base, candidate, RULES)
-    assert found.real.tolist() == [False, True, False]
-    assert np.isnan(found.q[2])
+    evidence = weigh(base, candidate, RULES)
+    assert evidence.significant.tolist() == [False, True, False]
+    assert np.isnan(evidence.q[2])
 
 
 def test_a_tick_of_the_clock_is_no_certainty() -> None:
     base, candidate = np.array([[10.0, 10.0]]), np.array([[11.0, 11.0]])
-    assert weigh(base, candidate, RULES).real.all()
-    assert not weigh(base, candidate, Rules(1000.0, 0.02, 1.0)).real.any()
+    assert weigh(base, candidate, RULES).significant.all()
+    assert not weigh(base, candidate, Rules(1000.0, 0.02, 1.0)).significant.any()
 
 
 def test_mean_interval() -> None:

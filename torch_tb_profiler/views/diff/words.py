@@ -118,11 +118,12 @@ def _operators(operators: Sequence[DiffOperator]) -> list[Text]:
         time = max(("host_self", "device_self"), key=lambda name: abs(getattr(row, name).delta_ns or 0))
         change: Change = getattr(row, time)
         if change.significant:
-            words = f"{row.name} (now {row.candidate_name})" if row.candidate_name else row.name
-            name = Phrase(words, link("diff", metric=None if time == "host_self" else time, q=row.name))
-            presence = {"added": ", new", "removed": ", gone"}.get(row.status, "")
+            name = Phrase(row.name, link("diff", metric=None if time == "host_self" else time, q=row.name))
+            status = {"renamed": f", now {row.candidate_name}", "added": ", added", "removed": ", removed"}
             delta = signed_duration(change.delta_ns)
-            changed.append(text("{name} {delta}{presence}", name=name, delta=delta, presence=presence))
+            changed.append(
+                text("{name} ({delta}{status})", name=name, delta=delta, status=status.get(row.status, ""))
+            )
     if not changed:
         return []
     rest = len(changed) - MOST_OPERATORS

@@ -1,0 +1,208 @@
+"""The sentences of the diff, and what each of them needs to be true."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl
+
+import pytest
+from msgspec.structs import replace
+
+from tests.support.diffs import WORK, compare, noise
+from tests.support.recordings import Op, record
+from torch_tb_profiler import views
+from torch_tb_profiler.analyses.diff.changes import NO_TIME, Change, Verdict
+from torch_tb_profiler.analyses.diff.name_tables import Calls
+from torch_tb_profiler.views._shared.text import Text, plain
+from torch_tb_profiler.views.diff import words
+from torch_tb_profiler.views.diff.payload import (
+    DiffBar,
+    DiffLevel,
+    DiffOperator,
+    DiffPart,
+    DiffPayload,
+    DiffSide,
+    DiffWaterfall,
+    Status,
+)
+
+MS = 1_000_000
+SIDE = DiffSide(0, "CUDA", ["V100"], ["1", "2"], [1, 1], None, None, 0, True, 0, 0, 0)
+CALLS = Calls(1, 1, 0)
+ROOT = DiffPart("", "step", None, "step", "matched", 1, CALLS, NO_TIME, NO_TIME, None, None, None, None)
+
+
+def change(base: float, candidate: float, verdict: Verdict) -> Change:
+    delta = candidate - base
+    return Change(base, candidate, delta, delta / base if base else None, None, None, None, verdict)
+
+
+def headline(step: Change, base: DiffSide = SIDE, candidate: DiffSide = SIDE) -> str:
+    return plain(words.headline(step, base, candidate))
+
+
+def level(*operators: DiffOperator, loader_parts: int = 1) -> DiffLevel:
+    loader = replace(ROOT, path="3", kind="dataloader", parts=loader_parts)
+    return DiffLevel("", [], ROOT, [loader], list(operators), {})
+
+
+def operator(name: str, delta: float, verdict: Verdict = "slower", status: Status = "matched") -> DiffOperator:
+    host = change(MS, MS + delta, verdict)
+    return DiffOperator(
+        name, "other" if status == "renamed" else None, status, CALLS, host, host, NO_TIME, NO_TIME
+    )
+
+
+def explained(verdict: Verdict, **bars: tuple[int, Verdict]) -> list[str]:
+    rows = [
+        DiffBar(name, MS, MS + delta, delta, 0, None, None, None, of_bar) for name, (delta, of_bar) in bars.items()
+    ]
+    delta = sum(delta for delta, _ in bars.values())
+    waterfall = DiffWaterfall("category", 10 * MS, 10 * MS + delta, delta, rows)
+    return [*map(plain, words.explanation(change(10 * MS, 10 * MS + delta, verdict), waterfall, level()))]
+
+
+def links(sentences: list[Text]) -> dict[str, str]:
+    return {phrase.text: phrase.link for sentence in sentences for phrase in sentence if phrase.link is not None}
+
+
+@pytest.mark.parametrize(
+    ("step", "sentence"),
+    [
+        (change(10 * MS, 12 * MS, "slower"), "The step is 2.00 ms (20%) slower: 10.0 ms before, 12.0 ms now."),
+        (change(10 * MS, 9 * MS, "faster"), "The step is 1.00 ms (10%) faster: 10.0 ms before, 9.00 ms now."),
+        (
+            change(10 * MS, 12 * MS, "noise"),
+            "No significant change in step time: 10.0 ms before, 12.0 ms now (+2.00 ms is within noise).",
+        ),
+        (change(10 * MS, 10 * MS, "equal"), "Step time is the same on both sides: 10.0 ms."),
+        (change(10 * MS, 10 * MS, "noise"), "Step time is the same on both sides: 10.0 ms."),
+        (
+            change(10 * MS, 12 * MS, "unknown"),
+            "The step is 2.00 ms (20%) slower: 10.0 ms before, 12.0 ms now. "
+            "A side has fewer than two steps, so this may be chance.",
+        ),
+    ],
+)
+def test_the_step(step: Change, sentence: str) -> None:
+    assert headline(step) == sentence
+
+
+@pytest.mark.parametrize(
+    ("base", "candidate", "sides"),
+    [([], ["1"], "base"), (["1"], [], "candidate"), ([], [], "base or the candidate")],
+)
+def test_without_a_complete_step_nothing_is_compared(base: list[str], candidate: list[str], sides: str) -> None:
+    answer = headline(change(0, MS, "unknown"), replace(SIDE, steps=base), replace(SIDE, steps=candidate))
+    assert answer == f"Step times cannot be compared: there is no complete step in the {sides}."
+
+
+def test_the_category_that_explains_the_change() -> None:
+    assert explained("slower", kernel=(9 * MS, "slower"), runtime=(MS, "noise")) == [
+        "Nearly all of the change comes from kernels (+9.00 ms)."
+    ]
+    assert explained("slower", kernel=(6 * MS, "slower"), memset=(4 * MS, "slower")) == [
+        "The largest part of the change, 60%, comes from kernels (+6.00 ms).",
+        "Also significant: memset (+4.00 ms).",
+    ]
+    assert explained("faster", dataloader=(-12 * MS, "faster"), memcpy=(2 * MS, "slower")) == [
+        "More than all of the change comes from data loading (-12.0 ms); other categories offset part of it.",
+        "Also significant: memcpy (+2.00 ms).",
+    ]
+
+
+def test_a_cause_within_noise_is_not_certain() -> None:
+    assert explained("slower", kernel=(9 * MS, "noise"), runtime=(MS, "noise")) == [
+        "Nearly all of the change comes from kernels (+9.00 ms), which by itself is within noise."
+    ]
+
+
+def test_without_a_change_there_is_no_cause() -> None:
+    assert explained("noise", kernel=(MS, "noise")) == []
+    assert explained("equal", kernel=(0, "equal")) == []
+    assert explained("noise", kernel=(MS, "slower"), runtime=(-MS, "faster"), other=(1, "noise")) == [
+        "Significant changes within the step: kernels (+1.00 ms), runtime calls (-1.00 ms)."
+    ]
+
+
+def test_the_operators_that_changed_most() -> None:
+    rows = [
+        operator("a", 3 * MS),
+        operator("b", -2 * MS, "faster", "removed"),
+        operator("noisy", 9 * MS, "noise"),
+        operator("c", MS, "slower", "renamed"),
+        operator("d", MS, "slower", "added"),
+        operator("e", MS),
+    ]
+    none = DiffWaterfall("category", MS, MS, 0, [])
+    (sentence,) = words.explanation(change(MS, MS, "equal"), none, level(*rows))
+    assert plain(sentence) == (
+        "Operators that changed most: a (+3.00 ms), b (-2.00 ms, removed), c (+1.00 ms, now other) and 2 more."
+    )
+    assert links([sentence]) == {
+        "a": "diff?q=a",
+        "b": "diff?q=b",
+        "c": "diff?q=c",
+        "2 more": "diff?only=1",
+    }
+    assert words.explanation(change(MS, MS, "equal"), none, level(operator("noisy", MS, "noise"))) == []
+
+
+def test_device_time_is_said_where_it_changed_more() -> None:
+    row = replace(operator("a", 1, "noise"), device_self=change(MS, 3 * MS, "slower"))
+    none = DiffWaterfall("category", MS, MS, 0, [])
+    (sentence,) = words.explanation(change(MS, MS, "equal"), none, level(row))
+    assert plain(sentence) == "Operators that changed most: a (+2.00 ms)."
+    assert links([sentence]) == {"a": "diff?metric=device_self&q=a"}
+
+
+@pytest.mark.parametrize(("parts", "target"), [(2, "diff?part=3"), (0, "trace")])
+def test_data_loading_opens_its_part(parts: int, target: str) -> None:
+    bar = DiffBar("dataloader", 0, MS, MS, MS, None, None, None, "slower")
+    fall = DiffWaterfall("category", MS, 2 * MS, MS, [bar])
+    sentences = words.explanation(change(MS, 2 * MS, "slower"), fall, level(loader_parts=parts))
+    assert links(sentences) == {"data loading": target}
+
+
+def test_notes_tell_how_the_recordings_differ() -> None:
+    base = replace(SIDE, steps=["1"], left_out=2, outside_calls=1234)
+    candidate = replace(SIDE, devices=["H100"], rank=3, steps_recorded=False)
+    assert [*map(plain, words.notes(base, candidate, (4, 8)))] == [
+        "Steps: 1 in the base, 2 in the candidate. All numbers are per step.",
+        "Steps of the base not counted because their device work is missing: 2.",
+        "Operator calls of the base outside the counted steps: 1,234.",
+        "The candidate has no ProfilerStep: the whole trace counts as one step.",
+        "A side has fewer than two steps, so changes cannot be told from chance. Record several steps "
+        "(`schedule(active=...)`).",
+        "Different hardware: V100 in the base, H100 in the candidate.",
+        "Different ranks: 0 in the base, 3 in the candidate.",
+        "The first dimension of inputs (often the batch) is 4 in the base and 8 in the candidate.",
+    ]
+    assert words.notes(SIDE, SIDE, None) == []
+
+
+def test_unnamed_devices_and_unknown_ranks_are_not_called_different() -> None:
+    unnamed = replace(SIDE, devices=["CUDA 0"], rank=None)
+    assert words.notes(unnamed, SIDE, None) == []
+    assert len(words.notes(replace(SIDE, device_type="ROCm"), SIDE, None)) == 1
+
+
+def sentences_of(payload: DiffPayload) -> list[Text]:
+    return [payload.headline, *payload.explanation, *payload.notes]
+
+
+def test_each_link_opens_something() -> None:
+    slow = [Op("aten::data", 900), Op("aten::mm", 300), *WORK[1:]]
+    answer = compare(record(WORK, 6, noise(1)), record(slow, 6, noise(2)))
+    targets = links(sentences_of(answer))
+    assert len(targets) >= 4
+    for target in targets.values():
+        tab, _, query = target.partition("?")
+        assert tab in views.SLUGS
+        assert {name for name, _ in parse_qsl(query)} <= {"table", "metric", "q", "only", "part"}
+
+
+def test_names_in_a_trace_are_only_text() -> None:
+    hostile = "{evil} <b>"
+    slow = [*WORK, Op(hostile, 4000)]
+    answer = compare(record(WORK, 6, noise(1)), record(slow, 6, noise(2)))
+    assert hostile in plain(answer.explanation[-1])
