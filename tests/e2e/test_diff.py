@@ -30,12 +30,12 @@ def test_what_makes_the_difference(open_page: Open, width: int, theme: str) -> N
     assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
 
 
-def test_kernels_and_only_what_is_real(open_page: Open) -> None:
+def test_kernels_and_only_what_is_significant(open_page: Open) -> None:
     _, frame = open_page(table="kernels", **PAIR)
     expect(frame.locator(ROWS).filter(has_text="sgemm")).to_contain_text("↓ faster")
     frame.get_by_role("group", name="Table").get_by_role("button", name="Operators").click()
-    frame.get_by_label("Only real changes").check()
-    expect(frame.locator("[data-part=diff-table] [data-part=table-foot]")).to_contain_text("real changes")
+    frame.get_by_label("Only significant changes").check()
+    expect(frame.locator("[data-part=diff-table] [data-part=table-foot]")).to_contain_text("significant changes")
     frame.get_by_role("group", name="Time of the operators").get_by_role("button", name="Device self").click()
     expect(frame.locator(ROWS).filter(has_text="aten::mm <img")).to_contain_text("−200 µs")
 
@@ -71,3 +71,13 @@ def test_a_run_against_itself_is_equal(open_page: Open) -> None:
     frame.locator("[data-part=diff-sides]").get_by_role("button", name="Run").click()
     frame.get_by_role("option", name=re.compile("^p_faster")).click()
     expect(frame.locator(ROWS).filter(has_text="sgemm")).to_contain_text("+200 µs")
+
+
+def test_a_link_in_the_answer_opens_its_evidence_and_keeps_the_pair(open_page: Open) -> None:
+    page, frame = open_page(**PAIR)
+    operator = frame.locator("[data-part=answer] [data-part=why]").get_by_role("button").first
+    expect(operator).to_contain_text("aten::mm")
+    operator.click()
+    expect(page).to_have_url(in_address("metric"))
+    expect(page).to_have_url(in_address("base_run"))
+    expect(frame.locator(ROWS).filter(has_text="aten::mm")).to_contain_text("−200 µs")

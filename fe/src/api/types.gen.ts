@@ -5156,10 +5156,11 @@ export interface components {
     };
     /**
      * DiffPayload
-     * @description The payload.
+     * @description The difference of two traces.
      *
-     *     summary     the answer in words, one sentence each: how the step changed, what explains it
-     *     notes       what to keep in mind: other step counts, devices, ranks; what cannot be told
+     *     headline    how the step changed
+     *     explanation what explains it, one sentence each: categories, operators
+     *     notes       what to keep in mind: different step counts, devices, ranks; what cannot be concluded
      *     confidence  of the intervals; min_effect: smallest change, of itself, that counts
      *     step        the step's duration, in whole ns as the waterfalls
      *     level       the root of the logical timeline, as `diff/part` answers for every other part
@@ -5167,10 +5168,11 @@ export interface components {
      *     reasons     field -> why it is null
      */
     DiffPayload: {
+      headline: components['schemas']['Phrase'][];
       base: components['schemas']['DiffSide'];
       candidate: components['schemas']['DiffSide'];
-      summary: string[];
-      notes: string[];
+      explanation: components['schemas']['Phrase'][][];
+      notes: components['schemas']['Phrase'][][];
       confidence: number;
       min_effect: number;
       step: components['schemas']['Change'];
@@ -5193,7 +5195,7 @@ export interface components {
      *     mean_low_ns, mean_high_ns  interval of their mean; None with fewer than two
      *     left_out        steps that are not counted because their device work is missing
      *     steps_recorded  False: the whole trace counts as one step
-     *     outside_calls   calls of operators in no counted step; they are in no number
+     *     outside_calls   calls of operators outside the counted steps; no number includes them
      */
     DiffSide: {
       rank: number | null;
@@ -5216,9 +5218,9 @@ export interface components {
      *     base_ns, candidate_ns  means over the counted steps; None where not known, see `reasons` of the payload
      *     delta_ns               candidate - base
      *     delta_ratio            delta / base; None where the base has none
-     *     low_ns, high_ns        interval of `delta_ns` at `confidence`, by bootstrap over steps; None: cannot tell
-     *     q                      false discovery rate at which the difference would count as real; None: cannot tell,
-     *                            or too small to be tested
+     *     low_ns, high_ns        interval of `delta_ns` at `confidence`, by bootstrap over steps; None: too few steps
+     *     q                      false discovery rate at which the difference would count as significant; None: too few
+     *                            steps, or too small to be tested
      */
     Change: {
       base_ns: number | null;
@@ -5271,7 +5273,7 @@ export interface components {
      * @description An open part: its own parts in order of time and the operators inside it.
      *
      *     parts     in order of time in the base (added ones where they stand in the candidate)
-     *     operators real changes first, then by size of the change of host self (device self where that is larger)
+     *     operators significant changes first, then by size of the change of host self (device self where that is larger)
      */
     DiffLevel: {
       path: string;
@@ -5293,7 +5295,7 @@ export interface components {
     };
     /**
      * DiffPart
-     * @description A part of the logical timeline: what stands at one place of both call trees, all calls of a step together.
+     * @description A part of the logical timeline: the calls at one place of both call trees, all of a step together.
      *
      *     path             numbers of the children from the root, joined by "-": "" is the root, "3-0" the first part
      *                      of the fourth; the parameter `path` of `diff/part`
@@ -5301,7 +5303,7 @@ export interface components {
      *     candidate_name   the other name if `status` is renamed, else None
      *     kind             step | module | backward | dataloader | optimizer | annotation | operators (those at the
      *                      top that belong to no module) | threads (work of other threads) | operator | runtime |
-     *                      device (a kernel, copy or fill) | unlinked (device work without a recorded launch) |
+     *                      device (a kernel, memcpy or memset) | unlinked (device work without a recorded launch) |
      *                      self (time of the part itself, outside its parts)
      *     parts            how many parts it has of its own; 0 cannot be opened
      *     host, device     time of its calls; time of the device work launched in it

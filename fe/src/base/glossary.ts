@@ -221,14 +221,14 @@ export const GLOSSARY = {
     formula: 'base + all bars = candidate, to the ns',
     caveat: 'A wave at the foot says that the axis does not begin at 0. Pale bars are within the noise.',
   },
-  is_real: {
-    title: 'Is it real?',
-    text: 'A change is real if the steps do not scatter as much: its interval, by bootstrap over the steps, leaves out 0, it passes the false discovery rate, and it is large enough.',
-    caveat: 'With fewer than two steps on a side nothing can be told.',
+  significance: {
+    title: 'Significance',
+    text: 'A change is significant if it exceeds the scatter of the steps: its interval, by bootstrap over the steps, excludes 0, it passes the false discovery rate, and it is large enough.',
+    caveat: 'With fewer than two steps on a side a change cannot be told from chance.',
   },
   false_discovery: {
     title: 'False discovery rate',
-    text: 'Many rows are tested at once; this is the share of false alarms to expect if this row and all surer ones count as real (Benjamini and Hochberg).',
+    text: 'Many rows are tested at once; this is the share of false alarms to expect if this row and all more certain ones count as significant (Benjamini and Hochberg).',
   },
 } satisfies Record<string, Entry>;
 

@@ -170,7 +170,14 @@ function Page({ runs, answer, run, title }: PageProps) {
   const Component = entry.Component as React.ComponentType<ViewProps>;
   return (
     <Suspense fallback={<Loading run={data.run} progress={null} />}>
-      <Component payload={data.payload} crumb={crumb} run={data.run} base={data.base} />
+      <Component
+        payload={data.payload}
+        crumb={crumb}
+        run={data.run}
+        worker={data.worker}
+        span={data.span}
+        base={data.base}
+      />
     </Suspense>
   );
 }

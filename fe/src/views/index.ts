@@ -8,6 +8,9 @@ export interface ViewProps {
   crumb: string;
   /** The run that is shown, whether or not the address names it. */
   run: string;
+  /** The trace of it that is shown, likewise; empty for a view of the whole run. */
+  worker: string;
+  span: string;
   /** What a pair is compared with. */
   base: Required<Selectors> | null;
 }

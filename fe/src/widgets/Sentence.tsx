@@ -5,14 +5,27 @@ export interface Phrase {
   link?: string | null;
 }
 
+interface Props {
+  text: readonly Phrase[];
+  /** Parameters that a link within the view leaves as they are. */
+  keep?: readonly string[];
+}
+
 /** Words that the server made; a phrase that has evidence opens it. */
-export function Sentence({ text }: { text: readonly Phrase[] }) {
-  const { select } = useSelection();
+export function Sentence({ text, keep = [] }: Props) {
+  const { selection, select } = useSelection();
+  const open = (link: string) => {
+    const target = targetOf(link);
+    const kept = Object.entries(selection.params).filter(
+      ([name]) => target.view === selection.view && keep.includes(name),
+    );
+    select({ ...target, params: { ...Object.fromEntries(kept), ...target.params } });
+  };
   return (
     <>
       {text.map(({ text: words, link }, i) =>
         link ? (
-          <button key={i} type="button" className="link" onClick={() => select(targetOf(link))}>
+          <button key={i} type="button" className="link" onClick={() => open(link)}>
             {words}
           </button>
         ) : (

@@ -4,7 +4,7 @@ import { formatCount, formatNumber } from '../../base/format';
 import { useTableState } from '../../state/table';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
-import { isReal, type Row } from './select';
+import { isSignificant, type Row } from './select';
 import { percent, signed, Verdict } from './Verdict';
 import css from './Table.module.css';
 
@@ -23,7 +23,7 @@ const STATUS: Record<string, string> = { added: 'added', removed: 'removed' };
 
 export function DiffTable({ name, title, rows, before, only, empty, shorten, onOpen }: Props) {
   const table = useTableState();
-  const shown = useMemo(() => (only ? rows.filter(row => isReal(row.change)) : rows), [rows, only]);
+  const shown = useMemo(() => (only ? rows.filter(row => isSignificant(row.change)) : rows), [rows, only]);
   const columns = useMemo(() => columnsOf(title, rows, shorten), [title, rows, shorten]);
   return (
     <DataTable
@@ -36,15 +36,15 @@ export function DiffTable({ name, title, rows, before, only, empty, shorten, onO
       {...table}
       placeholder={`Filter ${formatCount(shown.length)} rows`}
       before={before}
-      noun={only ? 'real changes' : 'rows'}
-      empty={only && rows.length > 0 ? 'No change is real.' : empty}
+      noun={only ? 'significant changes' : 'rows'}
+      empty={only && rows.length > 0 ? 'No significant changes' : empty}
     />
   );
 }
 
 function columnsOf(title: string, rows: Row[], shorten?: (name: string) => string): Column<Row>[] {
   const most = rows.reduce((all, row) => Math.max(all, Math.abs(row.change.delta_ns ?? 0)), 0);
-  const unknown = 'It is not known on one side.';
+  const unknown = 'Not known on one side.';
   return [
     {
       id: 'name',
@@ -87,7 +87,9 @@ function columnsOf(title: string, rows: Row[], shorten?: (name: string) => strin
       width: 180,
       value: row => row.change.delta_ns,
       reason: unknown,
-      render: row => <Diverging delta={row.change.delta_ns!} most={most} real={isReal(row.change)} />,
+      render: row => (
+        <Diverging delta={row.change.delta_ns!} most={most} significant={isSignificant(row.change)} />
+      ),
     },
     {
       id: 'delta',
@@ -97,7 +99,7 @@ function columnsOf(title: string, rows: Row[], shorten?: (name: string) => strin
       value: row => row.change.delta_ns,
       reason: unknown,
       render: row => (
-        <span className={isReal(row.change) ? 'strong' : 'dim'}>{signed(row.change.delta_ns!)}</span>
+        <span className={isSignificant(row.change) ? 'strong' : 'dim'}>{signed(row.change.delta_ns!)}</span>
       ),
     },
     {
@@ -124,19 +126,19 @@ function columnsOf(title: string, rows: Row[], shorten?: (name: string) => strin
       kind: 'text',
       width: 104,
       grow: false,
-      term: 'is_real',
+      term: 'significance',
       value: row => row.change.verdict,
       render: row => <Verdict change={row.change} />,
     },
   ];
 }
 
-function Diverging({ delta, most, real }: { delta: number; most: number; real: boolean }) {
+function Diverging({ delta, most, significant }: { delta: number; most: number; significant: boolean }) {
   const share = most > 0 ? (Math.abs(delta) / most) * 50 : 0;
   return (
     <span className={css.diverging}>
       <i
-        className={real ? (delta > 0 ? css.slower : css.faster) : css.noise}
+        className={significant ? (delta > 0 ? css.slower : css.faster) : css.noise}
         style={delta > 0 ? { left: '50%', width: `${share}%` } : { right: '50%', width: `${share}%` }}
       />
     </span>

@@ -117,7 +117,7 @@ export function Waterfall({ waterfall, register }: Props) {
                 </text>
                 {roomy && (
                   <text x={x(i + 1) + column / 2} y={floor + 31} textAnchor="middle" className="dim">
-                    {real ? 'real' : bar.verdict}
+                    {bar.verdict}
                   </text>
                 )}
               </g>

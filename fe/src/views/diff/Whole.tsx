@@ -1,7 +1,7 @@
 // What the two traces differ in as a whole: devices, memory, communication.
 import type { DiffPayload } from '../../api/types';
 import { formatBytes, formatDuration, formatRatio } from '../../base/format';
-import { percent, signed, Verdict } from './Verdict';
+import { percent, points, signed, signedBytes, Verdict } from './Verdict';
 import css from './Whole.module.css';
 
 export function WholeTable({ payload }: { payload: DiffPayload }) {
@@ -36,11 +36,7 @@ export function WholeTable({ payload }: { payload: DiffPayload }) {
                 </td>
                 <td className="num">{share.base === null ? '–' : formatRatio(share.base)}</td>
                 <td className="num">{share.candidate === null ? '–' : formatRatio(share.candidate)}</td>
-                <td className="num">
-                  {share.delta_share === null
-                    ? '–'
-                    : `${share.delta_share > 0 ? '+' : share.delta_share < 0 ? '−' : ''}${formatRatio(Math.abs(share.delta_share)).replace('%', ' points')}`}
-                </td>
+                <td className="num">{share.delta_share === null ? '–' : points(share.delta_share)}</td>
                 <td className="dim" title="One figure for the whole trace">
                   –
                 </td>
@@ -64,9 +60,7 @@ export function WholeTable({ payload }: { payload: DiffPayload }) {
                 {size.candidate_bytes === null ? '–' : formatBytes(size.candidate_bytes)}
               </td>
               <td className="num">
-                {size.delta_bytes === null
-                  ? '–'
-                  : `${size.delta_bytes > 0 ? '+' : size.delta_bytes < 0 ? '−' : ''}${formatBytes(Math.abs(size.delta_bytes))}`}
+                {size.delta_bytes === null ? '–' : signedBytes(size.delta_bytes)}
                 {size.delta_ratio !== null && size.delta_bytes !== 0 && (
                   <span className="dim"> {percent(size.delta_ratio)}</span>
                 )}

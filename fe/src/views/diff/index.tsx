@@ -9,6 +9,7 @@ import { Answer } from '../../widgets/Answer';
 import { Choice } from '../../widgets/inputs/Choice';
 import { Icon } from '../../widgets/Icon';
 import { Panel } from '../../widgets/Panel';
+import { Sentence } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
 import { Parts } from './Parts';
 import { kernelRows, METRICS, operatorRows, partRows, type Metric, type Row, type TimeOf } from './select';
@@ -30,18 +31,23 @@ const TIMES = [
   ['device', 'Device time'],
 ] as const;
 
+/** What is compared; links within the page leave it as it is. */
+const COMPARED = ['base_run', 'base_worker', 'base_span', 'min_effect'];
+
 const BY = { category: 'By category', phase: 'By phase' } as const;
 
 interface Props {
   payload: DiffPayload;
   crumb: string;
   run: string;
+  worker: string;
+  span: string;
   base: Required<Selectors> | null;
 }
 
-export default function DiffView({ payload, crumb, run, base }: Props) {
+export default function DiffView({ payload, crumb, run, worker, span, base }: Props) {
   const { selection, select } = useSelection();
-  const { params, worker, span } = selection;
+  const { params } = selection;
   const svg = useRef<SVGSVGElement | null>(null);
   const put = (change: Record<string, string>) =>
     select({
@@ -88,7 +94,6 @@ export default function DiffView({ payload, crumb, run, base }: Props) {
       select({ view: 'kernels', params: { select: row.renamed ?? row.name } });
     }
   };
-  const [answer, ...why] = payload.summary;
   const against = base ? [base.run, base.worker, `span ${base.span}`].join(' · ') : '';
   const before = (
     <>
@@ -107,15 +112,22 @@ export default function DiffView({ payload, crumb, run, base }: Props) {
         />
       )}
       <label className={css.check}>
-        <input type="checkbox" checked={only} onChange={() => put({ only: only ? '' : '1' })} /> Only real
-        changes
+        <input type="checkbox" checked={only} onChange={() => put({ only: only ? '' : '1' })} /> Only
+        significant changes
       </label>
     </>
   );
   return (
     <div className={css.view} data-part="diff-view">
-      <Answer crumb={`${crumb} against ${against}`} why={why.join(' ')}>
-        {answer}
+      <Answer
+        crumb={`${crumb} against ${against}`}
+        why={payload.explanation.map((sentence, i) => (
+          <span key={i}>
+            <Sentence text={sentence} keep={COMPARED} />{' '}
+          </span>
+        ))}
+      >
+        <Sentence text={payload.headline} keep={COMPARED} />
       </Answer>
       {base && (
         <Sides
@@ -128,25 +140,16 @@ export default function DiffView({ payload, crumb, run, base }: Props) {
               part: '',
             })
           }
-          onSwap={() => {
-            const [, ownWorker, ownSpan] = crumb.split(' · ');
-            select({
-              ...base,
-              params: {
-                ...params,
-                base_run: run,
-                base_worker: worker ?? ownWorker ?? '',
-                base_span: span ?? ownSpan?.replace('span ', '') ?? '',
-              },
-            });
-          }}
+          onSwap={() =>
+            select({ ...base, params: { ...params, base_run: run, base_worker: worker, base_span: span } })
+          }
         />
       )}
       {payload.notes.length > 0 && (
         <ul className={css.notes}>
-          {payload.notes.map(note => (
-            <li key={note}>
-              <Icon name="info" size={14} /> {note}
+          {payload.notes.map((note, i) => (
+            <li key={i}>
+              <Icon name="info" size={14} /> <Sentence text={note} keep={COMPARED} />
             </li>
           ))}
         </ul>
@@ -206,10 +209,10 @@ export default function DiffView({ payload, crumb, run, base }: Props) {
                   {crumbPart.path === '' ? 'The step' : crumbPart.name} ›
                 </button>
               ))}
-            <span>{level ? (level.path === '' ? 'The step' : level.part.name) : 'Reading'}</span>
+            <span>{level ? (level.path === '' ? 'The step' : level.part.name) : 'Loading'}</span>
           </nav>
         }
-        note={level && `${formatCount(level.parts.length)} parts in order of time; a click opens one`}
+        note={level && `${formatCount(level.parts.length)} parts in order of time; click one to open it`}
         actions={
           <>
             <span className={css.legend}>
@@ -231,7 +234,7 @@ export default function DiffView({ payload, crumb, run, base }: Props) {
           <Parts level={level} time={time} onOpen={open} onHover={() => undefined} />
         ) : (
           <p className={`dim ${css.none}`}>
-            {opened.error?.message ?? (level ? 'It has no parts.' : 'Reading its parts.')}
+            {opened.error?.message ?? (level ? 'This part has no parts of its own.' : 'Loading parts')}
           </p>
         )}
       </Panel>

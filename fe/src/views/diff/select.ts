@@ -58,5 +58,5 @@ export const partRows = (rows: readonly DiffPart[], time: TimeOf): Row[] =>
     events: { base: row.base_event, candidate: row.candidate_event },
   }));
 
-export const isReal = (change: DiffChange): boolean =>
+export const isSignificant = (change: DiffChange): boolean =>
   change.verdict === 'slower' || change.verdict === 'faster';

@@ -1,0 +1,39 @@
+// @vitest-environment happy-dom
+import { cleanup, render, screen } from '@testing-library/react';
+import { afterEach, expect, it, vi } from 'vitest';
+import { SelectionContext, type Selection } from '../state/selection';
+import { Sentence } from './Sentence';
+
+afterEach(cleanup);
+
+function opened(link: string, selection: Partial<Selection>, keep?: string[]): unknown {
+  const select = vi.fn();
+  const shown = { view: 'diff', params: {}, ...selection };
+  render(
+    <SelectionContext value={{ selection: shown, select }}>
+      <Sentence text={[{ text: 'see ' }, { text: 'this', link }]} keep={keep} />
+    </SelectionContext>,
+  );
+  screen.getByRole('button', { name: 'this' }).click();
+  return select.mock.calls[0]?.[0];
+}
+
+it('opens what the link names', () => {
+  expect(opened('operators?search=a+b&run=r', {})).toEqual({
+    view: 'operators',
+    params: { search: 'a b' },
+    run: 'r',
+  });
+});
+
+it('keeps named parameters within the view, and no others', () => {
+  const params = { base_run: 'a', q: 'old', part: '3' };
+  expect(opened('diff?q=new', { params }, ['base_run'])).toEqual({
+    view: 'diff',
+    params: { base_run: 'a', q: 'new' },
+  });
+});
+
+it('keeps nothing in another view', () => {
+  expect(opened('trace', { params: { base_run: 'a' } }, ['base_run'])).toEqual({ view: 'trace', params: {} });
+});
