@@ -223,3 +223,9 @@ def test_ranks_are_spelled_in_short(ranks: list[int]) -> None:
 )
 def test_ranks_are_read_as_traces_write_them(text: object, size: int | None, spelled: str | None) -> None:
     assert read_ranks(text, size) == spelled
+
+
+@pytest.mark.parametrize(("size", "known"), [(2**20, True), (2**20 + 1, False), (0, False)])
+def test_a_group_of_more_ranks_than_any_job_has_is_of_unknown_size(size: int, known: bool) -> None:
+    (group,) = collectives(draw(CALL.format(facts=f'Process Group Name="tp" Group size={size}'))).groups
+    assert group.size == (size if known else None)

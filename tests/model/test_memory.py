@@ -193,3 +193,10 @@ def test_a_trace_without_memory_events_has_none() -> None:
     trace = draw(CALLS)
     assert len(memory_records(trace)) == 0 and len(memory_blocks(trace)) == 0
     assert memory_operators(trace).tolist() == [] and memory_names(trace)[1] == []
+
+
+def test_an_operator_named_like_its_category_is_one() -> None:
+    """Its name has the code 0, which is no less a name."""
+    trace = draw("host cpu_op cpu_op 0 100", *memory("10 CPU a 8 8 0"))
+    codes, texts = memory_names(trace)
+    assert [texts[code] for code in codes.tolist()] == ["cpu_op"]

@@ -231,3 +231,15 @@ def test_optimized_graphs_have_lost_the_name_of_the_model_and_functions_are_none
 def test_a_trace_without_modules_has_no_places() -> None:
     found = modules(draw("host  cpu_op  aten::mm  0  10"))
     assert found.names == () and (found.code == -1).all() and not found.backward.any()
+
+
+def test_device_work_without_a_launch_goes_to_the_module_of_its_operator() -> None:
+    """Whatever the last event of the file belongs to."""
+    trace = draw("""
+    host  python_function  nn.Module:~Net_0      0  100  Python module id=0
+    host  cpu_op           aten::mm             10   20  External id=4
+    gpu0  kernel           by_id               200   10  correlation=98 stream=7 External id=4
+    gpu0  kernel           lonely              220   10  correlation=99 stream=7
+    host  cpu_op           aten::relu           50   10
+    """)
+    assert owners(trace) == dict.fromkeys(("nn.Module: Net_0", "aten::mm", "by_id", "aten::relu"), "Net_0")

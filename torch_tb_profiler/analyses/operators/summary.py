@@ -47,8 +47,8 @@ def operator_sums(table: Table) -> OperatorSums:
         device_self=device_self,
         device_total=device_total,
         eligible=np.bincount(groups.which, calls.eligible[table.calls], minlength=len(groups)) > 0,
-        tc_self_ratio=_ratio(table.sums(calls.cores_self), table.sums(calls.vague_self), device_self),
-        tc_total_ratio=_ratio(table.sums(calls.cores_total), table.sums(calls.vague_total), device_total),
+        tc_self_ratio=_ratio(table.sums(calls.cores_self), table.sums(calls.tc_unknown_self), device_self),
+        tc_total_ratio=_ratio(table.sums(calls.cores_total), table.sums(calls.tc_unknown_total), device_total),
     )
 
 

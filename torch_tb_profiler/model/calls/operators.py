@@ -29,7 +29,7 @@ class Operators(msgspec.Struct, frozen=True):
                                     annotations inside do not reduce it
     device_total, device_self  int64  durations of the device work launched inside; self: not in a nested operator
     cores_total, cores_self  int64  the part of these that runs on Tensor Cores
-    vague_total, vague_self  int64  the part whose kernels do not tell
+    tc_unknown_total, tc_unknown_self  int64  the part whose kernels do not tell
     eligible                 bool   the operator, or one nested in it, could run on Tensor Cores, or did
     parent                   int32  position of the operator around each, NO_CODE for none
     owner                    int32[n]  for every row of the trace: position in `rows` of the innermost operator
@@ -44,8 +44,8 @@ class Operators(msgspec.Struct, frozen=True):
     device_self: Int64
     cores_total: Int64
     cores_self: Int64
-    vague_total: Int64
-    vague_self: Int64
+    tc_unknown_total: Int64
+    tc_unknown_self: Int64
     eligible: Bool
     parent: Int32
     owner: Int32
@@ -88,8 +88,8 @@ def operators(trace: Trace) -> Operators:
         device_self=selves[0],
         cores_total=totals[1],
         cores_self=selves[1],
-        vague_total=totals[2],
-        vague_self=selves[2],
+        tc_unknown_total=totals[2],
+        tc_unknown_self=selves[2],
         eligible=_with_nested(eligible.astype(np.int64), parents, rows, tree.depth) > 0,
         parent=parents,
         owner=owner,

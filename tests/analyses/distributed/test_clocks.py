@@ -1,0 +1,61 @@
+"""What is known of the clocks of a job."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.jobs import BASE_NS, Job, ddp
+from torch_tb_profiler.analyses.distributed.clocks import Clocks, align
+from torch_tb_profiler.analyses.distributed.job import Source, gather
+from torch_tb_profiler.analyses.distributed.matching import match
+
+
+def clocks(ranks: int, hosts: tuple[str | None, ...] | None = None, **planted: int) -> Clocks:
+    """Clocks that are ahead by so many ns (`rank1=...`)."""
+    ahead = {int(name[4:]): ns for name, ns in planted.items()}
+    members = Job(ranks, ddp(ranks), jitter_us=0.0, clock_ns=ahead).members()
+    sources = [
+        Source(each.worker, each.rank, (hosts or (None,) * ranks)[i], each.result)
+        for i, each in enumerate(members)
+        if each.result
+    ]
+    job = gather(sources)
+    return align(job, match(job))
+
+
+def test_a_rank_alone_is_on_its_own_clock_without_error() -> None:
+    (clock,) = clocks(1).clocks
+    assert (clock.method, clock.offset, clock.residual, clock.ends, clock.shift) == ("reference", 0, 0, 0, 0)
+
+
+def test_the_error_of_the_reference_is_that_of_the_others() -> None:
+    first, second = clocks(2).clocks
+    assert (first.method, second.method) == ("reference", "base_time")
+    assert first.residual is not None and second.residual is not None
+    assert 0 <= first.residual <= second.residual < 1000  # ends scatter by half a microsecond
+    assert first.ends == second.ends == 9
+
+
+@pytest.mark.parametrize(
+    ("ahead", "hosts", "method"),
+    [
+        (15_000, None, "base_time"),  # within what the ends of ranks differ anyway
+        (25_000, None, "collective_ends"),
+        (900_000, ("a", "a"), "base_time"),  # one host should have one clock
+        (1_100_000, ("a", "a"), "collective_ends"),
+        (900_000, ("a", "b"), "collective_ends"),
+    ],
+)
+def test_a_clock_is_corrected_where_the_ends_show_that_it_is_off(
+    ahead: int, hosts: tuple[str, str] | None, method: str
+) -> None:
+    found = clocks(2, hosts, rank1=ahead)
+    _, second = found.clocks
+    assert second.method == method
+    assert second.offset == (0 if method == "base_time" else pytest.approx(-ahead, abs=1000))
+    assert found.origin is not None and abs(found.origin - BASE_NS) < 2 * 10**9
+
+
+def test_a_correction_below_the_threshold_is_part_of_the_error() -> None:
+    _, second = clocks(2, rank1=15_000).clocks
+    assert second.residual == pytest.approx(15_000, abs=1000)
