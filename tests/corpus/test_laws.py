@@ -24,7 +24,7 @@ from torch_tb_profiler.views.overview import build as overview
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 DEVICE_FIGURES = {
     "GPU Utilization": "utilization",

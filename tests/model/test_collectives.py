@@ -227,5 +227,7 @@ def test_ranks_are_read_as_traces_write_them(text: object, size: int | None, spe
 
 @pytest.mark.parametrize(("size", "known"), [(2**20, True), (2**20 + 1, False), (0, False)])
 def test_a_group_of_more_ranks_than_any_job_has_is_of_unknown_size(size: int, known: bool) -> None:
-    (group,) = collectives(draw(CALL.format(facts=f'Process Group Name="tp" Group size={size}'))).groups
+    (group,) = collectives(
+        draw(CALL.format(facts=f'Collective name=allreduce Process Group Name="tp" Group size={size}'))
+    ).groups
     assert group.size == (size if known else None)
