@@ -17,7 +17,9 @@ from typing import Any
 
 from tests.support.traces import document, read_bytes
 from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary, summarise
-from torch_tb_profiler.view import Member, Members
+from torch_tb_profiler.view import Member, Members, NoParams
+from torch_tb_profiler.views.distributed.build import build
+from torch_tb_profiler.views.distributed.payload import Distributed
 
 BASE_NS = 1_700_000_000_000_000_000
 CULPRIT = "prepare_batch"
@@ -263,3 +265,13 @@ def tensor_and_data_parallel(ranks: int, width: int) -> tuple[Op, ...]:
         [Op("allreduce", each, "tp", compute_us=200) for _ in range(3) for each in neighbours]
         + [Op("allreduce", each, "dp", compute_us=200) for each in across]
     )
+
+
+def view(job: Job, only: list[int] | None = None) -> Distributed:
+    """The distributed view of a job, or of some of its ranks."""
+    return build(job.members(only), NoParams())
+
+
+def kinds(found: Distributed) -> list[str]:
+    """What is wrong with the job's data."""
+    return [problem.kind for problem in found.problems]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +87,27 @@ def expected(log: Path, settings: Settings) -> dict[tuple[str, str, str], Any]:
             for worker in run.workers
             for slug in VIEWS
         }
+
+
+def settings(**changes: Any) -> Settings:
+    """Settings under which even a small file is parsed as a large one, in this process."""
+    usual: dict[str, Any] = {"small_file_bytes": 0, "executor": "serial", "poll_seconds": 0.1}
+    return replace(Settings.from_environment(), **{**usual, **changes})
+
+
+@contextmanager
+def opened(log: Path, **changes: Any) -> Iterator[Session]:
+    """A session over a log folder."""
+    with Session([Root(str(log))], settings(**changes)) as session:
+        session.scan()
+        yield session
+
+
+def all_payloads(session: Session) -> dict[tuple[str, str, str], Any]:
+    """The payload of each view of each worker."""
+    return {
+        (run.name, worker.name, slug): payload(session, slug, run.name, worker.name)
+        for run in session.catalog.runs
+        for worker in run.workers
+        for slug in VIEWS
+    }
