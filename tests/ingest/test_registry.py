@@ -1,0 +1,93 @@
+"""Which importer reads a file: by its name where files are listed, by its first bytes where one is read."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Callable
+from typing import BinaryIO, cast
+
+import pytest
+
+from tests.support.traces import document
+from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.ingest import read_trace, registry
+from torch_tb_profiler.ingest.formats import TraceFormat
+from torch_tb_profiler.ingest.head import HEAD_BYTES, unpack_head
+from torch_tb_profiler.ingest.progress import Report
+from torch_tb_profiler.model.trace import Trace
+
+EVENT = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}
+TRACE = document([EVENT] * 3000)
+
+
+class OnlyRead:
+    """A stream of a driver that knows nothing but `read`."""
+
+    def __init__(self, content: bytes) -> None:
+        self._stream = io.BytesIO(content)
+
+    def read(self, size: int) -> bytes:
+        return self._stream.read(size)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_the_bytes_by_which_a_format_is_recognized_are_not_lost(pack: Callable[[bytes], bytes]) -> None:
+    assert len(TRACE) > 2 * HEAD_BYTES
+    assert len(read_trace(io.BytesIO(pack(TRACE)))) == 3000
+    assert len(read_trace(cast(BinaryIO, OnlyRead(pack(TRACE))))) == 3000
+
+
+def test_the_stream_stays_open_for_its_owner() -> None:
+    stream = io.BytesIO(TRACE)
+    read_trace(stream)
+    assert not stream.closed
+
+
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """A second format, whose files begin with "lines"; what it was asked to parse."""
+    parsed: list[bytes] = []
+
+    def parse(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:
+        parsed.append(stream.read())
+        return read_trace(io.BytesIO(TRACE))
+
+    second = TraceFormat("lines", (".lines", ".lines.json"), lambda head: head.startswith(b"lines"), parse)
+    formats = (*registry.trace_formats(), second)
+    monkeypatch.setattr(registry, "_formats", lambda _: formats)
+    return parsed
+
+
+def test_a_file_is_parsed_by_the_format_that_recognizes_it(lines: list[bytes]) -> None:
+    content = b"lines" + bytes(2 * HEAD_BYTES)
+    assert len(read_trace(io.BytesIO(content))) == 3000
+    assert lines == [content]
+    read_trace(io.BytesIO(gzip.compress(content)))
+    assert gzip.decompress(lines[1]) == content
+
+
+def test_what_no_format_recognizes_is_read_by_the_first_which_says_what_is_wrong(lines: list[bytes]) -> None:
+    with pytest.raises(TraceError):
+        read_trace(io.BytesIO(b"neither"))
+    assert lines == []
+
+
+def test_the_longest_suffix_of_a_name_counts(lines: list[bytes]) -> None:
+    assert registry.trace_suffix("W.JSON.GZ") == ".json.gz"
+    assert registry.trace_suffix("w.lines.json") == ".lines.json"
+    assert registry.trace_suffix("w.txt") is None
+
+
+def test_the_head_of_a_damaged_package_is_recognized_by_none() -> None:
+    packed = gzip.compress(TRACE)
+    assert TRACE.startswith(unpack_head(packed[:1000]))
+    assert unpack_head(packed[:2] + b"x" * 100) == b""
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("a.PICKLE", "snapshot"), ("m.raw.json.gz", "timeline"), ("a.json", None)]
+)
+def test_files_beside_traces_are_known_by_their_names(name: str, kind: str | None) -> None:
+    beside = registry.file_format_of(name)
+    assert (beside and beside.kind) == kind
