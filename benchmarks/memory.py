@@ -20,17 +20,11 @@ import numpy as np
 
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, ArgColumn, Events, Thread, Trace
 from torch_tb_profiler.view import NoParams
-from torch_tb_profiler.views.memory import build as memory
-from torch_tb_profiler.views.memory.parts import (
-    CurveParams,
-    EventsParams,
-    LiveParams,
-    MemoryOperatorsParams,
-    build_curve,
-    build_events,
-    build_live,
-    build_operators,
-)
+from torch_tb_profiler.views.memory.blocks import EventsParams, build_events
+from torch_tb_profiler.views.memory.build import build
+from torch_tb_profiler.views.memory.curve import CurveParams, build_curve
+from torch_tb_profiler.views.memory.live import LiveParams, build_live
+from torch_tb_profiler.views.memory.operators import MemoryOperatorsParams, build_operators
 
 THREADS = 4
 STEPS = 100
@@ -98,7 +92,7 @@ def questions(trace: Trace) -> dict[str, Callable[[], Any]]:
     return {
         "curve, whole": lambda: build_curve(trace, CurveParams(points=1500)),
         "first page of blocks": lambda: build_events(trace, EventsParams(limit=100)),
-        "the tab itself": lambda: memory.build(trace, NoParams()),
+        "the tab itself": lambda: build(trace, NoParams()),
         "curve, a part": lambda: build_curve(trace, CurveParams(points=1500, **part)),
         "live at the peak, by operator": lambda: build_live(trace, LiveParams()),
         "live at an instant, by size": lambda: build_live(

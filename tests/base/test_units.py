@@ -14,6 +14,7 @@ from torch_tb_profiler.base.units import (
     format_number,
     format_ratio,
     parse_duration,
+    plural,
 )
 
 # The table that the page follows too: fe/src/base/format.test.ts.
@@ -48,3 +49,7 @@ def test_durations_are_a_number_and_a_unit(text: str, ns: int) -> None:
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="no duration"):
         parse_duration(text)
+
+
+def test_a_count_and_its_noun() -> None:
+    assert [plural(count, "block") for count in (0, 1, 1200)] == ["0 blocks", "1 block", "1,200 blocks"]

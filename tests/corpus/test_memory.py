@@ -17,17 +17,12 @@ from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.memory.events import memory_records
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
-from torch_tb_profiler.views.memory import build as view
-from torch_tb_profiler.views.memory.parts import (
-    CurveParams,
-    EventsParams,
-    LiveParams,
-    MemoryOperatorsParams,
-    build_curve,
-    build_events,
-    build_live,
-    build_operators,
-)
+from torch_tb_profiler.views.memory.blocks import EventsParams, build_events
+from torch_tb_profiler.views.memory.build import build
+from torch_tb_profiler.views.memory.curve import CurveParams, build_curve
+from torch_tb_profiler.views.memory.live import LiveParams, build_live
+from torch_tb_profiler.views.memory.operators import MemoryOperatorsParams, build_operators
+from torch_tb_profiler.views.memory.reasons import unavailable
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +44,7 @@ def traces(corpus: Path) -> dict[str, Trace]:
     """Traces with memory events."""
     files = sorted((corpus / "traces").glob("*/*.json*"))
     loaded = {f"{path.parent.name}/{path.name}": read(path) for path in files}
-    found = {name: each for name, each in loaded.items() if each is not None and not view.unavailable(each)}
+    found = {name: each for name, each in loaded.items() if each is not None and not unavailable(each)}
     assert len(found) > 25
     return found
 
@@ -74,7 +69,7 @@ def sound(traces: dict[str, Trace]) -> dict[str, Trace]:
 def test_curve_and_peaks_are_the_raw_events(corpus: Path, traces: dict[str, Trace]) -> None:
     compared = 0
     for name, trace in sound(traces).items():
-        payload = view.build(trace, NoParams())
+        payload = build(trace, NoParams())
         recorded = raw(corpus, name)
         assert {device.name for device in payload.devices} == recorded.keys(), name
         for device in payload.devices:
@@ -90,7 +85,8 @@ def test_curve_and_peaks_are_the_raw_events(corpus: Path, traces: dict[str, Trac
             reserved = [args["Total Reserved"] for args in events]
             assert np.frombuffer(curve.allocated_last).tolist() == allocated, name
             assert np.frombuffer(curve.reserved_last).tolist() == reserved, name
-            assert (device.peak_allocated_bytes, device.peak_reserved_bytes) == (max(allocated), max(reserved))
+            assert device.peak_allocated is not None and device.peak_reserved is not None
+            assert (device.peak_allocated.bytes, device.peak_reserved.bytes) == (max(allocated), max(reserved))
             few = build_curve(trace, CurveParams(device.name, points=7))
             assert np.nanmax(np.frombuffer(few.allocated_max)) == max(allocated), name
             compared += 1
@@ -174,7 +170,7 @@ def rounded(size: float) -> float:
 
 def test_a_damaged_size_costs_one_event(traces: dict[str, Trace]) -> None:
     (trace,) = (each for name, each in traces.items() if name.startswith("malformed_nan_dev/"))
-    payload = view.build(trace, NoParams())
+    payload = build(trace, NoParams())
     gpu = payload.devices[1]
     assert gpu.allocations + gpu.releases < gpu.events == 120
-    assert gpu.peak_allocated_bytes is not None
+    assert gpu.peak_allocated is not None

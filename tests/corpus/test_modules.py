@@ -18,9 +18,9 @@ from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
-from torch_tb_profiler.views.lightning import build as lightning
-from torch_tb_profiler.views.modules import build as view
-from torch_tb_profiler.views.modules.parts import FlameParams, build_flame
+from torch_tb_profiler.views._shared.module_parts import FlameParams, build_flame
+from torch_tb_profiler.views.lightning.build import build as build_lightning
+from torch_tb_profiler.views.modules.build import build
 
 pytestmark = pytest.mark.slow
 
@@ -74,7 +74,7 @@ def test_a_module_is_its_own_time_its_operators_and_the_modules_inside(traces: d
 
 def test_all_device_time_is_in_modules_outside_or_not_linked(traces: dict[str, Trace]) -> None:
     for name, trace in traces.items():
-        payload = view.build(trace, NoParams())
+        payload = build(trace, NoParams())
         rows = of_kind(trace, *DEVICE)
         recorded = int(np.maximum(trace.events.duration[rows], 0).sum())
         listed = list(flat(payload.rows))
@@ -105,7 +105,7 @@ def test_frames_of_the_flame_graph_fit_into_each_other(traces: dict[str, Trace])
 
 def test_backward_work_of_a_real_training_run_on_a_gpu_finds_its_modules(traces: dict[str, Trace]) -> None:
     (trace,) = (each for name, each in traces.items() if name.startswith("tl_mi300_resnet_actckpt_8rank/"))
-    payload = view.build(trace, NoParams())
+    payload = build(trace, NoParams())
     (root,) = payload.rows
     assert root.name == "DistributedDataParallel_0"
     assert root.backward_device_total_ns > 2 * root.forward_device_total_ns
@@ -113,8 +113,8 @@ def test_backward_work_of_a_real_training_run_on_a_gpu_finds_its_modules(traces:
     assert payload.outside.device_ns < 0.02 * linked
     # Checkpointed blocks are called again by backward, and keep their place.
     blocks = {row.name: row for row in flat(payload.rows)}
-    assert blocks["CheckpointWrapper_0"].occurrences == 3
-    assert blocks["BasicBlock_0"].occurrences == 6
+    assert blocks["CheckpointWrapper_0"].calls == 3
+    assert blocks["BasicBlock_0"].calls == 6
 
 
 def test_host_figures_are_those_of_the_predecessor(corpus: Path, traces: dict[str, Trace]) -> None:
@@ -158,20 +158,20 @@ def test_a_real_lightning_run_has_hooks_and_modules(corpus: Path) -> None:
     (path,) = (corpus / "traces").glob("gen_lightning_dev/*.json.gz")
     trace = read(path)
     assert trace is not None
-    payload = lightning.build(trace, NoParams())
+    payload = build_lightning(trace, NoParams())
     hooks = {row.name: row for row in flat(payload.hooks)}
-    assert hooks["SingleDeviceStrategy.training_step"].occurrences == 3
+    assert hooks["SingleDeviceStrategy.training_step"].calls == 3
     assert hooks["SingleDeviceStrategy.training_step"].owner == "Strategy"
     marks = {code for code, text in enumerate(trace.strings) if text.startswith("[pl][profile]")}
     rows = [row for row in range(len(trace)) if trace.events.name[row] in marks]
-    assert sum(row.occurrences for row in flat(payload.hooks)) == len(rows)
+    assert sum(row.calls for row in flat(payload.hooks)) == len(rows)
     assert sum(row.host_total_ns for row in flat(payload.hooks)) == int(trace.events.duration[rows].sum())
     assert all(row.host_self_ns >= 0 for row in flat(payload.hooks))
     (net,) = payload.rows
-    assert (net.name, net.occurrences) == ("net", 3)
+    assert (net.name, net.calls) == ("net", 3)
     assert [child.name for child in net.children] == [f"net.{i}" for i in range(6)]
     # The same modules as their Python frames tell.
-    (frames,) = view.build(trace, NoParams()).rows
+    (frames,) = build(trace, NoParams()).rows
     assert [child.class_name for child in frames.children] == [
         child.class_name.rpartition(".")[2] for child in net.children
     ]

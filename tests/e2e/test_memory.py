@@ -52,7 +52,7 @@ def test_a_click_asks_for_an_instant_and_the_address_reopens_it(open_page: Open)
     _, again = open_page(at=str(re.findall(r"pytorch_profiler\.at=(\d+)", page.url)[0]), **RUN)
     expect(again.locator("[data-part=live-rows] li").first).to_be_visible()
     assert again.locator("[data-part=memory-live]").inner_text() == said
-    frame.get_by_role("button", name="To the peak").click()
+    frame.get_by_role("button", name="Jump to peak").click()
     expect(frame.locator("[data-part=memory-live] h2")).to_contain_text("Live at the peak")
 
 
@@ -114,9 +114,9 @@ def test_blocks_are_sorted_searched_and_saved_by_the_server(open_page: Open) -> 
 def test_a_leak_is_named_and_leads_to_its_allocation(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     warning = frame.locator("[data-part=memory-warning]")
-    expect(warning).to_contain_text("by 1.00 MiB a step")
+    expect(warning).to_contain_text("by 1.00 MiB per step")
     expect(warning).to_contain_text("aten::kept <img")
-    warning.get_by_role("button").click()
+    warning.get_by_role("button", name="1.00 MiB").click()
     expect(frame.locator(ROWS).nth(1)).to_contain_text("4.00 MiB")
     frame.locator(ROWS).nth(1).click()
     frame.get_by_role("button", name="Show the latest on the timeline").click()

@@ -18,7 +18,7 @@ def row(frame: FrameLocator, name: str) -> Locator:
 
 def test_the_tree_shows_the_times_that_were_drawn(open_page: Open) -> None:
     _, frame = open_page(view="modules", run=RUN)
-    expect(frame.locator("h1")).to_contain_text("Linear takes 94% of the modules’ device time")
+    expect(frame.locator("h1")).to_contain_text("Linear takes 94% of the device time of all modules")
     expect(frame.locator("[data-part=why]")).to_contain_text("Forward 57.0 µs, backward 60.0 µs")
     expect(row(frame, "Net_0")).to_contain_text("117 µs")
     expect(row(frame, "Linear_0")).to_contain_text("60.0 µs")

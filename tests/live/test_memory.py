@@ -11,16 +11,11 @@ from tests.support.traces import read_bytes
 from torch_tb_profiler.ingest.memory.timeline import read_timeline
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
-from torch_tb_profiler.views.memory import build as view
-from torch_tb_profiler.views.memory.files import TimelineParams, build_timeline
-from torch_tb_profiler.views.memory.parts import (
-    EventsParams,
-    LiveParams,
-    MemoryOperatorsParams,
-    build_events,
-    build_live,
-    build_operators,
-)
+from torch_tb_profiler.views.memory.blocks import EventsParams, build_events
+from torch_tb_profiler.views.memory.build import build
+from torch_tb_profiler.views.memory.live import LiveParams, build_live
+from torch_tb_profiler.views.memory.operators import MemoryOperatorsParams, build_operators
+from torch_tb_profiler.views.memory.timeline import TimelineParams, build_timeline
 
 torch: Any = pytest.importorskip("torch")
 
@@ -55,7 +50,7 @@ def test_known_allocations(tmp_path: Path) -> None:
         del kept[:]
 
     trace = record(tmp_path, step, 1)
-    payload = view.build(trace, NoParams())
+    payload = build(trace, NoParams())
     (cpu,) = payload.devices
     assert cpu.name == "CPU" and payload.has_addresses
     blocks = build_events(trace, EventsParams(sort="allocated", descending=False)).rows
@@ -64,7 +59,7 @@ def test_known_allocations(tmp_path: Path) -> None:
         ("aten::empty", 8 * MIB, "released"),
         ("aten::zeros (aten::empty)", 3 * MIB, "released"),
     ]
-    assert cpu.peak_allocated_bytes is not None and 11 * MIB <= cpu.peak_allocated_bytes < 11 * MIB + 4096
+    assert cpu.peak_allocated is not None and 11 * MIB <= cpu.peak_allocated.bytes < 11 * MIB + 4096
     live = build_live(trace, LiveParams())
     assert [(row.name, row.bytes) for row in live.rows if row.bytes >= MIB] == [
         ("aten::empty", 8 * MIB),
@@ -118,7 +113,7 @@ def train(model: Any) -> Any:
 
 def test_the_planted_leak_is_named(tmp_path: Path) -> None:
     trace = record(tmp_path, train(Leaky()), 5, with_stack=True)
-    (growth,) = view.build(trace, NoParams()).growth
+    (growth,) = build(trace, NoParams()).growth
     assert growth.growing
     assert growth.per_step_bytes == pytest.approx(MIB, rel=0.01)
     holder = growth.holders[0]
@@ -129,5 +124,5 @@ def test_the_planted_leak_is_named(tmp_path: Path) -> None:
 
 def test_training_without_a_leak_raises_no_alarm(tmp_path: Path) -> None:
     trace = record(tmp_path, train(torch.nn.Linear(256, 256)), 5)
-    (growth,) = view.build(trace, NoParams()).growth
+    (growth,) = build(trace, NoParams()).growth
     assert len(growth.live_bytes) == 5 and not growth.growing and growth.holders == []

@@ -11,8 +11,9 @@ import pytest
 from tests.support.traces import read_bytes
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
-from torch_tb_profiler.views.lightning import build as lightning
-from torch_tb_profiler.views.modules import build as modules
+from torch_tb_profiler.views.lightning.build import build as build_lightning
+from torch_tb_profiler.views.modules.build import build as build_modules
+from torch_tb_profiler.views.modules.build import unavailable
 
 torch: Any = pytest.importorskip("torch")
 
@@ -55,7 +56,7 @@ Outline = list[tuple[str, int, "Outline"]]
 
 
 def outline(rows: Any) -> Outline:
-    return [(row.class_name, row.occurrences, outline(row.children)) for row in rows]
+    return [(row.class_name, row.calls, outline(row.children)) for row in rows]
 
 
 BLOCK: Outline = [("Linear", 3, []), ("ReLU", 3, [])]
@@ -69,7 +70,7 @@ def test_a_training_loop_has_the_tree_of_its_model(tmp_path: Path) -> None:
             net(torch.randn(16, 64, requires_grad=True)).backward()
 
     trace = record(tmp_path, run, with_stack=True)
-    payload = modules.build(trace, NoParams())
+    payload = build_modules(trace, NoParams())
     assert outline(payload.rows) == [("Net", 3, [("Block", 3, BLOCK), ("Block", 3, BLOCK), ("Linear", 3, [])])]
     (root,) = payload.rows
     first, second, head = root.children
@@ -87,7 +88,7 @@ def test_a_training_loop_has_the_tree_of_its_model(tmp_path: Path) -> None:
 def test_what_checkpointing_computes_again_stays_in_its_place(tmp_path: Path) -> None:
     net = Net(again=True)
     trace = record(tmp_path, lambda: net(torch.randn(16, 64, requires_grad=True)).backward(), with_stack=True)
-    (root,) = modules.build(trace, NoParams()).rows
+    (root,) = build_modules(trace, NoParams()).rows
     again: Outline = [("Linear", 2, []), ("ReLU", 2, [])]
     assert outline([root]) == [("Net", 1, [("Block", 2, again), ("Block", 2, again), ("Linear", 1, [])])]
 
@@ -97,9 +98,9 @@ def test_a_scripted_model_without_stacks(tmp_path: Path) -> None:
     net = torch.jit.script(torch.nn.Sequential(layers, torch.nn.Linear(64, 8)))
     trace = record(tmp_path, lambda: net(torch.randn(16, 64)), with_modules=True)
     assert any(trace.args["Module Hierarchy"].dictionary)
-    payload = modules.build(trace, NoParams())
+    payload = build_modules(trace, NoParams())
     (top,) = payload.rows
-    assert (top.name, top.occurrences) == ("Sequential", None)
+    assert (top.name, top.calls) == ("Sequential", None)
     names = [child.name for child in top.children]
     assert [name.partition(" ")[0] for name in names] == ["0", "1"]
     assert all(child.host_total_ns > 0 for child in top.children)
@@ -108,7 +109,7 @@ def test_a_scripted_model_without_stacks(tmp_path: Path) -> None:
 def test_without_the_flag_the_reason_names_it(tmp_path: Path) -> None:
     net = Net()
     trace = record(tmp_path, lambda: net(torch.randn(16, 64)))
-    assert "with_stack=True" in str(modules.unavailable(trace))
+    assert "with_stack=True" in str(unavailable(trace))
 
 
 def test_a_lightning_run_shows_hooks_and_modules(tmp_path: Path) -> None:
@@ -143,13 +144,13 @@ def test_a_lightning_run_shows_hooks_and_modules(tmp_path: Path) -> None:
     )
     trainer.fit(Module(), torch.utils.data.DataLoader(torch.randn(64, 64), batch_size=8))
     (path,) = tmp_path.glob("*.pt.trace.json")
-    payload = lightning.build(read_bytes(path.read_bytes()), NoParams())
+    payload = build_lightning(read_bytes(path.read_bytes()), NoParams())
     hooks = {row.name: row for row in flat(payload.hooks)}
-    assert hooks["SingleDeviceStrategy.training_step"].occurrences == 2
+    assert hooks["SingleDeviceStrategy.training_step"].calls == 2
     assert hooks["SingleDeviceStrategy.training_step"].owner == "Strategy"
     assert "Module.optimizer_step" in hooks
     (net,) = payload.rows
-    assert (net.name, net.occurrences) == ("net", 2)
+    assert (net.name, net.calls) == ("net", 2)
     # The list of blocks is never called itself; the blocks are inside the net.
     assert [child.name for child in net.children] == ["net.blocks.0", "net.blocks.1", "net.head"]
     assert net.children[0].children[0].name == "net.blocks.0.linear"

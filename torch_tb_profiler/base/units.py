@@ -95,3 +95,8 @@ def format_ratio(ratio: float | None) -> str:
     tenths = _rounded(Decimal(repr(float(percent))), 0 if abs(percent) >= 99.95 else 1)
     text = f"{tenths:,f}".removesuffix(".0")
     return f"{'0' if tenths == 0 else text}%"
+
+
+def plural(count: int, noun: str) -> str:
+    """1 block, 1,200 blocks."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -4029,6 +4029,8 @@ export interface components {
      * ModulesPayload
      * @description The outermost modules in order of their first call.
      *
+     *     headline     which class of modules takes the most time; details: forward, backward, work of no module
+     *     classes      sums over all modules of a class
      *     device_ns    all device time = sum of all `device_self_ns` + outside + unlinked
      *     outside      launched outside of any module
      *     unlinked     no launch and no operator is recorded for it
@@ -4036,10 +4038,13 @@ export interface components {
      *     reasons      field -> why it is null
      */
     ModulesPayload: {
+      headline: components['schemas']['Phrase'][];
+      details: components['schemas']['Phrase'][];
       rows: components['schemas']['ModuleRow'][];
+      classes: components['schemas']['ModuleClass'][];
       device_ns: number;
-      outside: components['schemas']['ModuleRest'];
-      unlinked: components['schemas']['ModuleRest'];
+      outside: components['schemas']['UnplacedWork'];
+      unlinked: components['schemas']['UnplacedWork'];
       has_device: boolean;
       has_backward: boolean;
       reasons: {
@@ -4054,12 +4059,12 @@ export interface components {
      *     class_name        "Linear" of "Linear_75"
      *     module_id         `Python module id`, null where the trace gives none
      *     event             row of its longest call, for the timeline
-     *     occurrences       calls; null where only operators tell of the module (`Module Hierarchy`)
+     *     calls             null where only operators name the module (`Module Hierarchy`)
      *     operators         operators called directly by it, forward
      *     host_total_ns     of the calls, with all that happens in them
      *     host_self_ns      of the calls, outside of modules and operators inside: Python and framework
      *     operators_ns      host time of its operators: total = self + operators + totals of the modules inside
-     *     host_mean_ns      total / occurrences
+     *     host_mean_ns      total / calls
      *     host_share        total / total of the outermost modules
      *     device_*          device work that it launched, forward and backward: self without the modules inside
      *     device_share      device total / all device time of the trace; null if there is none
@@ -4072,7 +4077,7 @@ export interface components {
       class_name: string;
       module_id: number | null;
       event: number | null;
-      occurrences: number | null;
+      calls: number | null;
       operators: number;
       host_total_ns: number;
       host_self_ns: number | null;
@@ -4091,11 +4096,31 @@ export interface components {
       children: components['schemas']['ModuleRow'][];
     };
     /**
-     * ModuleRest
+     * ModuleClass
+     * @description All modules of a class; times in ns, without those of modules inside, so that nothing counts twice.
+     *
+     *     modules            how many places
+     *     host_exclusive_ns  host self + operators
+     *     place              the one with the most device time, of those without any the one with the most host time
+     */
+    ModuleClass: {
+      name: string;
+      modules: number;
+      calls: number;
+      operators: number;
+      device_self_ns: number;
+      forward_device_self_ns: number;
+      backward_device_self_ns: number;
+      host_exclusive_ns: number;
+      backward_host_self_ns: number;
+      place: number;
+    };
+    /**
+     * UnplacedWork
      * @description Device work of no module.
      */
-    ModuleRest: {
-      calls: number;
+    UnplacedWork: {
+      events: number;
       device_ns: number;
     };
     /**
@@ -4129,7 +4154,7 @@ export interface components {
     };
     /**
      * ModuleInstances
-     * @description Calls of one place; `path` leads from the outermost module to it.
+     * @description Calls of one place; `path`: names from the outermost module down to it.
      */
     ModuleInstances: {
       path: string[];
@@ -4174,7 +4199,10 @@ export interface components {
       device_ns: number;
       children: number;
     };
-    /** CallThread */
+    /**
+     * CallThread
+     * @description A thread with calls: `pid/tid`, its name and role as the timeline shows them.
+     */
     CallThread: {
       thread: string;
       name: string;
@@ -4184,16 +4212,21 @@ export interface components {
      * LightningPayload
      * @description Hooks and modules, the outermost in order of their first call.
      *
+     *     headline  which hook takes the most time, without hooks which class of modules; details: how many ran how long
      *     rows      the model: dotted names, `class_name` in full; modules inside the module their name says
+     *     classes   sums over all modules of a class
      *     device_ns all device time = sum of `device_self_ns` of `rows` + outside + unlinked
      *     reasons   field -> why it is null or empty
      */
     LightningPayload: {
+      headline: components['schemas']['Phrase'][];
+      details: components['schemas']['Phrase'][];
       hooks: components['schemas']['HookRow'][];
       rows: components['schemas']['ModuleRow'][];
+      classes: components['schemas']['ModuleClass'][];
       device_ns: number;
-      outside: components['schemas']['ModuleRest'];
-      unlinked: components['schemas']['ModuleRest'];
+      outside: components['schemas']['UnplacedWork'];
+      unlinked: components['schemas']['UnplacedWork'];
       has_device: boolean;
       has_backward: boolean;
       reasons: {
@@ -4212,14 +4245,14 @@ export interface components {
      *     host_self_ns    outside of hooks and operators inside
      *     operators_ns    host time of its operators: total = self + operators + totals of the hooks inside
      *     host_share      total / total of the outermost hooks
-     *     device_*        device work launched while it ran, by the backward pass that it waited for too
+     *     device_*        device work launched while it ran, including by the backward pass that it waited for
      */
     HookRow: {
       place: number;
       name: string;
       owner: string;
       event: number | null;
-      occurrences: number;
+      calls: number;
       operators: number;
       host_total_ns: number;
       host_self_ns: number;
@@ -4754,6 +4787,7 @@ export interface components {
      * MemoryPayload
      * @description The memory of each device over the trace.
      *
+     *     headline        of the default device, and whether its memory may leak
      *     default_device  an accelerator if one has events, else the CPU; null without events (then `attachments` of
      *                     the run are all there is)
      *     growth          per device, in traces with steps
@@ -4762,6 +4796,7 @@ export interface components {
      *     reasons         field -> why it is null or empty
      */
     MemoryPayload: {
+      headline: components['schemas']['Phrase'][];
       devices: components['schemas']['MemoryDevice'][];
       default_device: string | null;
       steps: components['schemas']['MemoryStep'][];
@@ -4780,13 +4815,13 @@ export interface components {
      * MemoryDevice
      * @description A device with memory events.
      *
+     *     headline        the peak and who holds most of it; details: allocations, releases, failures, fragmentation
      *     name            "CPU", "GPU0", "XPU1", ...; names the device in the parts
      *     kind            CPU, CUDA, ROCm, XPU, HPU, MTIA, ... or "device type N"
-     *     hardware        what the card is called; capacity_bytes: how much memory it has. Null where the file does
-     *                     not say
+     *     hardware        model of the card; capacity_bytes: its memory. Null where the file does not describe it
      *     relative        the file records no totals (PyTorch before 1.10): the curve is the change since the trace's
      *                     start, and the peaks are null
-     *     allocated       in use at once at most; reserved: held by the allocator at most; fragmentation: the largest
+     *     peak_allocated  most bytes in use at once; peak_reserved: held by the allocator; fragmentation: the largest
      *                     reserved - allocated. Null without totals
      *     start_bytes, end_bytes  allocated before the first and after the last event
      *     events          memory events of the device; allocations and releases among them
@@ -4795,16 +4830,16 @@ export interface components {
      *     begin_ns, end_ns  from the first to the last event
      */
     MemoryDevice: {
+      headline: components['schemas']['Phrase'][];
+      details: components['schemas']['Phrase'][];
       name: string;
       kind: string;
       id: number;
       hardware: string | null;
       capacity_bytes: number | null;
       relative: boolean;
-      peak_allocated_bytes: number | null;
-      peak_reserved_bytes: number | null;
-      allocated: components['schemas']['MemoryMoment'] | null;
-      reserved: components['schemas']['MemoryMoment'] | null;
+      peak_allocated: components['schemas']['MemoryMoment'] | null;
+      peak_reserved: components['schemas']['MemoryMoment'] | null;
       fragmentation: components['schemas']['MemoryMoment'] | null;
       start_bytes: number | null;
       end_bytes: number | null;
@@ -4845,6 +4880,7 @@ export interface components {
      *     holders         the operators that hold the growth, most first; without addresses none
      */
     MemoryGrowth: {
+      verdict: components['schemas']['Phrase'][];
       device: string;
       steps: string[];
       live_bytes: number[];
@@ -4864,6 +4900,7 @@ export interface components {
      *     frames         the Python stack it was made from, innermost first; empty where none is recorded
      */
     MemoryHolder: {
+      summary: components['schemas']['Phrase'][];
       name: string | null;
       module: string | null;
       growth_bytes: number;
@@ -4890,6 +4927,9 @@ export interface components {
     /**
      * MemoryCurve
      * @description Allocated and reserved memory of one device in a window, as a step function.
+     *
+     *     Columns are little-endian float64 arrays of equal length (`bytes`, base64 on the wire): whole numbers, exact
+     *     up to 2^53; NaN before the first recorded total.
      *
      *     `exact`: entry i is an event and its values hold until time i + 1 (the first entry: what holds at begin_ns).
      *     Otherwise entry i is the bucket that begins at time i, with the least, greatest and last value in it; what
@@ -4922,8 +4962,8 @@ export interface components {
      *
      *     allocated_bytes, reserved_bytes  the recorded totals; null without
      *     known_bytes    in the rows; older_bytes: allocated before the trace (or unseen) = allocated - known, null
-     *                    where that cannot be told
-     *     older_released_bytes  how much of it the trace sees released later
+     *                    where it is unknown
+     *     older_released_bytes  how much of it is released later in the trace
      *     rows           by size, largest first; `total_rows` of them without paging
      */
     MemoryLive: {
@@ -4937,23 +4977,23 @@ export interface components {
       older_bytes: number | null;
       older_released_bytes: number;
       total_rows: number;
-      rows: components['schemas']['LiveGroup'][];
+      rows: components['schemas']['LiveRow'][];
       reasons: {
         [key: string]: string;
       };
     };
     /**
-     * LiveGroup
+     * LiveRow
      * @description Blocks that live at the instant and share a row.
      *
-     *     name    the operator, `<parent> (<operator>)`, the path of the module, the innermost frame, or the size as
-     *             text
+     *     name    the operator, `<parent> (<operator>)`, the path of the module, or the innermost frame; null of a size
+     *             and outside of operators or modules
      *     frames  of a stack, innermost first
      *     size_bytes  of each block where rows are grouped by size, else null
      *     share   of all that is allocated at the instant
      *     event   row of the largest block's allocation; operator_event: of the operator call that made it
      */
-    LiveGroup: {
+    LiveRow: {
       name: string | null;
       frames: components['schemas']['Frame'][];
       size_bytes: number | null;
@@ -5005,7 +5045,7 @@ export interface components {
      * MemoryOperators
      * @description Operators with memory events in the window, by self size increase, largest first.
      *
-     *     The selves of all rows and `outside` add up to all memory events of the device in the window.
+     *     The self figures of all rows and `outside` add up to all memory events of the device in the window.
      */
     MemoryOperators: {
       device: string;
@@ -5046,14 +5086,17 @@ export interface components {
      * MemorySnapshot
      * @description A CUDA memory snapshot (`torch.cuda.memory._dump_snapshot`), one device of it.
      *
+     *     headline          what the device holds, and how much of it is in use; details: blocks, cache, failures
      *     stacks, segments  largest first, at most `limit` of them; `total_stacks`, `total_segments` there are
      *     history           step function over the recorded history, ending in the state of the snapshot; columns are
-     *                       little-endian float64 of equal length (base64), sampled to the asked number of points:
+     *                       little-endian float64 of equal length (base64), sampled to the requested number of points:
      *                       `entry` is the number of the entry (or bucket's first), with least, greatest and last
      *                       value of its bucket
      *     history_time_us   of each point, microseconds since the epoch; empty where the file has no times
      */
     MemorySnapshot: {
+      headline: components['schemas']['Phrase'][];
+      details: components['schemas']['Phrase'][];
       device: number;
       devices: components['schemas']['SnapshotDevice'][];
       total_stacks: number;
@@ -5133,6 +5176,7 @@ export interface components {
      * MemoryTimeline
      * @description An exported memory timeline (`profiler.export_memory_timeline("x.raw.json.gz")`) as stacked categories.
      *
+     *     headline     the peak and what most of it is
      *     categories   parameter, optimizer state, input, temporary, activation, gradient, autograd detail, unknown:
      *                  those that occur, in this order
      *     time         little-endian float64 ns (base64), as the file has it; the first is that of the first event
@@ -5143,6 +5187,7 @@ export interface components {
      *     start_bytes  there before the first event, per category
      */
     MemoryTimeline: {
+      headline: components['schemas']['Phrase'][];
       events: number;
       categories: string[];
       time: string;

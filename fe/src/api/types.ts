@@ -21,6 +21,7 @@ export type Overview = Schemas['Overview'];
 export type Device = Schemas['Device'];
 export type Recommendation = Schemas['Recommendation'];
 export type ModulesPayload = Schemas['ModulesPayload'];
+export type ModuleClass = Schemas['ModuleClass'];
 export type ModuleRow = Schemas['ModuleRow'];
 export type ModuleFlame = Schemas['ModuleFlame'];
 export type ModuleInstances = Schemas['ModuleInstances'];

@@ -122,17 +122,17 @@ export const GLOSSARY = {
   },
   module_host_self: {
     title: 'Host self of a module',
-    text: 'What the calls of the module take outside of operators and of modules inside: Python and the framework.',
+    text: 'Time in calls of the module outside of its operators and of the modules inside it: Python and the framework.',
     formula: 'total = self + its operators + totals of the modules inside',
     caveat: 'Recording stacks makes this part longer than it is without the profiler.',
   },
-  module_host_own: {
-    title: 'Own host time of a class',
-    text: 'Self time and operators of all modules of the class, without the modules inside them: nothing counts twice.',
+  module_host_exclusive: {
+    title: 'Host exclusive',
+    text: 'Host self and operators of all modules of the class, without the modules inside them: nothing counts twice.',
   },
   module_backward: {
     title: 'Backward pass of a module',
-    text: 'Work of autograd that differentiates operators of the module, found by the flow from forward to backward or by sequence number.',
+    text: 'Autograd work that differentiates operators of the module, linked by the flow from forward to backward or by sequence number.',
     caveat:
       'The sum of a gradient into its parameter counts for the module whose backward came right before.',
   },
@@ -143,18 +143,18 @@ export const GLOSSARY = {
   },
   hook_self: {
     title: 'Host self of a hook',
-    text: 'What the hook takes outside of operators and of hooks inside.',
+    text: 'Time in the hook outside of operators and of the hooks inside it.',
     formula: 'total = self + its operators + totals of the hooks inside',
   },
   memory_live: {
     title: 'Live memory',
-    text: 'What was allocated and is not released at this instant, by who allocated it: the innermost operator, or the one around it for operators that only provide memory.',
+    text: 'Memory allocated and not yet released at this instant, grouped by what allocated it: the innermost operator, or the operator around it for those that only provide memory.',
     formula: 'rows + from before the trace = allocated, as the allocator recorded it',
   },
   memory_older: {
     title: 'From before the trace',
-    text: 'Memory that was allocated before the recording began: the model, the state of the optimizer, caches.',
-    formula: 'allocated, as recorded − all blocks that live',
+    text: 'Memory that was allocated before the recording began: the model, optimizer state, caches.',
+    formula: 'recorded total − all live blocks',
   },
   memory_increase: {
     title: 'Size increase',
@@ -163,7 +163,7 @@ export const GLOSSARY = {
   },
   memory_outside: {
     title: 'Outside of operators',
-    text: 'Memory events while no operator runs on their thread; most are releases, when Python lets go of a tensor.',
+    text: 'Memory events while no operator runs on their thread; most are releases, when Python frees a tensor.',
     formula: 'self of all operators + outside = all memory events',
   },
   straggler: {

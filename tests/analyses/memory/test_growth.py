@@ -76,4 +76,4 @@ def test_holders_are_the_blocks_that_stay() -> None:
     assert found is not None and found.growing
     (keep,) = found.holders
     assert keep.live.tolist() == [100, 200, 300]
-    assert len(keep.blocks) == 2  # d and e
+    assert keep.blocks == 2  # d and e

@@ -15,17 +15,11 @@ from torch_tb_profiler.model.memory.blocks import memory_blocks
 from torch_tb_profiler.model.memory.events import memory_names, memory_records
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
-from torch_tb_profiler.views.memory import build as view
-from torch_tb_profiler.views.memory.parts import (
-    CurveParams,
-    EventsParams,
-    LiveParams,
-    MemoryOperatorsParams,
-    build_curve,
-    build_events,
-    build_live,
-    build_operators,
-)
+from torch_tb_profiler.views.memory.blocks import EventsParams, build_events
+from torch_tb_profiler.views.memory.build import build
+from torch_tb_profiler.views.memory.curve import CurveParams, build_curve
+from torch_tb_profiler.views.memory.live import LiveParams, build_live
+from torch_tb_profiler.views.memory.operators import MemoryOperatorsParams, build_operators
 
 CALLS = """
 host  user_annotation  ProfilerStep#1    0  20
@@ -155,13 +149,15 @@ def test_operators_and_the_rest_add_up_to_all_events(moves: list[Move], part: tu
 def test_holders_explain_growth(moves: list[Move]) -> None:
     """At each step's end: what lives by a replay = the blocks of all holders of the growth and of the rest."""
     trace = drawn(moves)
-    payload = view.build(trace, NoParams())
+    payload = build(trace, NoParams())
     codes, texts = memory_names(trace)
     for code, grown in enumerate(payload.growth):
         ends = [step.end_ns for step in payload.steps]
         assert grown.live_bytes == [replay(trace, code, end)[1] for end in ends]
         most = max(
-            each.allocated.bytes for each in payload.devices if each.name == grown.device and each.allocated
+            each.peak_allocated.bytes
+            for each in payload.devices
+            if each.name == grown.device and each.peak_allocated
         )
         rises = grown.live_bytes == sorted(set(grown.live_bytes))
         assert grown.growing == (rises and grown.live_bytes[-1] - grown.live_bytes[0] > 0.001 * most)

@@ -38,20 +38,20 @@ class OperatorMemory(msgspec.Struct, frozen=True):
 
 def operator_memory(trace: Trace, level: Levels, begin: int | None, end: int | None) -> OperatorMemory:
     """Statistics of a device's memory events in [begin, end]."""
-    found, records = operators(trace), memory_records(trace)
+    operator_calls, records = operators(trace).rows, memory_records(trace)
     at = level.positions[in_range(level.time, begin, end)]
     owner, size = memory_operators(trace)[at], records.size[at]
     allocated = np.maximum(size, 0)
     columns = (size, (size > 0).astype(np.int64), allocated)
-    selves = [_sums(owner, column, len(found.rows)) for column in columns]
+    selves = [_sums(owner, column, len(operator_calls)) for column in columns]
     totals = [with_nested(trace, column) for column in selves]
-    calls = np.flatnonzero(_overlapping(trace, found.rows, begin, end))
-    groups = group(trace.events.name[found.rows[calls]])
+    calls = np.flatnonzero(_overlapping(trace, operator_calls, begin, end))
+    groups = group(trace.events.name[operator_calls[calls]])
     sums = [groups.sums(column[calls]) for column in (*totals, *selves)]
     touched = np.flatnonzero(_touched(groups, [column[calls] for column in totals]))
     outside = owner < 0
     return OperatorMemory(
-        first=found.rows[calls[groups.first[touched]]],
+        first=operator_calls[calls[groups.first[touched]]],
         calls=groups.counts[touched],
         increase=sums[0][touched],
         self_increase=sums[3][touched],

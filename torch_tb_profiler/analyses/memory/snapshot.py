@@ -1,4 +1,4 @@
-"""A CUDA memory snapshot: what each device's allocator holds, for which stacks, and how it came to that."""
+"""A CUDA memory snapshot: what the allocator of each device holds, in which segments and for which stacks."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ import numpy as np
 
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.memory.snapshot import (
-    ALLOC,
     AWAITING,
     FREE,
-    FREE_REQUESTED,
     IN_USE,
     OUT_OF_MEMORY,
-    SEGMENT_ALLOC,
-    SEGMENT_FREE,
     Snapshot,
 )
-from torch_tb_profiler.model.trace import ABSENT, Int64
+from torch_tb_profiler.model.trace import ABSENT
 
 
 class Allocator(msgspec.Struct, frozen=True):
@@ -37,26 +33,26 @@ class Allocator(msgspec.Struct, frozen=True):
 
 
 def allocators(snapshot: Snapshot) -> tuple[Allocator, ...]:
-    """Of every device with segments or a history."""
+    """Of each device with segments or a history."""
     segments, blocks, history = snapshot.segments, snapshot.blocks, snapshot.history
     owner = segments.device[blocks.segment]
     made = []
     for device in np.union1d(segments.device, history.device).tolist():
-        mine, own = owner == device, segments.device == device
-        sizes = {state: blocks.size[mine & (blocks.state == state)] for state in (IN_USE, AWAITING, FREE)}
-        asked = blocks.requested[mine & (blocks.state == IN_USE)]
+        of_segments, of_blocks = segments.device == device, owner == device
+        sizes = {state: blocks.size[of_blocks & (blocks.state == state)] for state in (IN_USE, AWAITING, FREE)}
+        requested = blocks.requested[of_blocks & (blocks.state == IN_USE)]
         recorded = history.action[history.device == device]
         made.append(
             Allocator(
                 device=device,
-                segments=int(own.sum()),
-                blocks=int(mine.sum()),
-                reserved=int(segments.size[own].sum()),
+                segments=int(of_segments.sum()),
+                blocks=int(of_blocks.sum()),
+                reserved=int(segments.size[of_segments].sum()),
                 allocated=int(sizes[IN_USE].sum()),
                 awaiting=int(sizes[AWAITING].sum()),
                 free=int(sizes[FREE].sum()),
                 largest_free=int(sizes[FREE].max(initial=0)),
-                requested=None if (asked == ABSENT).any() else int(asked.sum()),
+                requested=None if (requested == ABSENT).any() else int(requested.sum()),
                 entries=len(recorded),
                 out_of_memory=int((recorded == OUT_OF_MEMORY).sum()),
             )
@@ -66,54 +62,70 @@ def allocators(snapshot: Snapshot) -> tuple[Allocator, ...]:
 
 def allocator(snapshot: Snapshot, device: int | None) -> Allocator:
     """Of one device, by default of the one that holds most. NotFoundError lists the devices."""
-    every = allocators(snapshot)
-    for each in every:
+    devices = allocators(snapshot)
+    for each in devices:
         if each.device == device:
             return each
-    if device is None and every:
-        return max(every, key=lambda each: each.reserved)
-    listed = ", ".join(str(each.device) for each in every) or "none"
+    if device is None and devices:
+        return max(devices, key=lambda each: each.reserved)
+    listed = ", ".join(str(each.device) for each in devices) or "none"
     raise NotFoundError(f"the snapshot has no device {device}", hint=f"devices: {listed}")
 
 
-class StackBlocks(msgspec.Struct, frozen=True):
-    """Blocks in use by stack, most bytes first: codes of stacks, how many blocks, their bytes."""
-
-    stack: Int64
-    blocks: Int64
-    size: Int64
+def records_requested(snapshot: Snapshot) -> bool:
+    """True if the file records the requested size of each block."""
+    return not (snapshot.blocks.requested == ABSENT).any()
 
 
-def live_by_stack(snapshot: Snapshot, device: int) -> StackBlocks:
-    """What is in use on a device."""
+class LiveStack(msgspec.Struct, frozen=True):
+    """Blocks in use that were allocated from one stack (code of the snapshot's stacks), and their bytes."""
+
+    code: int
+    blocks: int
+    size: int
+
+
+def live_by_stack(snapshot: Snapshot, device: int) -> list[LiveStack]:
+    """What is in use on a device, most bytes first."""
     blocks = snapshot.blocks
-    mine = (snapshot.segments.device[blocks.segment] == device) & (blocks.state == IN_USE)
-    stack, which = np.unique(blocks.stack[mine], return_inverse=True)
-    size = np.zeros(len(stack), np.int64)
-    np.add.at(size, which.reshape(-1), blocks.size[mine])
+    used = (snapshot.segments.device[blocks.segment] == device) & (blocks.state == IN_USE)
+    stacks, which = np.unique(blocks.stack[used], return_inverse=True)
+    size = np.zeros(len(stacks), np.int64)
+    np.add.at(size, which.reshape(-1), blocks.size[used])
+    counts = np.bincount(which.reshape(-1), minlength=len(stacks))
     order = np.argsort(-size, kind="stable")
-    counts = np.bincount(which.reshape(-1), minlength=len(stack))
-    return StackBlocks(stack[order].astype(np.int64), counts[order], size[order])
+    columns = (stacks[order], counts[order], size[order])
+    return [LiveStack(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
-class Course(msgspec.Struct, frozen=True):
-    """Bytes of a device after each entry of its history; `entries` are positions in the history."""
+class Segment(msgspec.Struct, frozen=True):
+    """Memory from one `cudaMalloc`: bytes, `allocated` of them in use; how many blocks; its address, unsigned."""
 
-    entries: Int64
-    allocated: Int64
-    reserved: Int64
-
-
-def course(snapshot: Snapshot, found: Allocator) -> Course:
-    """Told backwards from the state of the snapshot, as the oldest entries may be lost."""
-    history = snapshot.history
-    at = np.flatnonzero(history.device == found.device)
-    action, size = history.action[at], history.size[at]
-    used = np.select([action == ALLOC, action == FREE_REQUESTED], [size, -size])
-    held = np.select([action == SEGMENT_ALLOC, action == SEGMENT_FREE], [size, -size])
-    return Course(at, _ending_in(used, found.allocated), _ending_in(held, found.reserved))
+    address: int
+    stream: int
+    kind: str
+    size: int
+    allocated: int
+    blocks: int
 
 
-def _ending_in(changes: Int64, last: int) -> Int64:
-    values = np.cumsum(changes)
-    return values + (last - values[-1]) if len(values) else values
+def largest_segments(snapshot: Snapshot, device: int, limit: int) -> list[Segment]:
+    """At most `limit` segments of a device, largest first."""
+    segments, blocks = snapshot.segments, snapshot.blocks
+    allocated = np.zeros(len(segments.size), np.int64)
+    in_use = blocks.state == IN_USE
+    np.add.at(allocated, blocks.segment[in_use], blocks.size[in_use])
+    counts = np.bincount(blocks.segment, minlength=len(segments.size))
+    of_device = np.flatnonzero(segments.device == device)
+    order = of_device[np.argsort(-segments.size[of_device], kind="stable")][:limit]
+    return [
+        Segment(
+            address=int(segments.address[row]) % 2**64,
+            stream=int(segments.stream[row]),
+            kind=segments.kind[row],
+            size=int(segments.size[row]),
+            allocated=int(allocated[row]),
+            blocks=int(counts[row]),
+        )
+        for row in order.tolist()
+    ]

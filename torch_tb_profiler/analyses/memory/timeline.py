@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.shared.memory_curve import buckets, window
+from torch_tb_profiler.analyses.shared.memory_curve import buckets, records_in
+from torch_tb_profiler.analyses.shared.packing import float64_bytes
 from torch_tb_profiler.model.memory.timeline import CATEGORIES, Timeline
 from torch_tb_profiler.model.trace import Int64
 
@@ -13,16 +14,19 @@ from torch_tb_profiler.model.trace import Int64
 class Stacked(msgspec.Struct, frozen=True):
     """Bytes per category.
 
-    used      int64[c]     indices of the categories that occur
-    time      int64[p]     ns
-    sizes     int64[c, p]  at the moment of the bucket when all together are greatest
-    start     int64[c]     before the first timed event
+    categories  the c that occur, in the order of `CATEGORIES`
+    begin, end  of the timed events, ns
+    time        float64[p] ns, packed
+    sizes       per category float64[p], packed: bytes at the moment of the bucket when all together are greatest
+    start       int64[c]   before the first timed event
     peak, peak_time, peak_sizes  all together at most; the first time if it is reached again
     """
 
-    used: Int64
-    time: Int64
-    sizes: Int64
+    categories: tuple[str, ...]
+    begin: int
+    end: int
+    time: bytes
+    sizes: tuple[bytes, ...]
     start: Int64
     peak: int
     peak_time: int
@@ -43,15 +47,25 @@ def stacked(timeline: Timeline, points: int) -> Stacked:
     total = sizes.sum(axis=0)
     peak = int(total.argmax())
     chosen = _highest(time, total, points)
-    return Stacked(used, time[chosen], sizes[:, chosen], start, int(total[peak]), int(time[peak]), sizes[:, peak])
+    return Stacked(
+        categories=tuple(CATEGORIES[code] for code in used.tolist()),
+        begin=int(time[0]),
+        end=int(time[-1]),
+        time=float64_bytes(time[chosen]),
+        sizes=tuple(float64_bytes(row) for row in sizes[:, chosen]),
+        start=start,
+        peak=int(total[peak]),
+        peak_time=int(time[peak]),
+        peak_sizes=sizes[:, peak],
+    )
 
 
 def _highest(time: Int64, total: Int64, points: int) -> Int64:
     """Positions: all, or of each bucket with events the first at which the total is greatest; and the last."""
     if len(time) <= points:
         return np.arange(len(time))
-    part = window(time, None, None)
-    bounds = np.searchsorted(time, buckets(part, points), "left")
+    window = records_in(time, None, None)
+    bounds = np.searchsorted(time, buckets(window, points), "left")
     begins = bounds[:-1][bounds[1:] > bounds[:-1]]
     which = np.searchsorted(begins, np.arange(len(time)), "right") - 1
     most = np.maximum.reduceat(total, begins)

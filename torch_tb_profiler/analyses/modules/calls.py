@@ -13,7 +13,7 @@ from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived
 
 
 class Calls(msgspec.Struct, frozen=True):
-    """The call tree, ready to be opened anywhere.
+    """The call tree, indexed so that any level can be read.
 
     rows    int32[k]    rows of the tree by parent, thread, then in order of time
     first   int64[n+1]  where the children of a row begin in `rows`; those of row r end at first[r + 1]
@@ -44,13 +44,13 @@ def calls(trace: Trace) -> Calls:
     rows, count = tree.rows, len(trace)
     parent = tree.parent[rows]
     order = np.lexsort((trace.events.start[rows], trace.events.thread[rows], parent))
-    lasting = ends(trace) - trace.events.start
+    durations = ends(trace) - trace.events.start
     nested = np.zeros(count, np.int64)
-    np.add.at(nested, parent[parent >= 0], lasting[rows[parent >= 0]])
+    np.add.at(nested, parent[parent >= 0], durations[rows[parent >= 0]])
     device = np.zeros(count, np.int64)
     links = device_links(trace)
     linked = links.launch >= 0
-    np.add.at(device, links.launch[linked], lasting[links.rows[linked]])
+    np.add.at(device, links.launch[linked], durations[links.rows[linked]])
     by_depth = rows[np.argsort(tree.depth[rows], kind="stable")]
     bounds = np.searchsorted(tree.depth[by_depth], np.arange(int(tree.depth.max(initial=0)) + 2))
     for low, high in zip(bounds[1:-1][::-1], bounds[2:][::-1], strict=True):

@@ -24,7 +24,7 @@ FlameKind = Literal["module", "operator", "backward"]
 
 
 class Flame(msgspec.Struct, frozen=True):
-    """Frames, each after the one around it. What a frame's children leave uncovered is its own time.
+    """Frames, each after the one around it. What a frame's children leave uncovered is its self time.
 
     parent  int32[k]  position of the frame around it, NO_CODE for the outermost
     value   int64[k]  ns, that of all frames inside included
@@ -40,28 +40,28 @@ class Flame(msgspec.Struct, frozen=True):
     event: Int64
 
 
-def module_flame(trace: Trace, found: Modules, time: Literal["host", "device"]) -> Flame:
+def module_flame(trace: Trace, model: Modules, time: Literal["host", "device"]) -> Flame:
     """Frames of all places with time; nothing is in two of them, so that widths add up."""
-    times = module_times(trace, found)
-    tree = operators_and_calls(trace, found)
-    rows, values = operator_times(trace, found, tree) if time == "host" else _launched(trace, found, tree)
+    times = module_times(trace, model)
+    tree = operators_and_calls(trace, model)
+    rows, values = operator_times(trace, model, tree) if time == "host" else _launched(trace, model, tree)
     backward = times.backward_host_self if time == "host" else times.backward_self
     forward = times.host_self + times.operators_time if time == "host" else times.forward_self
     builder = _Builder()
-    total = subtree_sums(forward + backward, found.parent)
+    total = subtree_sums(forward + backward, model.parent)
     position: dict[int, int] = {NO_CODE: NO_CODE}
-    for code in range(len(found.names)):
+    for code in range(len(model.names)):
         if total[code] > 0:
-            above = position[int(found.parent[code])]
+            above = position[int(model.parent[code])]
             event = int(times.event[code])
-            position[code] = builder.add(found.names[code], "module", above, total[code], code, event)
-    keys = np.stack([found.code[rows], trace.events.name[rows]], axis=1)
+            position[code] = builder.add(model.names[code], "module", above, total[code], code, event)
+    keys = np.stack([model.code[rows], trace.events.name[rows]], axis=1)
     distinct, which = np.unique(keys, axis=0, return_inverse=True)
     sums, longest = _grouped(which.reshape(-1), rows, values, len(distinct))
     for (code, text), value, event in zip(distinct.tolist(), sums.tolist(), longest.tolist(), strict=True):
         if value > 0:
             builder.add(trace.strings[text] if text >= 0 else "", "operator", position[code], value, code, event)
-    task = dict(zip(found.code[found.tasks].tolist(), found.tasks.tolist(), strict=True))
+    task = dict(zip(model.code[model.tasks].tolist(), model.tasks.tolist(), strict=True))
     for code in np.flatnonzero(backward > 0).tolist():
         builder.add("backward", "backward", position[code], backward[code], code, task.get(code, NO_CODE))
     return builder.flame()
@@ -87,17 +87,17 @@ class _Builder:
         )
 
 
-def _launched(trace: Trace, found: Modules, tree: CallTree) -> tuple[Int32, Int64]:
+def _launched(trace: Trace, model: Modules, tree: CallTree) -> tuple[Int32, Int64]:
     """Direct operators and the device time launched in them, forward."""
-    owner = owning_operator(trace, found, tree)
+    owner = owning_operator(trace, model, tree)
     links = device_links(trace)
-    lasting = (ends(trace) - trace.events.start)[links.rows]
+    durations = (ends(trace) - trace.events.start)[links.rows]
     operator = np.where(links.operator >= 0, owner[links.operator], NO_CODE)
-    kept = (operator >= 0) & ~found.backward[links.rows] & (found.code[links.rows] >= 0)
-    kept[kept] = found.code[operator[kept]] == found.code[links.rows[kept]]
+    kept = (operator >= 0) & ~model.backward[links.rows] & (model.code[links.rows] >= 0)
+    kept[kept] = model.code[operator[kept]] == model.code[links.rows[kept]]
     rows, which = np.unique(operator[kept], return_inverse=True)
     sums = np.zeros(len(rows), np.int64)
-    np.add.at(sums, which, lasting[kept])
+    np.add.at(sums, which, durations[kept])
     return rows.astype(np.int32), sums
 
 

@@ -58,47 +58,52 @@ class ModuleTimes(msgspec.Struct, frozen=True):
     unlinked: DeviceWork
 
     @property
+    def host_exclusive(self) -> Int64:
+        """int64[m] ns: host time of the calls without the places inside: self and operators."""
+        return self.host_self + self.operators_time
+
+    @property
     def device_time(self) -> int:
         """All device time of the trace, ns."""
         placed = int(self.forward_self.sum() + self.backward_self.sum())
         return placed + self.outside.time + self.unlinked.time
 
 
-def module_times(trace: Trace, found: Modules) -> ModuleTimes:
+def module_times(trace: Trace, model: Modules) -> ModuleTimes:
     """Times of all places."""
-    count = len(found.names)
-    lasting = ends(trace) - trace.events.start
+    count = len(model.names)
+    durations = ends(trace) - trace.events.start
 
     def per_place(rows: Int32, times: Int64) -> Int64:
-        return _sums(found.code[rows], times, count)
+        return _sums(model.code[rows], times, count)
 
-    inner = _inside_markers(trace, found, lasting)
-    tree = operators_and_calls(trace, found)
-    direct = direct_operators(trace, found, tree)
-    operators_time = per_place(*operator_times(trace, found, tree))
-    calls = np.bincount(found.code[found.calls], minlength=count)
-    call_time = per_place(found.calls, lasting[found.calls])
-    host_self = call_time - per_place(found.calls, inner[found.calls]) - operators_time
-    backward_self = per_place(found.tasks, (lasting - inner)[found.tasks])
+    inner = _inside_markers(trace, model, durations)
+    tree = operators_and_calls(trace, model)
+    direct = direct_operators(trace, model, tree)
+    operators_time = per_place(*operator_times(trace, model, tree))
+    calls = np.bincount(model.code[model.calls], minlength=count)
+    call_time = per_place(model.calls, durations[model.calls])
+    host_self = call_time - per_place(model.calls, inner[model.calls]) - operators_time
+    backward_self = per_place(model.tasks, (durations - inner)[model.tasks])
     rows, unlinked = device_links(trace).rows, unlinked_device_work(trace)
-    placed, backward = found.code[rows] >= 0, found.backward[rows]
-    forward_device = per_place(rows[placed & ~backward], lasting[rows[placed & ~backward]])
-    backward_device = per_place(rows[placed & backward], lasting[rows[placed & backward]])
+    placed, backward = model.code[rows] >= 0, model.backward[rows]
+    forward_device = per_place(rows[placed & ~backward], durations[rows[placed & ~backward]])
+    backward_device = per_place(rows[placed & backward], durations[rows[placed & backward]])
     return ModuleTimes(
         calls=calls,
-        operators=np.bincount(found.code[direct], minlength=count),
+        operators=np.bincount(model.code[direct], minlength=count),
         operators_time=operators_time,
-        host_total=np.where(calls > 0, call_time, subtree_sums(operators_time, found.parent)),
+        host_total=np.where(calls > 0, call_time, subtree_sums(operators_time, model.parent)),
         host_self=np.where(calls > 0, host_self, 0),
-        backward_host_total=subtree_sums(backward_self, found.parent),
+        backward_host_total=subtree_sums(backward_self, model.parent),
         backward_host_self=backward_self,
-        forward_total=subtree_sums(forward_device, found.parent),
+        forward_total=subtree_sums(forward_device, model.parent),
         forward_self=forward_device,
-        backward_total=subtree_sums(backward_device, found.parent),
+        backward_total=subtree_sums(backward_device, model.parent),
         backward_self=backward_device,
-        event=_longest(np.concatenate([direct, found.calls]), found, lasting),
-        outside=_work(rows[~placed & ~unlinked], lasting),
-        unlinked=_work(rows[~placed & unlinked], lasting),
+        event=_longest(np.concatenate([direct, model.calls]), model, durations),
+        outside=_work(rows[~placed & ~unlinked], durations),
+        unlinked=_work(rows[~placed & unlinked], durations),
     )
 
 
@@ -109,63 +114,63 @@ def unlinked_device_work(trace: Trace) -> Bool:
     return unlinked
 
 
-def operators_and_calls(trace: Trace, found: Modules) -> CallTree:
+def operators_and_calls(trace: Trace, model: Modules) -> CallTree:
     """Forward operators of modules, module calls and backward tasks, nested among themselves.
 
     Other events (Python frames, annotations) may overlap an operator without nesting; here they do not disturb.
     """
     rows = of_kind(trace, Kind.CPU_OP)
-    rows = rows[(found.code[rows] >= 0) & ~found.backward[rows]]
-    return tree_of(trace, np.sort(np.concatenate([rows, found.nesting.rows])))
+    rows = rows[(model.code[rows] >= 0) & ~model.backward[rows]]
+    return tree_of(trace, np.sort(np.concatenate([rows, model.nesting.rows])))
 
 
-def direct_operators(trace: Trace, found: Modules, tree: CallTree) -> Int32:
+def direct_operators(trace: Trace, model: Modules, tree: CallTree) -> Int32:
     """int32[k]: the forward operators of all places that no other operator of the same call encloses."""
-    marker = _marks(trace, found)
+    marker = _markers(trace, model)
     rows = np.sort(tree.rows[~marker[tree.rows]])
     above = tree.parent[rows]
-    direct: Int32 = rows[(above < 0) | marker[above] | (found.code[above] != found.code[rows])]
+    direct: Int32 = rows[(above < 0) | marker[above] | (model.code[above] != model.code[rows])]
     return direct
 
 
-def operator_times(trace: Trace, found: Modules, tree: CallTree) -> tuple[Int32, Int64]:
+def operator_times(trace: Trace, model: Modules, tree: CallTree) -> tuple[Int32, Int64]:
     """Direct operators and their host time, ns, without the calls and direct operators of others inside them.
 
     Those of side lanes are left out: another event has their time already.
     """
-    owner = owning_operator(trace, found, tree)
-    lasting = ends(trace) - trace.events.start
+    owner = owning_operator(trace, model, tree)
+    durations = ends(trace) - trace.events.start
     rows = np.flatnonzero(owner == np.arange(len(trace))).astype(np.int32)
-    inside = np.concatenate([found.nesting.rows, rows])
+    inside = np.concatenate([model.nesting.rows, rows])
     around = tree.parent[inside]
-    held = (around >= 0) & ~_marks(trace, found)[around]
-    own = lasting.copy()
-    np.subtract.at(own, owner[around[held]], lasting[inside[held]])
+    held = (around >= 0) & ~_markers(trace, model)[around]
+    self_times = durations.copy()
+    np.subtract.at(self_times, owner[around[held]], durations[inside[held]])
     rows = rows[tree.lane[rows] == 0]
-    return rows, own[rows]
+    return rows, self_times[rows]
 
 
-def owning_operator(trace: Trace, found: Modules, tree: CallTree) -> Int32:
+def owning_operator(trace: Trace, model: Modules, tree: CallTree) -> Int32:
     """int32[n]: for each forward operator of a place the direct operator that it is or is in; else NO_CODE."""
     owner = np.full(len(trace), NO_CODE, np.int32)
-    direct = direct_operators(trace, found, tree)
+    direct = direct_operators(trace, model, tree)
     owner[direct] = direct
     rows = tree.rows[owner[tree.rows] < 0]
-    rows = rows[~_marks(trace, found)[rows]]
+    rows = rows[~_markers(trace, model)[rows]]
     for depth in range(1, int(tree.depth[rows].max(initial=0)) + 1):
         members = rows[tree.depth[rows] == depth]
         owner[members] = owner[tree.parent[members]]
     return owner
 
 
-def recomputed(trace: Trace, found: Modules) -> Bool:
+def recomputed(trace: Trace, model: Modules) -> Bool:
     """bool[n]: module calls that backward made, to compute activations again (checkpointing)."""
     again = np.zeros(len(trace), np.bool_)
-    rows = found.nesting.rows
-    for depth in range(1, int(found.nesting.depth.max(initial=0)) + 1):
-        members = rows[found.nesting.depth[rows] == depth]
-        above = found.nesting.parent[members]
-        again[members] = again[above] | found.backward[above]
+    rows = model.nesting.rows
+    for depth in range(1, int(model.nesting.depth.max(initial=0)) + 1):
+        members = rows[model.nesting.depth[rows] == depth]
+        above = model.nesting.parent[members]
+        again[members] = again[above] | model.backward[above]
     return again
 
 
@@ -178,31 +183,31 @@ def subtree_sums(values: Int64, parent: Int32) -> Int64:
     return total
 
 
-def _inside_markers(trace: Trace, found: Modules, lasting: Int64) -> Int64:
+def _inside_markers(trace: Trace, model: Modules, durations: Int64) -> Int64:
     """int64[n]: for a module call or backward task, the time of those directly inside it."""
-    rows = found.nesting.rows
-    parent = found.nesting.parent[rows]
-    return _sums(parent[parent >= 0], lasting[rows[parent >= 0]], len(trace))
+    rows = model.nesting.rows
+    parent = model.nesting.parent[rows]
+    return _sums(parent[parent >= 0], durations[rows[parent >= 0]], len(trace))
 
 
-def _marks(trace: Trace, found: Modules) -> Bool:
+def _markers(trace: Trace, model: Modules) -> Bool:
     """bool[n]: module calls and backward tasks."""
     marker = np.zeros(len(trace), np.bool_)
-    marker[found.nesting.rows] = True
+    marker[model.nesting.rows] = True
     return marker
 
 
-def _longest(rows: Int32, found: Modules, lasting: Int64) -> Int64:
+def _longest(rows: Int32, model: Modules, durations: Int64) -> Int64:
     """int64[m]: the longest of the rows of each place, calls before operators."""
-    is_call = np.isin(rows, found.calls)
-    order = np.lexsort((-rows, lasting[rows], is_call))
-    longest = np.full(len(found.names), NO_CODE, np.int64)
-    longest[found.code[rows[order]]] = rows[order]
+    is_call = np.isin(rows, model.calls)
+    order = np.lexsort((-rows, durations[rows], is_call))
+    longest = np.full(len(model.names), NO_CODE, np.int64)
+    longest[model.code[rows[order]]] = rows[order]
     return longest
 
 
-def _work(rows: Int32, lasting: Int64) -> DeviceWork:
-    return DeviceWork(len(rows), int(lasting[rows].sum()))
+def _work(rows: Int32, durations: Int64) -> DeviceWork:
+    return DeviceWork(len(rows), int(durations[rows].sum()))
 
 
 def _sums(codes: Int32, values: Int64, count: int) -> Int64:

@@ -65,20 +65,20 @@ def of_device(trace: Trace, name: str) -> Levels:
     raise NotFoundError(f"there is no memory of a device {name!r}", hint=f"devices: {listed}")
 
 
-class Moment(msgspec.Struct, frozen=True):
-    """A size and where it was first reached: index into the columns of the levels."""
+class Peak(msgspec.Struct, frozen=True):
+    """A size in bytes and where it was first reached: index into the columns of the levels."""
 
     bytes: int
     index: int
 
 
-def peak(values: Int64, low: int = 0, high: int | None = None) -> Moment | None:
+def peak(values: Int64, low: int = 0, high: int | None = None) -> Peak | None:
     """The first greatest of values[low:high], None if none of them is known."""
     chosen = values[low:high]
     if len(chosen) == 0:
         return None
     at = int(chosen.argmax())  # ABSENT is the least of all
-    return None if chosen[at] == ABSENT else Moment(int(chosen[at]), low + at)
+    return None if chosen[at] == ABSENT else Peak(int(chosen[at]), low + at)
 
 
 def unused(level: Levels) -> Int64:
@@ -89,7 +89,7 @@ def unused(level: Levels) -> Int64:
     return np.where(known, level.reserved - level.allocated, ABSENT)
 
 
-class Window(msgspec.Struct, frozen=True):
+class RecordWindow(msgspec.Struct, frozen=True):
     """A part of some records: records low..high lie in [begin, end]; the one before `low` holds at `begin`."""
 
     begin: int
@@ -103,14 +103,14 @@ class Window(msgspec.Struct, frozen=True):
         return max(0, self.low - 1)
 
 
-def window(times: Int64, begin: int | None, end: int | None) -> Window:
-    """[begin, end] in ns, by default from the first to the last record; UsageError if it is none."""
+def records_in(times: Int64, begin: int | None, end: int | None) -> RecordWindow:
+    """The records in [begin, end] (ns), by default all of them; UsageError if `end` is before `begin`."""
     first = int(times[0]) if begin is None else begin
     last = int(times[-1]) if end is None else end
-    if first > last or not all(abs(given) < 2**62 for given in (begin, end) if given is not None):
-        raise UsageError(f"[{first}, {last}] is no range", hint="begin and end in ns, begin <= end")
+    if first > last or not all(abs(bound) < 2**62 for bound in (begin, end) if bound is not None):
+        raise UsageError(f"[{first}, {last}] is not a valid range", hint="begin and end in ns, begin <= end")
     low, high = np.searchsorted(times, first, "left"), np.searchsorted(times, last, "right")
-    return Window(first, last, int(low), int(high))
+    return RecordWindow(first, last, int(low), int(high))
 
 
 class Samples(msgspec.Struct, frozen=True):
@@ -127,18 +127,18 @@ class Samples(msgspec.Struct, frozen=True):
     last: Float64
 
 
-def sample(times: Int64, values: Int64, part: Window, points: int) -> Samples:
+def sample(times: Int64, values: Int64, window: RecordWindow, points: int) -> Samples:
     """At most `points` + 1 entries; least and greatest of a bucket are exact, with what holds as it begins."""
-    if part.high - part.low <= points:
-        chosen = _float(values[part.held : part.high])
-        time = np.maximum(times[part.held : part.high], part.begin)
+    if window.high - window.low <= points:
+        chosen = _float(values[window.held : window.high])
+        time = np.maximum(times[window.held : window.high], window.begin)
         return Samples(True, time, chosen, chosen, chosen)
-    edges = buckets(part, points)
+    edges = buckets(window, points)
     bounds = np.searchsorted(times, edges, "left")
     held = np.where(bounds[:-1] > 0, values[bounds[:-1] - 1], ABSENT)
     filled = np.flatnonzero(bounds[1:] > bounds[:-1])
     least, most, last = held.copy(), held.copy(), held.copy()
-    inside = values[: part.high]
+    inside = values[: window.high]
     least[filled] = np.minimum.reduceat(inside, bounds[filled])
     most[filled] = np.maximum.reduceat(inside, bounds[filled])
     last[filled] = values[bounds[filled + 1] - 1]
@@ -148,10 +148,10 @@ def sample(times: Int64, values: Int64, part: Window, points: int) -> Samples:
     return Samples(False, edges[:-1], _float(least), _float(most), _float(last))
 
 
-def buckets(part: Window, points: int) -> Int64:
+def buckets(window: RecordWindow, points: int) -> Int64:
     """int64[points + 1]: edges of equal buckets; the last lies behind the end of the window."""
-    span = part.end - part.begin + 1
-    return part.begin + np.array([span * i // points for i in range(points + 1)], np.int64)
+    span = window.end - window.begin + 1
+    return window.begin + np.array([span * i // points for i in range(points + 1)], np.int64)
 
 
 def _float(values: Int64) -> Float64:

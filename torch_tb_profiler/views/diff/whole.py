@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torch_tb_profiler.analyses.diff.comparison import ComparedDevice, Comparison
-from torch_tb_profiler.analyses.shared.memory_curve import Levels, Moment, levels, peak
+from torch_tb_profiler.analyses.shared.memory_curve import Levels, Peak, levels, peak
 from torch_tb_profiler.analyses.shared.utilization import Utilization
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views.diff.payload import DiffCommunication, DiffDevice, DiffMemory, DiffShare, Size
@@ -47,15 +47,15 @@ def memory(base: Trace, candidate: Trace) -> list[DiffMemory]:
     return rows
 
 
-def _allocated(level: Levels | None) -> Moment | None:
+def _allocated(level: Levels | None) -> Peak | None:
     return None if level is None or level.relative else peak(level.allocated)
 
 
-def _reserved(level: Levels | None) -> Moment | None:
+def _reserved(level: Levels | None) -> Peak | None:
     return None if level is None else peak(level.reserved)
 
 
-def _size(base: Moment | None, candidate: Moment | None) -> Size:
+def _size(base: Peak | None, candidate: Peak | None) -> Size:
     old, new = (None if moment is None else moment.bytes for moment in (base, candidate))
     if old is None or new is None:
         return Size(old, new, None, None)

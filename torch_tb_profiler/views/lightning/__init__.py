@@ -1,5 +1,16 @@
 """The Lightning tab."""
 
-from torch_tb_profiler.views.lightning.build import TAB
+from torch_tb_profiler.model.modules.lightning import lightning_modules
+from torch_tb_profiler.view import NoParams, Tab, TraceView
+from torch_tb_profiler.views._shared.module_parts import parts
+from torch_tb_profiler.views.lightning.build import build, unavailable
+from torch_tb_profiler.views.lightning.payload import LightningPayload
+
+TAB = Tab(
+    "Where the time goes",
+    TraceView("lightning", "Lightning", NoParams, LightningPayload, build),
+    unavailable,
+    parts("lightning", lightning_modules),
+)
 
 __all__ = ["TAB"]

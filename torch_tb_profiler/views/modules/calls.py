@@ -10,7 +10,8 @@ from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.kinds import Kind, ends, kinds
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.trace import NO_CODE, Trace
-from torch_tb_profiler.view import Page
+from torch_tb_profiler.view import Page, TraceView
+from torch_tb_profiler.views._shared.threads import thread_name
 
 
 class CallsParams(Page, frozen=True):
@@ -38,6 +39,8 @@ class CallNode(msgspec.Struct, frozen=True):
 
 
 class CallThread(msgspec.Struct, frozen=True):
+    """A thread with calls: `pid/tid`, its name and role as the timeline shows them."""
+
     thread: str
     name: str
     role: str
@@ -53,13 +56,6 @@ class ModuleCalls(msgspec.Struct, frozen=True):
     threads: list[CallThread]
 
 
-def no_calls(trace: Trace) -> str | None:
-    """A call tree needs host events."""
-    if len(call_tree(trace).rows):
-        return None
-    return "no host event is recorded: profile with `activities=[ProfilerActivity.CPU, ...]`"
-
-
 def build_calls(trace: Trace, params: CallsParams) -> ModuleCalls:
     """One level of the call tree."""
     listed, tree = threads(trace), calls(trace)
@@ -68,7 +64,7 @@ def build_calls(trace: Trace, params: CallsParams) -> ModuleCalls:
         rows = tree.roots(trace, thread)
     else:
         if not 0 <= params.parent < len(trace) or call_tree(trace).depth[params.parent] < 0:
-            raise NotFoundError(f"event {params.parent} is no call", hint="give the row of a host event")
+            raise NotFoundError(f"event {params.parent} is not a call", hint="give the row of a host event")
         thread = int(trace.events.thread[params.parent])
         rows = tree.children(params.parent)
     return ModuleCalls(
@@ -78,12 +74,6 @@ def build_calls(trace: Trace, params: CallsParams) -> ModuleCalls:
         rows=[_node(trace, row) for row in rows[params.rows].tolist()],
         threads=[CallThread(thread_name(trace, track.code), track.name, track.role) for track in listed],
     )
-
-
-def thread_name(trace: Trace, code: int) -> str:
-    """A thread as the `thread` parameter of every view takes it: `pid/tid`."""
-    thread = trace.threads[code]
-    return f"{thread.pid}/{thread.tid}"
 
 
 def _thread(trace: Trace, codes: list[int], wanted: str | None) -> int:
@@ -97,18 +87,21 @@ def _thread(trace: Trace, codes: list[int], wanted: str | None) -> int:
 
 
 def _node(trace: Trace, row: int) -> CallNode:
-    tree, found = calls(trace), modules(trace)
+    tree, model = calls(trace), modules(trace)
     text = trace.events.name[row]
     duration = int(ends(trace)[row] - trace.events.start[row])
-    code = int(found.code[row])
+    code = int(model.code[row])
     return CallNode(
         event=row,
         name=trace.strings[text] if text >= 0 else "",
         kind=Kind(int(kinds(trace)[row])).name.lower(),
-        module=found.names[code] if code != NO_CODE else None,
+        module=model.names[code] if code != NO_CODE else None,
         start_ns=int(trace.events.start[row]),
         duration_ns=duration,
         self_ns=duration - int(tree.nested[row]),
         device_ns=int(tree.device[row]),
         children=len(tree.children(row)),
     )
+
+
+CALLS = TraceView("modules/calls", "Call tree", CallsParams, ModuleCalls, build_calls)

@@ -2,14 +2,14 @@ import { useMemo } from 'react';
 import type { HookRow, LightningPayload } from '../../api/types';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
-import { Answer, Mark } from '../../widgets/Answer';
+import { Answer } from '../../widgets/Answer';
+import { Sentence } from '../../widgets/Sentence';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { Choice } from '../../widgets/inputs/Choice';
 import { Detail } from '../_shared/modules/Detail';
 import { Flame } from '../_shared/modules/Flame';
 import { Rest } from '../_shared/modules/Rest';
-import { sentence } from './select';
 import { onTimeline, pathTo } from '../_shared/modules/select';
 import { Tree } from '../_shared/modules/Tree';
 import grid from '../_shared/modules/Grid.module.css';
@@ -25,7 +25,6 @@ export default function LightningView({ payload, crumb }: { payload: LightningPa
   const { params } = selection;
   const first = payload.hooks.length > 0 ? 'hooks' : 'modules';
   const show = SHOWS.find(([name]) => name === params.show)?.[0] ?? first;
-  const said = sentence(payload.hooks);
   const path = params.place === undefined ? [] : pathTo(payload.rows, Number(params.place));
   const onPlace = (place: number | undefined) => {
     const { place: _, ...others } = params;
@@ -34,10 +33,8 @@ export default function LightningView({ payload, crumb }: { payload: LightningPa
   const missing = show === 'hooks' ? payload.reasons.hooks : payload.reasons.rows;
   return (
     <>
-      <Answer crumb={crumb} why={said.why}>
-        {said.before}
-        <Mark color="var(--c-cpu_exec)">{said.mark}</Mark>
-        {said.after}
+      <Answer crumb={crumb} why={payload.details.length > 0 && <Sentence text={payload.details} />}>
+        <Sentence text={payload.headline} />
       </Answer>
       <Choice
         name="Show"
@@ -60,6 +57,7 @@ export default function LightningView({ payload, crumb }: { payload: LightningPa
             <Tree
               name="lightning-modules"
               rows={payload.rows}
+              classes={payload.classes}
               deviceTime={payload.device_ns}
               hasBackward={payload.has_backward}
               reasons={payload.reasons}
@@ -122,7 +120,7 @@ function hookColumns(payload: LightningPayload): Column<HookRow>[] {
   const columns: (Column<HookRow> | false)[] = [
     { id: 'name', title: 'Hook', kind: 'code', value: row => row.name, width: 320 },
     { id: 'owner', title: 'Owner', kind: 'text', value: row => row.owner, width: 140, grow: false },
-    { id: 'occurrences', title: 'Calls', kind: 'count', value: row => row.occurrences, width: 56 },
+    { id: 'calls', title: 'Calls', kind: 'count', value: row => row.calls, width: 56 },
     {
       id: 'host_total_ns',
       title: 'Host total',

@@ -59,7 +59,7 @@ export function Curve({ curve, device, steps, at, range, onAt, onRange, register
             fill: surface(data, data.allocated, x, y),
             allocated: outline(data, data.allocated, x, y),
             // The CPU's allocator reserves nothing: a line along the axis would say less than none.
-            reserved: device.peak_reserved_bytes ? outline(data, data.reserved, x, y) : '',
+            reserved: device.peak_reserved?.bytes ? outline(data, data.reserved, x, y) : '',
           },
     // oxlint-disable-next-line react-hooks/exhaustive-deps -- the scales follow from these
     [data, width, high, low, device],
@@ -97,7 +97,7 @@ export function Curve({ curve, device, steps, at, range, onAt, onRange, register
     const by = { ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20 }[event.key];
     if (by !== undefined) {
       event.preventDefault();
-      const from = at ?? device.allocated?.time_ns ?? data.begin;
+      const from = at ?? device.peak_allocated?.time_ns ?? data.begin;
       onAt(Math.round(Math.min(Math.max(from + (by * span) / 200, data.begin), data.end)));
     } else if (event.key === 'Escape' && range) {
       onRange(null);

@@ -3,6 +3,7 @@ import { useMemo, useState } from 'react';
 import type { MemoryGrowth } from '../../api/types';
 import { formatBytes, formatCount } from '../../base/format';
 import { useTableState } from '../../state/table';
+import { Sentence } from '../../widgets/Sentence';
 import { SourceFrame } from '../../widgets/SourceFrame';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
@@ -40,9 +41,7 @@ export function Growth({ growth, reason, onEvent, before }: Props) {
         placeholder={`Filter ${formatCount(rows.length)} holders`}
         before={before}
         noun="holders"
-        empty={
-          reason ? `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.` : 'Nothing grows from step to step.'
-        }
+        empty={growth ? <Sentence text={growth.verdict} /> : reason}
         foot={
           growth?.per_step_bytes !== undefined &&
           growth.per_step_bytes !== null &&
@@ -53,8 +52,7 @@ export function Growth({ growth, reason, onEvent, before }: Props) {
         <aside className={rowDetailCss.detail} data-part="row-detail">
           <h2>{chosen.name ?? 'outside of operators'}</h2>
           <p>
-            {formatCount(chosen.blocks)} blocks allocated after the first step are still there at the end of
-            the last: {signed(chosen.growth_bytes)}.
+            <Sentence text={chosen.summary} />
           </p>
           {chosen.module && <p className="dim">In {chosen.module}</p>}
           <button

@@ -47,7 +47,7 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
         <span className={panelCss.actions}>
           {!isPeak && (
             <button type="button" className="button quiet" onClick={onPeak}>
-              To the peak
+              Jump to peak
             </button>
           )}
           <Select

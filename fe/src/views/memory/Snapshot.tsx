@@ -5,9 +5,10 @@ import type { MemoryFileInfo, MemorySnapshot, Selectors } from '../../api/types'
 import { floatsOf } from '../../base/base64';
 import { formatBytes, formatCount, formatRatio, plural } from '../../base/format';
 import { useView } from '../../state/queries';
-import { Answer, Mark } from '../../widgets/Answer';
+import { Answer } from '../../widgets/Answer';
 import { Panel } from '../../widgets/Panel';
 import { Select } from '../../widgets/inputs/Select';
+import { Sentence } from '../../widgets/Sentence';
 import { SourceFrame } from '../../widgets/SourceFrame';
 import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
@@ -47,12 +48,8 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
   const known = (top?.frames.length ?? 0) > 0;
   return (
     <div className={pageCss.view}>
-      <Answer
-        crumb={`${crumb} · ${file.name}`}
-        why={`${plural(here.blocks, 'block')} in ${plural(here.segments, 'segment')}; ${formatBytes(here.free_bytes)} are cached for reuse, the largest of them ${formatBytes(here.largest_free_bytes)}${here.out_of_memory > 0 ? `; ${plural(here.out_of_memory, 'allocation')} failed` : ''}.`}
-      >
-        GPU {found.device} holds <Mark color="var(--c-mem)">{formatBytes(here.reserved_bytes)}</Mark>,{' '}
-        {formatBytes(here.allocated_bytes)} of it in use.
+      <Answer crumb={`${crumb} · ${file.name}`} why={<Sentence text={found.details} />}>
+        <Sentence text={found.headline} />
       </Answer>
       <div className={pageCss.tools} data-part="file-tools">
         {files}
@@ -70,11 +67,7 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
           title="Recorded history"
           note={`${plural(here.entries, 'entry').replace('entrys', 'entries')}; peak ${formatBytes(found.peak_allocated_bytes)}`}
         >
-          {found.reasons.history ? (
-            <p className="dim">{found.reasons.history}</p>
-          ) : (
-            <History snapshot={found} />
-          )}
+          {found.reasons.entry ? <p className="dim">{found.reasons.entry}</p> : <History snapshot={found} />}
           {found.out_of_memory.map(each => (
             <details key={each.entry} className="status error" data-part="allocation-error">
               <summary>

@@ -4,10 +4,11 @@ import { scaleLinear } from 'd3-scale';
 import { useMemo, useState } from 'react';
 import type { MemoryFileInfo, MemoryTimeline, Selectors } from '../../api/types';
 import { floatsOf } from '../../base/base64';
-import { formatBytes, formatCount, formatRatio } from '../../base/format';
+import { formatBytes, formatCount } from '../../base/format';
 import { useView } from '../../state/queries';
 import { since, ticks } from '../../base/ticks';
-import { Answer, Mark } from '../../widgets/Answer';
+import { Answer } from '../../widgets/Answer';
+import { Sentence } from '../../widgets/Sentence';
 import { Panel } from '../../widgets/Panel';
 import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
@@ -51,20 +52,13 @@ export function Timeline({ selectors, file, crumb, files }: Props) {
   if (!found) {
     return <FileState file={file} crumb={crumb} files={files} error={error} />;
   }
-  const most = found.peak_sizes.reduce(
-    (best, size, i) => (size > (found.peak_sizes[best] ?? 0) ? i : best),
-    0,
-  );
-  const peak = found.peak_sizes[most] ?? 0;
   return (
     <div className={pageCss.view}>
       <Answer
         crumb={`${crumb} · ${file.name}`}
         why={`${formatCount(found.events)} events of an exported timeline.`}
       >
-        Memory peaks at <Mark color="var(--c-mem)">{formatBytes(found.peak_bytes)}</Mark>
-        {found.categories.length > 0 &&
-          `; ${formatRatio(peak / (found.peak_bytes || 1))} of it is ${found.categories[most]}.`}
+        <Sentence text={found.headline} />
       </Answer>
       <div className={pageCss.tools} data-part="file-tools">
         {files}

@@ -22,10 +22,14 @@ export interface MemoryState {
 
 /** `<begin>-<end>` in ns as the address has it; null for anything else. */
 export function rangeOf(text: string | undefined): Range | null {
-  const found = /^(-?\d+)-(-?\d+)$/.exec(text ?? '');
-  const [begin, end] = [Number(found?.[1]), Number(found?.[2])];
-  return found && begin < end ? { begin, end } : null;
+  const match = /^(-?\d+)-(-?\d+)$/.exec(text ?? '');
+  const [begin, end] = [Number(match?.[1]), Number(match?.[2])];
+  return match && begin < end ? { begin, end } : null;
 }
+
+/** A range as the parameters of a part. */
+export const limits = (range: Range | null): Record<string, string> =>
+  range ? { begin: String(range.begin), end: String(range.end) } : {};
 
 const oneOf = <T extends string>(text: string | undefined, options: readonly T[]): T =>
   options.find(option => option === text) ?? options[0]!;

@@ -1,13 +1,13 @@
 import type { ModulesPayload } from '../../api/types';
 import { useSelection } from '../../state/selection';
-import { Answer, Mark } from '../../widgets/Answer';
+import { Answer } from '../../widgets/Answer';
+import { Sentence } from '../../widgets/Sentence';
 import { CallTree } from './CallTree';
 import { Choice } from '../../widgets/inputs/Choice';
 import { Detail } from '../_shared/modules/Detail';
 import { Flame } from '../_shared/modules/Flame';
 import { Rest } from '../_shared/modules/Rest';
 import { pathTo } from '../_shared/modules/select';
-import { sentence } from './select';
 import { Tree } from '../_shared/modules/Tree';
 import grid from '../_shared/modules/Grid.module.css';
 
@@ -20,7 +20,6 @@ const SHOWS = [
 export default function ModulesView({ payload, crumb }: { payload: ModulesPayload; crumb: string }) {
   const { selection, select } = useSelection();
   const { params } = selection;
-  const said = sentence(payload);
   const show = SHOWS.find(([name]) => name === params.show)?.[0] ?? 'table';
   const path = params.place === undefined ? [] : pathTo(payload.rows, Number(params.place));
   const onPlace = (place: number | undefined) => {
@@ -29,10 +28,8 @@ export default function ModulesView({ payload, crumb }: { payload: ModulesPayloa
   };
   return (
     <>
-      <Answer crumb={crumb} why={said.why}>
-        {said.before}
-        <Mark color={payload.has_device ? 'var(--c-kernel)' : 'var(--c-cpu_exec)'}>{said.mark}</Mark>
-        {said.after}
+      <Answer crumb={crumb} why={payload.details.length > 0 && <Sentence text={payload.details} />}>
+        <Sentence text={payload.headline} />
       </Answer>
       <Choice
         name="Show"
@@ -49,6 +46,7 @@ export default function ModulesView({ payload, crumb }: { payload: ModulesPayloa
             <Tree
               name="modules"
               rows={payload.rows}
+              classes={payload.classes}
               deviceTime={payload.device_ns}
               hasBackward={payload.has_backward}
               reasons={payload.reasons}

@@ -14,8 +14,8 @@ export function Rest({
   const { outside, unlinked } = payload;
   return (
     <>
-      outside any module {formatDuration(outside.device_ns)} in {plural(outside.calls, 'device event')} · not
-      linked {formatDuration(unlinked.device_ns)} in {plural(unlinked.calls, 'device event')}{' '}
+      outside any module {formatDuration(outside.device_ns)} in {plural(outside.events, 'device event')} · not
+      linked {formatDuration(unlinked.device_ns)} in {plural(unlinked.events, 'device event')}{' '}
       <Term id="not_linked" />
     </>
   );

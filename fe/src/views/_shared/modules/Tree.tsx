@@ -1,15 +1,16 @@
 import { useMemo, type ReactNode } from 'react';
-import type { ModuleRow } from '../../../api/types';
+import type { ModuleClass, ModuleRow } from '../../../api/types';
 import { useSelection } from '../../../state/selection';
 import { useTableState } from '../../../state/table';
 import { DataTable } from '../../../widgets/table/DataTable';
 import { classColumns, moduleColumns, totalHost } from './columns';
 import { Choice } from '../../../widgets/inputs/Choice';
-import { byClass, flat, onTimeline, ownHost, trunk } from './select';
+import { onTimeline, trunk } from './select';
 
 interface Props {
   name: string;
   rows: ModuleRow[];
+  classes: ModuleClass[];
   deviceTime: number;
   hasBackward: boolean;
   reasons: Record<string, string>;
@@ -19,25 +20,25 @@ interface Props {
 }
 
 /** The table of modules: as the tree that the model is, or summed by class. */
-export function Tree({ name, rows, deviceTime, hasBackward, reasons, place, onPlace, foot }: Props) {
+export function Tree(props: Props) {
+  const { name, rows, classes, deviceTime, hasBackward, reasons, place, onPlace, foot } = props;
   const { selection, select } = useSelection();
   const grouped = selection.params.group_by === 'class';
   const table = useTableState(
-    grouped ? { id: deviceTime > 0 ? 'device_self_ns' : 'host', descending: true } : undefined,
+    grouped ? { id: deviceTime > 0 ? 'device_self_ns' : 'host_exclusive_ns', descending: true } : undefined,
   );
   const shape = useMemo(
     () => ({
       device: deviceTime > 0,
       backward: hasBackward,
       deviceTime,
-      hostTime: grouped ? flat(rows).reduce((sum, row) => sum + ownHost(row), 0) : totalHost(rows),
+      hostTime: grouped ? classes.reduce((sum, row) => sum + row.host_exclusive_ns, 0) : totalHost(rows),
       reasons,
     }),
-    [rows, deviceTime, hasBackward, reasons, grouped],
+    [rows, classes, deviceTime, hasBackward, reasons, grouped],
   );
   const columns = useMemo(() => moduleColumns(shape), [shape]);
   const ofClass = useMemo(() => classColumns(shape), [shape]);
-  const classes = useMemo(() => byClass(rows), [rows]);
   const unfolded = useMemo(() => trunk(rows), [rows]);
   const open = (row: ModuleRow) => row.event !== null && select(onTimeline(row.event, name === 'modules'));
   const before = (

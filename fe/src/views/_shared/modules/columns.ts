@@ -1,6 +1,5 @@
-import type { ModuleRow } from '../../../api/types';
+import type { ModuleClass, ModuleRow } from '../../../api/types';
 import type { Column } from '../../../widgets/table/columns';
-import type { ClassRow } from './select';
 
 const DEVICE = 'var(--c-kernel)';
 const HOST = 'var(--c-cpu_exec)';
@@ -19,11 +18,11 @@ export function moduleColumns(shape: Shape): Column<ModuleRow>[] {
   const columns: (Column<ModuleRow> | false)[] = [
     { id: 'name', title: 'Module', kind: 'code', value: row => row.name, width: 230 },
     {
-      id: 'occurrences',
+      id: 'calls',
       title: 'Calls',
       kind: 'count',
-      value: row => row.occurrences,
-      reason: reasons.occurrences,
+      value: row => row.calls,
+      reason: reasons.calls,
       width: 56,
     },
     {
@@ -107,35 +106,47 @@ export function moduleColumns(shape: Shape): Column<ModuleRow>[] {
 }
 
 /** Columns of the sums by class. */
-export function classColumns(shape: Shape): Column<ClassRow>[] {
+export function classColumns(shape: Shape): Column<ModuleClass>[] {
   const { device, backward } = shape;
-  const columns: (Column<ClassRow> | false)[] = [
+  const columns: (Column<ModuleClass> | false)[] = [
     { id: 'name', title: 'Class', kind: 'code', value: row => row.name, width: 230 },
-    { id: 'instances', title: 'Modules', kind: 'count', value: row => row.instances },
-    { id: 'occurrences', title: 'Calls', kind: 'count', value: row => row.occurrences },
+    { id: 'modules', title: 'Modules', kind: 'count', value: row => row.modules },
+    { id: 'calls', title: 'Calls', kind: 'count', value: row => row.calls },
     { id: 'operators', title: 'Operators', kind: 'count', value: row => row.operators },
     device && {
       id: 'device_self_ns',
       title: 'Device self',
       kind: 'duration',
-      value: row => row.device,
+      value: row => row.device_self_ns,
       bar: { of: shape.deviceTime, color: DEVICE, percent: true },
     },
-    device && backward && { id: 'forward', title: 'Forward', kind: 'duration', value: row => row.forward },
-    device && backward && { id: 'backward', title: 'Backward', kind: 'duration', value: row => row.backward },
+    device &&
+      backward && {
+        id: 'forward_device_self_ns',
+        title: 'Forward',
+        kind: 'duration',
+        value: row => row.forward_device_self_ns,
+      },
+    device &&
+      backward && {
+        id: 'backward_device_self_ns',
+        title: 'Backward',
+        kind: 'duration',
+        value: row => row.backward_device_self_ns,
+      },
     {
-      id: 'host',
-      title: 'Host, own',
+      id: 'host_exclusive_ns',
+      title: 'Host exclusive',
       kind: 'duration',
-      value: row => row.host,
-      term: 'module_host_own',
+      value: row => row.host_exclusive_ns,
+      term: 'module_host_exclusive',
       bar: { of: shape.hostTime, color: HOST, percent: !device },
     },
     backward && {
-      id: 'backward_host',
+      id: 'backward_host_self_ns',
       title: 'Backward, host',
       kind: 'duration',
-      value: row => row.backwardHost,
+      value: row => row.backward_host_self_ns,
       hidden: device,
       width: 124,
     },

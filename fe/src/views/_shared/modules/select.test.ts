@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ModuleFlame, ModuleRow } from '../../../api/types';
-import { byClass, flameRoot, flat, pathTo, trunk } from './select';
+import { flameRoot, pathTo, trunk } from './select';
 
 function row(place: number, name: string, given: Partial<ModuleRow> = {}): ModuleRow {
   return {
@@ -9,7 +9,7 @@ function row(place: number, name: string, given: Partial<ModuleRow> = {}): Modul
     class_name: name.replace(/_\d+$/, ''),
     module_id: 0,
     event: place,
-    occurrences: 1,
+    calls: 1,
     operators: 1,
     host_total_ns: 0,
     host_self_ns: 0,
@@ -49,8 +49,7 @@ const net = row(0, 'Net_0', {
   ],
 });
 
-test('rows in the order of the tree', () => {
-  expect(flat([net]).map(each => each.place)).toEqual([0, 1, 2, 3, 4]);
+test('the way down to a place', () => {
   expect(pathTo([net], 3).map(each => each.name)).toEqual(['Net_0', 'Block_0', 'Linear_1']);
   expect(pathTo([net], 9)).toEqual([]);
 });
@@ -59,19 +58,6 @@ test('what is open at first', () => {
   expect(trunk([net])).toEqual(['0', '2']);
   expect(trunk([net], 4)).toEqual(['0']);
   expect(trunk([net], 1)).toEqual([]);
-});
-
-test('sums by class count nothing twice', () => {
-  const linear = byClass([net]).find(each => each.name === 'Linear')!;
-  expect(linear).toMatchObject({
-    instances: 2,
-    occurrences: 2,
-    device: 80,
-    forward: 50,
-    backward: 30,
-    host: 70,
-  });
-  expect(linear.place).toBe(3);
 });
 
 test('frames become a tree, the widest first', () => {

@@ -6,17 +6,13 @@ from collections.abc import Callable
 from typing import Literal
 
 import msgspec
-import numpy as np
 
-from torch_tb_profiler.analyses.modules.calls import calls
 from torch_tb_profiler.analyses.modules.flame import module_flame
-from torch_tb_profiler.analyses.modules.times import recomputed
-from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.analyses.modules.instances import module_calls
 from torch_tb_profiler.model.modules.modules import Modules
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import Page, TraceView, View
-from torch_tb_profiler.views.modules.calls import thread_name
+from torch_tb_profiler.views._shared.threads import thread_name
 
 
 class FlameParams(msgspec.Struct, frozen=True):
@@ -70,52 +66,41 @@ class ModuleCall(msgspec.Struct, frozen=True):
 
 
 class ModuleInstances(msgspec.Struct, frozen=True):
-    """Calls of one place; `path` leads from the outermost module to it."""
+    """Calls of one place; `path`: names from the outermost module down to it."""
 
     path: list[str]
     total: int
     rows: list[ModuleCall]
 
 
-def build_flame(found: Modules, trace: Trace, params: FlameParams) -> ModuleFlame:
+def build_flame(model: Modules, trace: Trace, params: FlameParams) -> ModuleFlame:
     """The flame graph of the model."""
-    flame = module_flame(trace, found, "host" if params.time == "host" else "device")
+    flame = module_flame(trace, model, params.time)
+    columns = (flame.parent, flame.value, flame.place, flame.event)
     frames = [
         ModuleFrame(name, kind, _known(parent), value, place, _known(event))
         for name, kind, parent, value, place, event in zip(
-            flame.names,
-            flame.kinds,
-            flame.parent.tolist(),
-            flame.value.tolist(),
-            flame.place.tolist(),
-            flame.event.tolist(),
-            strict=True,
+            flame.names, flame.kinds, *(column.tolist() for column in columns), strict=True
         )
     ]
-    return ModuleFlame(params.time, sum(each.value_ns for each in frames if each.parent is None), frames)
+    return ModuleFlame(params.time, sum(frame.value_ns for frame in frames if frame.parent is None), frames)
 
 
-def build_instances(found: Modules, trace: Trace, params: InstancesParams) -> ModuleInstances:
-    """The calls of one module."""
-    if not 0 <= params.place < len(found.names):
-        raise NotFoundError(f"there is no module {params.place}", hint=f"places: 0 to {len(found.names) - 1}")
-    rows = found.calls[found.code[found.calls] == params.place]
-    lasting = (ends(trace) - trace.events.start)[rows]
-    rows = rows[np.lexsort((rows, -lasting))]
-    device = calls(trace).device
-    again = recomputed(trace, found)
-    listed = [
+def build_instances(model: Modules, trace: Trace, params: InstancesParams) -> ModuleInstances:
+    """The calls of one module; NotFoundError for an unknown one."""
+    total, page = module_calls(trace, model, params.place, params.rows)
+    rows = [
         ModuleCall(
-            event=row,
-            thread=thread_name(trace, int(trace.events.thread[row])),
-            start_ns=int(trace.events.start[row]),
-            duration_ns=int(ends(trace)[row] - trace.events.start[row]),
-            device_ns=int(device[row]),
-            recomputed=bool(again[row]),
+            event=call.event,
+            thread=thread_name(trace, call.thread),
+            start_ns=call.start,
+            duration_ns=call.duration,
+            device_ns=call.device,
+            recomputed=call.recomputed,
         )
-        for row in rows[params.rows].tolist()
+        for call in page
     ]
-    return ModuleInstances(list(found.path(params.place)), len(rows), listed)
+    return ModuleInstances(list(model.path(params.place)), total, rows)
 
 
 def _known(value: int) -> int | None:

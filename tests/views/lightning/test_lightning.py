@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.traces import draw
 from tests.support.views import ask
-from torch_tb_profiler.views.lightning import build as lightning
+from torch_tb_profiler.views.lightning.build import unavailable
 
 HOOKS = """
     host   {cat}          [pl][profile]run_training_batch                               0  200
@@ -46,7 +46,7 @@ def test_hooks_are_a_tree_whatever_category_marks_them(category: str) -> None:
     ]
     assert [hook["owner"] for hook in hooks.values()] == ["", "LightningModule", "Strategy", "Strategy"]
     assert (hooks[step]["host_total_ns"], hooks[step]["host_self_ns"]) == (190_000, 50_000)
-    assert hooks["run_training_batch"]["occurrences"] == 1
+    assert hooks["run_training_batch"]["calls"] == 1
 
 
 def test_the_hook_that_waits_for_backward_has_its_device_work() -> None:
@@ -78,7 +78,7 @@ def test_modules_nest_as_their_names_say() -> None:
 
 
 def test_what_is_not_marked_has_a_reason() -> None:
-    assert "PyTorchProfiler" in str(lightning.unavailable(draw("host cpu_op aten::mm 0 10")))
+    assert "PyTorchProfiler" in str(unavailable(draw("host cpu_op aten::mm 0 10")))
     only_hooks = ask(draw("host user_annotation [pl][profile]run 0 10"), "lightning")
     assert only_hooks["rows"] == [] and "record_module_names" in only_hooks["reasons"]["rows"]
     only_modules = ask(draw("host user_annotation [pl][module]torch.nn.ReLU:~act 0 10"), "lightning")
@@ -87,4 +87,4 @@ def test_what_is_not_marked_has_a_reason() -> None:
 
 def test_copies_on_the_device_are_no_hooks() -> None:
     trace = draw("gpu0 gpu_user_annotation [pl][profile]run 0 10 stream=7")
-    assert lightning.unavailable(trace) is not None
+    assert unavailable(trace) is not None

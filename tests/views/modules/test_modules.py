@@ -8,20 +8,21 @@ from tests.support.recordings import TRAINING
 from tests.support.traces import draw
 from tests.support.views import ask
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
-from torch_tb_profiler.views.modules import build as modules
+from torch_tb_profiler.views._shared.module_rows import MAX_DEPTH
+from torch_tb_profiler.views.modules.build import unavailable
 
 
 def test_rows_are_a_tree_in_order_of_the_first_call() -> None:
     payload = ask(draw(TRAINING), "modules")
     (net,) = payload["rows"]
     (linear,) = net["children"]
-    assert (net["name"], net["occurrences"], net["host_total_ns"]) == ("Net_0", 1, 100_000)
+    assert (net["name"], net["calls"], net["host_total_ns"]) == ("Net_0", 1, 100_000)
     assert (net["device_total_ns"], net["device_self_ns"]) == (117_000, 7_000)
     assert (net["forward_device_total_ns"], net["backward_device_total_ns"]) == (57_000, 60_000)
     assert (linear["host_mean_ns"], linear["host_share"]) == (40_000, 0.4)
     assert linear["device_share"] == pytest.approx(110 / 122)
-    assert payload["outside"] == {"calls": 1, "device_ns": 3_000}
-    assert payload["unlinked"] == {"calls": 1, "device_ns": 2_000}
+    assert payload["outside"] == {"events": 1, "device_ns": 3_000}
+    assert payload["unlinked"] == {"events": 1, "device_ns": 2_000}
     assert payload["device_ns"] == 122_000
     assert payload["reasons"] == {}
 
@@ -34,13 +35,13 @@ def test_what_is_not_known_is_null_with_a_reason() -> None:
     (inner,) = top["children"]
     assert (top["host_total_ns"], inner["host_total_ns"], inner["operators"]) == (8_000, 8_000, 1)
     null = {field for field, value in inner.items() if value is None}
-    assert null == {"occurrences", "host_self_ns", "host_mean_ns", "module_id", "device_share"}
+    assert null == {"calls", "host_self_ns", "host_mean_ns", "module_id", "device_share"}
     assert null < payload["reasons"].keys()
 
 
 def test_the_flag_to_set_is_named() -> None:
-    assert "with_stack=True" in str(modules.unavailable(draw("host cpu_op aten::mm 0 10")))
-    assert "nn.Module" in str(modules.unavailable(draw("host python_function main.py(1):~f 0 10")))
+    assert "with_stack=True" in str(unavailable(draw("host cpu_op aten::mm 0 10")))
+    assert "nn.Module" in str(unavailable(draw("host python_function main.py(1):~f 0 10")))
 
 
 def test_a_model_nested_without_end_is_cut_off_not_refused() -> None:
@@ -49,7 +50,7 @@ def test_a_model_nested_without_end_is_cut_off_not_refused() -> None:
     depth, rows = 0, payload["rows"]
     while rows:
         depth, rows = depth + 1, rows[0]["children"]
-    assert depth == modules.MAX_DEPTH
+    assert depth == MAX_DEPTH
 
 
 def test_frames_refer_to_the_one_around_them() -> None:
@@ -101,7 +102,7 @@ def test_asking_for_calls_that_are_not_there() -> None:
     trace = draw(TRAINING)
     with pytest.raises(UsageError, match="no thread '9/9'"):
         ask(trace, "modules/calls", thread="9/9")
-    with pytest.raises(NotFoundError, match="no call"):
+    with pytest.raises(NotFoundError, match="is not a call"):
         ask(trace, "modules/calls", parent=12)
     with pytest.raises(UsageError, match="limit"):
         ask(trace, "modules/calls", limit=-1)

@@ -1,0 +1,109 @@
+// The tables of a device: its blocks, its operators, what grows from step to step.
+import { useMemo } from 'react';
+import type { MemoryDevice, MemoryGrowth, MemoryOperators, MemoryPayload, Selectors } from '../../api/types';
+import { since } from '../../base/ticks';
+import { useView } from '../../state/queries';
+import { useSelection } from '../../state/selection';
+import { Icon } from '../../widgets/Icon';
+import { Choice } from '../../widgets/inputs/Choice';
+import { Select } from '../../widgets/inputs/Select';
+import { Blocks } from './Blocks';
+import { ByOperator } from './ByOperator';
+import { Growth } from './Growth';
+import css from './index.module.css';
+import { limits, rangeOf, writeState, type MemoryState } from './state';
+
+interface Props {
+  payload: MemoryPayload;
+  device: MemoryDevice;
+  growth: MemoryGrowth | undefined;
+  selectors: Selectors;
+  state: MemoryState;
+  onEvent: (event: number) => void;
+}
+
+const STATES = [
+  ['', 'any'],
+  ['released', 'released'],
+  ['unreleased', 'not released'],
+  ['older', 'from before the trace'],
+  ['replaced', 'replaced'],
+] as const;
+
+export function Tables({ payload, device, growth, selectors, state, onEvent }: Props) {
+  const { selection, select } = useSelection();
+  const { params } = selection;
+  const { table, range, window } = state;
+  const held = useMemo(() => rangeOf(params.range), [params.range]);
+  const operators = useView<MemoryOperators>(
+    'memory/operators',
+    selectors,
+    { device: device.name, ...limits(range) },
+    table === 'operators',
+  );
+  const put = (next: Record<string, string>) =>
+    select({
+      params: Object.fromEntries(Object.entries({ ...params, ...next }).filter(([, value]) => value !== '')),
+    });
+  const tables = [
+    ['blocks', 'Blocks'],
+    ['operators', 'By operator'],
+    ['growth', growth?.growing ? 'Growth ⚠' : 'Growth'],
+  ] as const;
+  const before = (
+    <>
+      <Choice
+        name="Table"
+        value={table}
+        options={tables}
+        onPick={picked => put({ table: picked === 'blocks' ? '' : picked, sort: '', q: '' })}
+      />
+      {table === 'blocks' && payload.has_addresses && (
+        <Select
+          label="State"
+          value={params.state ?? ''}
+          options={STATES}
+          onChange={next => put({ state: next })}
+        />
+      )}
+      {range && (
+        <button
+          type="button"
+          className="chip"
+          data-part="chip"
+          title="Show all"
+          onClick={() => select({ params: writeState(params, { range: null }) })}
+        >
+          {since(range.begin, device.end_ns / 1000)} to {since(range.end, device.end_ns / 1000)}
+          <Icon name="close" size={12} />
+        </button>
+      )}
+    </>
+  );
+  return (
+    <div className={css.tables} data-part="memory-tables">
+      {table === 'blocks' && (
+        <Blocks
+          selectors={selectors}
+          device={device.name}
+          range={held}
+          span={held ?? window ?? { begin: device.begin_ns, end: device.end_ns }}
+          hasModules={payload.has_modules}
+          sort={params.sort ?? '-size'}
+          search={params.q ?? ''}
+          state={params.state ?? ''}
+          onSort={sort => put({ sort })}
+          onSearch={q => put({ q })}
+          onEvent={onEvent}
+          before={before}
+        />
+      )}
+      {table === 'operators' && operators.data?.state === 'ready' && (
+        <ByOperator operators={operators.data.payload} onEvent={onEvent} before={before} />
+      )}
+      {table === 'growth' && (
+        <Growth growth={growth} reason={payload.reasons.growth} onEvent={onEvent} before={before} />
+      )}
+    </div>
+  );
+}

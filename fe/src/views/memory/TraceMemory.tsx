@@ -1,0 +1,229 @@
+// The memory of a trace: the curve, what lives at an instant, and the tables.
+import { useCallback, useMemo, useRef } from 'react';
+import type { MemoryCurve, MemoryLive, MemoryPayload } from '../../api/types';
+import { saveFile, svgText } from '../../base/browser/save';
+import { formatDuration } from '../../base/format';
+import { since } from '../../base/ticks';
+import { useView } from '../../state/queries';
+import { useSelection } from '../../state/selection';
+import { Answer } from '../../widgets/Answer';
+import { Icon } from '../../widgets/Icon';
+import { Choice } from '../../widgets/inputs/Choice';
+import { Select } from '../../widgets/inputs/Select';
+import { Panel } from '../../widgets/Panel';
+import { Sentence } from '../../widgets/Sentence';
+import { Curve } from './Curve';
+import curveCss from './Curve.module.css';
+import css from './index.module.css';
+import { Live } from './Live';
+import liveCss from './Live.module.css';
+import { GROUPS, limits, readState, writeState, type MemoryState } from './state';
+import { Strip } from './Strip';
+import { Tables } from './Tables';
+
+const POINTS = '1200';
+const STRIP_POINTS = '400';
+const LIVE_ROWS = '400';
+
+interface Props {
+  payload: MemoryPayload;
+  crumb: string;
+  files: React.ReactNode;
+}
+
+export function TraceMemory({ payload, crumb, files }: Props) {
+  const { selection, select } = useSelection();
+  const { params, run, worker, span } = selection;
+  const selectors = useMemo(() => ({ run, worker, span }), [run, worker, span]);
+  const state = readState(params, payload.default_device ?? '');
+  const device = payload.devices.find(each => each.name === state.device) ?? payload.devices[0];
+  const name = device?.name ?? '';
+  const svg = useRef<SVGSVGElement | null>(null);
+  const change = (next: Partial<MemoryState>) => select({ params: writeState(params, next) });
+  const put = (next: Record<string, string>) =>
+    select({
+      params: Object.fromEntries(Object.entries({ ...params, ...next }).filter(([, value]) => value !== '')),
+    });
+  const onEvent = useCallback(
+    (event: number) => select({ view: 'trace', params: { event: String(event) } }),
+    [select],
+  );
+  const { range, window } = state;
+  const filter = limits(range);
+
+  const curve = ready(
+    useView<MemoryCurve>(
+      'memory/curve',
+      selectors,
+      { device: name, points: POINTS, ...limits(window) },
+      !!device,
+    ),
+  );
+  const strip = ready(
+    useView<MemoryCurve>(
+      'memory/curve',
+      selectors,
+      { device: name, points: STRIP_POINTS },
+      !!device && !!window,
+    ),
+  );
+  const live = ready(
+    useView<MemoryLive>(
+      'memory/live',
+      selectors,
+      {
+        device: name,
+        group_by: state.group,
+        limit: LIVE_ROWS,
+        ...(state.at === null ? filter : { at: String(state.at) }),
+      },
+      !!device,
+    ),
+  );
+  if (!device) {
+    return null;
+  }
+  const growth = payload.growth.find(each => each.device === name);
+  const groups = GROUPS.filter(
+    group => (group !== 'module' || payload.has_modules) && (group !== 'stack' || payload.has_stacks),
+  );
+  return (
+    <div className={`${css.view} fill`}>
+      <Answer crumb={`${crumb} · ${device.hardware ?? device.name}`} why={<Sentence text={device.details} />}>
+        <Sentence text={device.headline} />
+      </Answer>
+      {files && (
+        <div className={css.tools} data-part="file-tools">
+          {files}
+        </div>
+      )}
+      {growth?.growing && (
+        <p className={css.warning} data-part="memory-warning" role="status">
+          <Icon name="warning" /> <Sentence text={growth.verdict} />
+        </p>
+      )}
+      <div className={css.top}>
+        <Panel
+          title={`${name} memory`}
+          note={
+            device.relative
+              ? 'the change since the trace began: totals are not recorded'
+              : 'drag to select a range, click for an instant'
+          }
+          actions={
+            <>
+              {payload.devices.length > 1 && (
+                <Devices
+                  names={payload.devices.map(each => each.name)}
+                  value={name}
+                  onPick={next => select({ params: { ...keep(params, ['table', 'group']), device: next } })}
+                />
+              )}
+              {range && (
+                <>
+                  <button
+                    type="button"
+                    className="button quiet"
+                    onClick={() => change({ window: range, range: null })}
+                  >
+                    Zoom in
+                  </button>
+                  <button type="button" className="button quiet" onClick={() => change({ range: null })}>
+                    Reset
+                  </button>
+                </>
+              )}
+              {window && (
+                <button type="button" className="button quiet" onClick={() => change({ window: null })}>
+                  Show all
+                </button>
+              )}
+              <button
+                type="button"
+                className="button quiet"
+                title="Save as SVG"
+                aria-label="Save as SVG"
+                onClick={() => svg.current && saveFile('memory.svg', svgText(svg.current), 'image/svg+xml')}
+              >
+                <Icon name="download" size={14} />
+              </button>
+            </>
+          }
+        >
+          {curve ? (
+            <Curve
+              curve={curve}
+              device={device}
+              steps={payload.steps}
+              at={state.at}
+              range={range}
+              onAt={at => change({ at })}
+              onRange={next => change({ range: next })}
+              register={node => (svg.current = node)}
+            />
+          ) : (
+            <div className={`${curveCss.curve} skeleton`} data-part="memory-curve" />
+          )}
+          {window && strip && (
+            <Strip curve={strip} window={window} onWindow={next => change({ window: next })} />
+          )}
+          <p className={css.legend}>
+            <i /> allocated
+            {!!device.peak_reserved?.bytes && (
+              <>
+                <i className={css.reserved} /> reserved by the allocator
+              </>
+            )}
+            <span className="dim">{formatDuration(device.end_ns - device.begin_ns)} recorded</span>
+          </p>
+        </Panel>
+        {live ? (
+          <Live
+            live={live}
+            when={since(live.time_ns, Math.max(device.end_ns, 1) / 10_000)}
+            isPeak={state.at === null}
+            group={state.group}
+            groups={groups}
+            onGroup={group => change({ group })}
+            onPeak={() => change({ at: null })}
+            onPick={operator => put({ q: operator, table: '', sort: '' })}
+            onEvent={onEvent}
+          />
+        ) : (
+          <section className={`panel ${liveCss.live} skeleton`} data-part="memory-live" />
+        )}
+      </div>
+      <Tables
+        payload={payload}
+        device={device}
+        growth={growth}
+        selectors={selectors}
+        state={state}
+        onEvent={onEvent}
+      />
+    </div>
+  );
+}
+
+const ready = <P,>({ data }: ReturnType<typeof useView<P>>): P | undefined =>
+  data?.state === 'ready' ? data.payload : undefined;
+
+const keep = (params: Record<string, string>, names: string[]): Record<string, string> =>
+  Object.fromEntries(Object.entries(params).filter(([name]) => names.includes(name)));
+
+function Devices({
+  names,
+  value,
+  onPick,
+}: {
+  names: string[];
+  value: string;
+  onPick: (name: string) => void;
+}) {
+  const options = names.map(name => [name, name] as const);
+  return names.length > 4 ? (
+    <Select label="Device" value={value} options={options} onChange={onPick} />
+  ) : (
+    <Choice name="Device" value={value} options={options} onPick={onPick} />
+  );
+}

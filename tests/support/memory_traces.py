@@ -1,0 +1,48 @@
+"""Small traces with memory events, for the tests of the Memory tab."""
+
+from __future__ import annotations
+
+from tests.support.memory_events import memory
+from tests.support.traces import draw
+from torch_tb_profiler.model.trace import Trace
+
+CALLS = """
+host  user_annotation  ProfilerStep#1           0  100
+host  user_annotation  ProfilerStep#2         100  100
+host  user_annotation  ProfilerStep#3         200  100
+host  python_function  train.py(7):~step        0  300  Python~id=1
+host  python_function  nn.Module:~Linear_0      5   90  Python~module~id=0
+host  cpu_op           aten::linear            10   40
+host  cpu_op           aten::empty             15   10
+host  cpu_op           aten::relu             110   20
+host  cpu_op           aten::relu             210   20
+"""
+
+EVENTS = """
+ 20  GPU0  a   512  1512  4096
+ 30  GPU0  b   100  1612  4096
+ 60  GPU0  b  -100  1512  4096
+ 61  GPU0  x  -200  1312  4096
+ 90  CPU   a    64    64     0
+115  GPU0  c   300  1612  4096
+120  GPU0  d  1000  2612  8192
+150  GPU0  d -1000  1612  8192
+215  GPU0  e   300  1912  8192
+"""
+
+
+def three_steps() -> Trace:
+    """Three steps on a GPU and its host, each of which leaves 300 bytes."""
+    properties = [{"id": 0, "name": "A100", "totalGlobalMem": 40 * 2**30}]
+    return draw(CALLS, *memory(EVENTS), deviceProperties=properties)
+
+
+def steps_that_leave(*sizes: int) -> Trace:
+    """A step per size; at its end so many bytes live, most of them an old block's."""
+    picture = "\n".join(f"host user_annotation ProfilerStep#{i} {100 * i} 100" for i in range(len(sizes)))
+    events, before = ["1 CPU a 100000 100000 0"], 100_000
+    for i, size in enumerate(sizes):
+        change = 100_000 + size - before
+        events.append(f"{100 * i + 50} CPU b{i} {change} {100_000 + size} 0")
+        before = 100_000 + size
+    return draw(picture, *memory("\n".join(events)))

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.support.memory_events import memory
+from tests.support.memory_traces import CALLS, steps_that_leave, three_steps
+from tests.support.traces import draw
+from torch_tb_profiler.view import NoParams
+from torch_tb_profiler.views._shared.text import Text, plain
+from torch_tb_profiler.views.memory.build import build
+from torch_tb_profiler.views.memory.payload import MemoryDevice
+
+GPU = [{"id": 0, "name": "A100", "totalGlobalMem": 10_240}]
+
+
+def device(events: str, picture: str = CALLS, name: str = "GPU0") -> MemoryDevice:
+    payload = build(draw(picture, *memory(events), deviceProperties=GPU), NoParams())
+    return next(each for each in payload.devices if each.name == name)
+
+
+def links(text: Text) -> dict[str, str]:
+    return {phrase.text: phrase.link for phrase in text if phrase.link is not None}
+
+
+def test_the_headline_names_the_peak_and_who_holds_most_of_it() -> None:
+    said = device("20 GPU0 a 512 2048 4096\n115 GPU0 b 4096 6144 8192").headline
+    assert plain(said) == "Memory peaks at 6.00 KiB, 60% of the GPU; aten::relu holds 4.00 KiB of it."
+    assert links(said) == {
+        "6.00 KiB, 60% of the GPU": "memory?device=GPU0&at=115000",
+        "aten::relu": "memory?device=GPU0&q=aten%3A%3Arelu",
+    }
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        (
+            "20 GPU0 a 512 2048 4096",
+            "Memory peaks at 2.00 KiB, 20% of the GPU; 1.50 KiB of it is from before the trace.",
+        ),
+        ("95 GPU0 a 1024 1024 4096", "Memory peaks at 1.00 KiB, 10% of the GPU."),  # outside of operators
+        ("20 GPU0 - 512 - -", "The trace allocates 512 B in total; how much was in use at once is not recorded."),
+    ],
+)
+def test_what_holds_most_is_older_or_outside_or_unknown(events: str, said: str) -> None:
+    assert plain(device(events).headline) == said
+
+
+def test_a_device_that_the_file_does_not_describe_has_no_share() -> None:
+    assert plain(device("115 CPU a 64 64 0", name="CPU").headline) == (
+        "Memory peaks at 64.0 B; aten::relu holds 64.0 B of it."
+    )
+    said = plain(device("115 XPU0 a 64 64 0", name="XPU0").headline)
+    assert said.startswith("Memory peaks at 64.0 B, 0.6% of the device;")
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        ("20 GPU0 a 8 8 0", "1 allocation on GPU0; 1 is not released before the trace ends."),
+        ("20 GPU0 a 8 8 0\n30 GPU0 b 8 16 0", "2 allocations on GPU0; 2 are not released before the trace ends."),
+        ("20 GPU0 a 8 8 0\n30 GPU0 a -8 0 0", "1 allocation on GPU0; it is released before the trace ends."),
+        ("20 GPU0 a -8 8 0", "0 allocations on GPU0."),
+        ("20 GPU0 - 8 8 0", "1 allocation on GPU0."),  # no addresses: nothing is known of its release
+        ("20 GPU0 - 8 8 0\n25 GPU0 a -8 0 0", "1 allocation on GPU0."),
+    ],
+)
+def test_what_became_of_the_allocations(events: str, said: str) -> None:
+    assert plain(device(events).details) == said
+
+
+def test_unreleased_blocks_and_the_worst_fragmentation_are_one_click_away() -> None:
+    said = device("20 GPU0 a 1024 1024 3072\n30 GPU0 b 1024 2048 3072").details
+    assert plain(said).endswith("At worst, the allocator holds 2.00 KiB that no tensor uses.")
+    assert links(said) == {"2": "memory?device=GPU0&state=unreleased", "2.00 KiB": "memory?device=GPU0&at=20000"}
+    full = device("20 GPU0 a 1024 1024 1024").details
+    assert "no tensor uses" not in plain(full)
+
+
+def test_failed_allocations_come_first() -> None:
+    failures = memory("115 GPU0 - 4096 1312 9000\n116 GPU0 - 4096 1312 9000\n117 CPU - 4096 1312 9000")
+    for failure in failures:
+        failure["name"] = "[OutOfMemory]"
+    trace = draw(CALLS, *memory("20 GPU0 a 8 8 0"), *failures)
+    payload = build(trace, NoParams())
+    said = payload.devices[0].details
+    assert plain(said).startswith("2 allocations failed for lack of memory. 1 allocation on GPU0;")
+    assert links(said)["2 allocations"] == f"trace?event={payload.out_of_memory[0].event}"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        (
+            (1024, 2048, 3072),
+            "Memory may leak: live memory is larger at the end of each step, by 1.00 KiB per step. "
+            "The largest growth is outside of operators: 2.00 KiB.",
+        ),
+        (
+            (5120, 1024, 2048, 3072),
+            "Memory may leak: after the first step, live memory is larger at the end of each step, by 1.00 KiB "
+            "per step. The largest growth is outside of operators: 2.00 KiB.",
+        ),
+        ((1000, 2000, 2000), "Live memory does not grow with each step."),
+        ((10, 20, 30), "Live memory grows with each step, but by no more than 0.1% of the peak in total."),
+        ((1000, 2000), "Fewer than 3 steps do not tell whether memory grows."),
+    ],
+)
+def test_the_hint_of_a_leak_and_its_absence(sizes: tuple[int, ...], said: str) -> None:
+    (growth,) = build(steps_that_leave(*sizes), NoParams()).growth
+    assert plain(growth.verdict) == said
+
+
+def test_a_leak_leads_to_the_table_of_its_holders_and_to_the_latest_block() -> None:
+    payload = build(three_steps(), NoParams())
+    growth = next(each for each in payload.growth if each.device == "GPU0")
+    assert plain(growth.verdict).endswith("by 300 B per step. The largest growth is in aten::relu: 600 B.")
+    assert links(growth.verdict) == {
+        "300 B": "memory?device=GPU0&table=growth",
+        "aten::relu": "memory?device=GPU0&q=aten%3A%3Arelu",
+    }
+    (holder,) = growth.holders
+    assert plain(holder.summary) == (
+        "Holds 600 B more at the end of step 3 than at the end of step 1; "
+        "2 blocks allocated in between are still live."
+    )
+    assert links(holder.summary) == {"2 blocks": f"trace?event={holder.event}"}
+    assert plain(payload.headline) == f"{plain(payload.devices[1].headline)} {plain(growth.verdict)}"
+
+
+def test_the_headline_speaks_of_the_default_device_alone() -> None:
+    cpu_leaks = "".join(f"\n{at} CPU c{at} 1000 {1000 * i} 0" for i, at in enumerate((50, 150, 250), 1))
+    trace = draw(CALLS, *memory(f"20 GPU0 a 8 8 0{cpu_leaks}"))
+    payload = build(trace, NoParams())
+    assert [growth.growing for growth in payload.growth] == [True, False]
+    assert plain(payload.headline) == plain(payload.devices[1].headline)
+
+
+def test_without_events_the_headline_names_the_option() -> None:
+    assert plain(build(draw(CALLS), NoParams()).headline) == (
+        "No memory events are recorded (`profile(profile_memory=True)` records them)."
+    )
+
+
+def test_names_of_a_trace_are_text() -> None:
+    hostile = CALLS.replace("aten::relu", "{share}<img>&q=1")
+    said = device("115 GPU0 a 64 64 64", hostile).headline
+    assert "{share}<img>&q=1 holds 64.0 B" in plain(said)
+    assert links(said)["{share}<img>&q=1"] == "memory?device=GPU0&q=%7Bshare%7D%3Cimg%3E%26q%3D1"

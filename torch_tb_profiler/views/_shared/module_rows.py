@@ -1,0 +1,166 @@
+"""The modules of a model as rows: as the tree that the model is, and by class."""
+
+from __future__ import annotations
+
+import msgspec
+
+from torch_tb_profiler.analyses.modules.classes import ClassTimes
+from torch_tb_profiler.analyses.modules.times import DeviceWork, ModuleTimes
+from torch_tb_profiler.model.modules.modules import Modules
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE
+
+MAX_DEPTH = 200
+"""Places nested deeper are left out of the tree; their times are in the totals above them."""
+
+
+class ModuleRow(msgspec.Struct, frozen=True):
+    """A place in the model: an instance of a module, called from the place around it. Times in ns.
+
+    place             number of the place, as `modules/instances` takes it
+    class_name        "Linear" of "Linear_75"
+    module_id         `Python module id`, null where the trace gives none
+    event             row of its longest call, for the timeline
+    calls             null where only operators name the module (`Module Hierarchy`)
+    operators         operators called directly by it, forward
+    host_total_ns     of the calls, with all that happens in them
+    host_self_ns      of the calls, outside of modules and operators inside: Python and framework
+    operators_ns      host time of its operators: total = self + operators + totals of the modules inside
+    host_mean_ns      total / calls
+    host_share        total / total of the outermost modules
+    device_*          device work that it launched, forward and backward: self without the modules inside
+    device_share      device total / all device time of the trace; null if there is none
+    forward_device_*, backward_device_*  the two parts of it
+    backward_host_*   host time of its backward operators; not part of `host_*`
+    """
+
+    place: int
+    name: str
+    class_name: str
+    module_id: int | None
+    event: int | None
+    calls: int | None
+    operators: int
+    host_total_ns: int
+    host_self_ns: int | None
+    operators_ns: int
+    host_mean_ns: float | None
+    host_share: float | None
+    device_total_ns: int
+    device_self_ns: int
+    device_share: float | None
+    forward_device_total_ns: int
+    forward_device_self_ns: int
+    backward_device_total_ns: int
+    backward_device_self_ns: int
+    backward_host_total_ns: int
+    backward_host_self_ns: int
+    children: list[ModuleRow]
+
+
+class ModuleClass(msgspec.Struct, frozen=True):
+    """All modules of a class; times in ns, without those of modules inside, so that nothing counts twice.
+
+    modules            how many places
+    host_exclusive_ns  host self + operators
+    place              the one with the most device time, of those without any the one with the most host time
+    """
+
+    name: str
+    modules: int
+    calls: int
+    operators: int
+    device_self_ns: int
+    forward_device_self_ns: int
+    backward_device_self_ns: int
+    host_exclusive_ns: int
+    backward_host_self_ns: int
+    place: int
+
+
+class UnplacedWork(msgspec.Struct, frozen=True):
+    """Device work of no module."""
+
+    events: int
+    device_ns: int
+
+
+def module_rows(model: Modules, times: ModuleTimes, order: list[int]) -> list[ModuleRow]:
+    """The outermost places, each with those inside it, in this order."""
+    outermost = sum(int(times.host_total[code]) for code in order if model.parent[code] == NO_CODE)
+    rows = [_row(model, times, code, outermost) for code in range(len(model.names))]
+    depth = [0] * len(rows)
+    roots: list[ModuleRow] = []
+    for code in order:
+        parent = int(model.parent[code])
+        depth[code] = depth[parent] + 1 if parent != NO_CODE else 0
+        if depth[code] < MAX_DEPTH:
+            (roots if parent == NO_CODE else rows[parent].children).append(rows[code])
+    return roots
+
+
+def _row(model: Modules, times: ModuleTimes, code: int, outermost: int) -> ModuleRow:
+    calls, total = int(times.calls[code]), int(times.host_total[code])
+    forward_total, backward_total = int(times.forward_total[code]), int(times.backward_total[code])
+    forward_self, backward_self = int(times.forward_self[code]), int(times.backward_self[code])
+    device = times.device_time
+    event = int(times.event[code])
+    return ModuleRow(
+        place=code,
+        name=model.names[code],
+        class_name=model.classes[code],
+        module_id=None if model.ids[code] == ABSENT else model.ids[code],
+        event=None if event == NO_CODE else event,
+        calls=calls or None,
+        operators=int(times.operators[code]),
+        host_total_ns=total,
+        host_self_ns=int(times.host_self[code]) if calls else None,
+        operators_ns=int(times.operators_time[code]),
+        host_mean_ns=total / calls if calls else None,
+        host_share=total / outermost if outermost else None,
+        device_total_ns=forward_total + backward_total,
+        device_self_ns=forward_self + backward_self,
+        device_share=(forward_total + backward_total) / device if device else None,
+        forward_device_total_ns=forward_total,
+        forward_device_self_ns=forward_self,
+        backward_device_total_ns=backward_total,
+        backward_device_self_ns=backward_self,
+        backward_host_total_ns=int(times.backward_host_total[code]),
+        backward_host_self_ns=int(times.backward_host_self[code]),
+        children=[],
+    )
+
+
+def class_row(times: ClassTimes) -> ModuleClass:
+    """A row of the table by class."""
+    return ModuleClass(
+        name=times.name,
+        modules=times.modules,
+        calls=times.calls,
+        operators=times.operators,
+        device_self_ns=times.device,
+        forward_device_self_ns=times.forward,
+        backward_device_self_ns=times.backward,
+        host_exclusive_ns=times.host,
+        backward_host_self_ns=times.backward_host,
+        place=times.longest,
+    )
+
+
+def unplaced(work: DeviceWork) -> UnplacedWork:
+    """Device work of no module."""
+    return UnplacedWork(work.events, work.time)
+
+
+def reasons(model: Modules, times: ModuleTimes) -> dict[str, str]:
+    """Why fields of the rows are null."""
+    reasons: dict[str, str] = {}
+    if (times.calls == 0).any():
+        text = "only operators name these modules (`Module Hierarchy`); their calls are not recorded"
+        reasons |= dict.fromkeys(("calls", "host_self_ns", "host_mean_ns"), text)
+    if ABSENT in model.ids:
+        reasons["module_id"] = "the trace does not number the instances"
+    if not times.device_time:
+        reasons["device_share"] = "the trace holds no device work"
+    if not len(model.tasks):
+        reasons["backward"] = "no backward operator could be linked to a forward operator inside a module"
+    return reasons

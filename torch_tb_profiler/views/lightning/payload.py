@@ -1,0 +1,64 @@
+"""What the Lightning tab answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from torch_tb_profiler.views._shared.module_rows import ModuleClass, ModuleRow, UnplacedWork
+from torch_tb_profiler.views._shared.text import Text
+
+
+class HookRow(msgspec.Struct, frozen=True):
+    """A hook, called from the hook around it. Times in ns.
+
+    place           number of the hook
+    name            "L.training_step"; `owner` is what Lightning puts before it: LightningModule, Strategy,
+                    Callback, ...; "" if nothing
+    event           row of its longest call, for the timeline
+    operators       operators called directly by it
+    host_self_ns    outside of hooks and operators inside
+    operators_ns    host time of its operators: total = self + operators + totals of the hooks inside
+    host_share      total / total of the outermost hooks
+    device_*        device work launched while it ran, including by the backward pass that it waited for
+    """
+
+    place: int
+    name: str
+    owner: str
+    event: int | None
+    calls: int
+    operators: int
+    host_total_ns: int
+    host_self_ns: int
+    operators_ns: int
+    host_mean_ns: float
+    host_share: float | None
+    device_total_ns: int
+    device_self_ns: int
+    device_share: float | None
+    children: list[HookRow]
+
+
+class LightningPayload(msgspec.Struct, frozen=True):
+    """Hooks and modules, the outermost in order of their first call.
+
+    headline  which hook takes the most time, without hooks which class of modules; details: how many ran how long
+    rows      the model: dotted names, `class_name` in full; modules inside the module their name says
+    classes   sums over all modules of a class
+    device_ns all device time = sum of `device_self_ns` of `rows` + outside + unlinked
+    reasons   field -> why it is null or empty
+    """
+
+    headline: Text
+    details: Text
+    hooks: list[HookRow]
+    rows: list[ModuleRow]
+    classes: list[ModuleClass]
+    device_ns: int
+    outside: UnplacedWork
+    unlinked: UnplacedWork
+    has_device: bool
+    has_backward: bool
+    reasons: Mapping[str, str]

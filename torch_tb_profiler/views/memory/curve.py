@@ -1,0 +1,84 @@
+"""The curve of a device's memory in a window."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from torch_tb_profiler.analyses.memory.curve import curve
+from torch_tb_profiler.analyses.shared.memory_curve import of_device
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.view import TraceView
+from torch_tb_profiler.views.memory.build import moment
+from torch_tb_profiler.views.memory.payload import MemoryMoment
+
+Points = Annotated[int, msgspec.Meta(ge=1, le=20_000)]
+"""How many points of a curve are wanted."""
+
+
+class CurveParams(msgspec.Struct, frozen=True):
+    """A device ("": the default one), a window [begin, end] in ns (default: its first to its last event)."""
+
+    device: str = ""
+    begin: int | None = None
+    end: int | None = None
+    points: Points = 1000
+
+
+class MemoryCurve(msgspec.Struct, frozen=True):
+    """Allocated and reserved memory of one device in a window, as a step function.
+
+    Columns are little-endian float64 arrays of equal length (`bytes`, base64 on the wire): whole numbers, exact
+    up to 2^53; NaN before the first recorded total.
+
+    `exact`: entry i is an event and its values hold until time i + 1 (the first entry: what holds at begin_ns).
+    Otherwise entry i is the bucket that begins at time i, with the least, greatest and last value in it; what
+    holds at its beginning counts. The columns of `reserved` are empty where the file records no totals.
+
+    peak_allocated, peak_reserved, fragmentation  exact, of this window, whatever the sampling
+    """
+
+    device: str
+    begin_ns: int
+    end_ns: int
+    events: int
+    exact: bool
+    relative: bool
+    time: bytes
+    allocated_min: bytes
+    allocated_max: bytes
+    allocated_last: bytes
+    reserved_min: bytes
+    reserved_max: bytes
+    reserved_last: bytes
+    peak_allocated: MemoryMoment | None
+    peak_reserved: MemoryMoment | None
+    fragmentation: MemoryMoment | None
+
+
+def build_curve(trace: Trace, params: CurveParams) -> MemoryCurve:
+    """NotFoundError for an unknown device."""
+    level = of_device(trace, params.device)
+    drawn = curve(trace, level, params.begin, params.end, params.points)
+    return MemoryCurve(
+        device=level.device.name,
+        begin_ns=drawn.begin,
+        end_ns=drawn.end,
+        events=drawn.events,
+        exact=drawn.exact,
+        relative=level.relative,
+        time=drawn.time,
+        allocated_min=drawn.allocated.least,
+        allocated_max=drawn.allocated.greatest,
+        allocated_last=drawn.allocated.last,
+        reserved_min=drawn.reserved.least,
+        reserved_max=drawn.reserved.greatest,
+        reserved_last=drawn.reserved.last,
+        peak_allocated=moment(drawn.peak_allocated),
+        peak_reserved=moment(drawn.peak_reserved),
+        fragmentation=moment(drawn.peak_unused),
+    )
+
+
+CURVE = TraceView("memory/curve", "Memory curve", CurveParams, MemoryCurve, build_curve)

@@ -1,0 +1,71 @@
+"""Why fields of the Memory tab are null or empty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch_tb_profiler.analyses.memory.devices import DeviceMemory, has_memory
+from torch_tb_profiler.analyses.memory.growth import LEAST_STEPS
+from torch_tb_profiler.analyses.shared.call_stacks import has_stacks
+from torch_tb_profiler.model.memory.blocks import has_addresses
+from torch_tb_profiler.model.modules.modules import has_modules
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import Trace
+
+NO_EVENTS = "no memory events are recorded (`profile(profile_memory=True)` records them)"
+
+NO_ADDRESSES = (
+    "the file has no addresses, so allocations and releases cannot be matched (PyTorch records them since 1.10)"
+)
+
+
+def unavailable(trace: Trace) -> str | None:
+    """The tab needs one memory event with a time."""
+    return None if has_memory(trace) else NO_EVENTS
+
+
+def reasons(trace: Trace, devices: Sequence[DeviceMemory], grown: int) -> dict[str, str]:
+    """Field -> reason; `grown`: of how many devices the growth is known."""
+    if not devices:
+        return {"devices": NO_EVENTS}
+    return {
+        **_of_devices(devices),
+        **_of_recording(trace),
+        **_of_growth(trace, grown == len(devices)),
+    }
+
+
+def _of_devices(devices: Sequence[DeviceMemory]) -> dict[str, str]:
+    reasons = {}
+    hosts = [memory for memory in devices if memory.device.name == "CPU"]
+    if any(memory.device.capacity is None for memory in devices if memory not in hosts):
+        reasons["capacity_bytes"] = "the file does not describe the device (`deviceProperties`)"
+    elif hosts:
+        reasons["capacity_bytes"] = "the memory of the host is not recorded"
+    if any(memory.relative for memory in devices):
+        reasons["peak_allocated"] = reasons["peak_reserved"] = (
+            "the file has no totals: PyTorch records them since 1.10"
+        )
+    if all(memory.unused is None for memory in devices):
+        reasons["fragmentation"] = "no reserved memory is recorded; the CPU's allocator reserves none"
+    return reasons
+
+
+def _of_recording(trace: Trace) -> dict[str, str]:
+    reasons = {}
+    if not has_addresses(trace):
+        reasons["unreleased"] = reasons["older"] = "the file has no addresses: PyTorch records them since 1.10"
+    if not has_stacks(trace):
+        reasons["stacks"] = "no call stacks are recorded (`profile(with_stack=True)`)"
+    if not has_modules(trace):
+        reasons["modules"] = "no nn.Module is recorded (`profile(with_stack=True)` or `with_modules=True`)"
+    return reasons
+
+
+def _of_growth(trace: Trace, known: bool) -> dict[str, str]:
+    recorded = steps(trace)
+    if not recorded.recorded:
+        return {"growth": "no steps are recorded (call `profiler.step()` after each)"}
+    if len(recorded.names) < LEAST_STEPS:
+        return {"growth": f"growth needs {LEAST_STEPS} steps; this trace has {len(recorded.names)}"}
+    return {} if known else {"growth": "the first memory events of a device have no totals"}
