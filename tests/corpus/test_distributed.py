@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary, summarise
+from tests.support.job_views import sentences
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary, summarize
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest import read_trace
@@ -22,9 +23,9 @@ from torch_tb_profiler.model.ranks import split_ranks
 from torch_tb_profiler.model.trace import ABSENT, Trace
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views.distributed.build import build, unavailable
-from torch_tb_profiler.views.distributed.part_payloads import CollectivesParams
-from torch_tb_profiler.views.distributed.parts import build_collectives
-from torch_tb_profiler.views.distributed.payload import Distributed
+from torch_tb_profiler.views.distributed.collectives import build as build_collectives
+from torch_tb_profiler.views.distributed.payload.collectives import CollectivesParams
+from torch_tb_profiler.views.distributed.payload.job import Distributed
 
 pytestmark = pytest.mark.slow
 
@@ -41,12 +42,12 @@ Load = Callable[[str], Members[RankSummary]]
 def traces(corpus: Path) -> Callable[[str], list[Trace]]:
     @cache
     def load(run: str) -> list[Trace]:
-        found = []
+        listed = []
         for path in sorted((corpus / "traces" / run).glob("*.json*")):
             with path.open("rb") as stream:
                 trace = read_trace(stream, size=path.stat().st_size)
-            found += list(split_ranks(trace).values()) or [trace]
-        return found
+            listed += list(split_ranks(trace).values()) or [trace]
+        return listed
 
     return load
 
@@ -58,7 +59,7 @@ def job(traces: Callable[[str], list[Trace]]) -> Load:
         members: list[Member[RankSummary]] = []
         for i, trace in enumerate(traces(run)):
             assert unavailable(trace) is None
-            members.append(Member(f"worker{i}", i, "1", "ready", None, summarise(trace)))
+            members.append(Member(f"worker{i}", i, "1", "ready", None, summarize(trace)))
         return Members(members)
 
     return load
@@ -72,11 +73,11 @@ def view(members: Members[RankSummary]) -> Distributed:
 def test_steps_add_up_and_agree_with_the_overview(
     run: str, job: Load, traces: Callable[[str], list[Trace]]
 ) -> None:
-    found = view(job(run))
-    for row in found.overview:
-        assert row.duration_ns == row.computation_ns + row.overlap_ns + row.communication_ns + row.other_ns
-        assert min(row.computation_ns, row.overlap_ns, row.communication_ns, row.other_ns) >= 0
-    ours = [row.duration_ns for row in found.overview]
+    payload = view(job(run))
+    for row in payload.overview:
+        assert row.duration_ns == row.computation_ns + row.overlap_ns + row.exposed_ns + row.other_ns
+        assert min(row.computation_ns, row.overlap_ns, row.exposed_ns, row.other_ns) >= 0
+    ours = [row.duration_ns for row in payload.overview]
     overviews = [breakdown(trace).durations.tolist() for trace in traces(run)]
     assert ours == [duration for durations in overviews for duration in durations]
 
@@ -86,53 +87,53 @@ def test_every_communication_kernel_counts_once(run: str, traces: Callable[[str]
     """The time of the operations is that of the raw events, where kernels record them."""
     for trace in traces(run):
         kernels = np.flatnonzero(communication_kernels(trace))
-        found = collectives(trace)
+        operations = collectives(trace)
         if len(kernels):
-            on_device = found.timing == 0
-            assert sorted(found.event[on_device].tolist()) == kernels.tolist()
+            on_device = operations.timing == 0
+            assert sorted(operations.event[on_device].tolist()) == kernels.tolist()
             raw = trace.events.duration[kernels].sum()
-            assert (found.end - found.start)[on_device].sum() == raw
-            assert found.parts.totals(len(found))[on_device].sum() == raw
+            assert (operations.end - operations.start)[on_device].sum() == raw
+            assert operations.parts.totals(len(operations))[on_device].sum() == raw
 
 
 @pytest.mark.parametrize("run", RUNS)
 def test_ranks_are_compared(run: str, job: Load) -> None:
     members = job(run)
-    found = view(members)
-    assert found.verdict.kind in ("straggler", "balanced")
-    assert found.mismatches == []
+    payload = view(members)
+    assert payload.verdict.kind in ("straggler", "balanced")
+    assert payload.mismatches == []
     rows = build_collectives(members, CollectivesParams()).rows
     assert sum(row.ranks == len(members) for row in rows) >= 0.8 * len(rows)
     for row in rows:
         if row.transfer_ns is not None:
             assert row.waiting_ns is not None and row.waiting_ns >= 0
             assert row.latency_ns is not None and row.transfer_ns <= row.latency_ns
-    assert all(rank.clock is not None and rank.clock.method != "none" for rank in found.ranks)
-    assert found.heat_map is not None and len(found.heat_map.late_ns) == len(members)
+    assert all(rank.clock is not None and rank.clock.method != "none" for rank in payload.ranks)
+    assert payload.heat_map is not None and len(payload.heat_map.lateness_ns) == len(members)
 
 
 @pytest.mark.parametrize("run", ALONE)
 def test_a_rank_alone_shows_what_it_can(run: str, job: Load) -> None:
-    found = view(job(run))
-    assert found.verdict.kind == "unknown"
-    assert all(row.transfer_ns is None and row.latency_ns is not None for row in found.collectives)
-    assert "transfer_ns" in found.reasons
+    payload = view(job(run))
+    assert payload.verdict.kind == "unknown"
+    assert all(row.transfer_ns is None and row.latency_ns is not None for row in payload.collectives)
+    assert "transfer_ns" in payload.reasons
 
 
 def test_the_rank_that_sits_in_an_annotation_is_named_in_words(job: Load) -> None:
-    found = view(job("torchrec_sst_4rank_b"))
-    assert (found.verdict.kind, found.verdict.rank) == ("straggler", 2)
-    shares = {row.rank: row.communication_ns / row.duration_ns for row in found.averages if row.rank is not None}
+    payload = view(job("torchrec_sst_4rank_b"))
+    assert (payload.verdict.kind, payload.verdict.rank) == ("straggler", 2)
+    shares = {row.rank: row.exposed_ns / row.duration_ns for row in payload.averages if row.rank is not None}
     assert all(0.8 < shares[rank] < 0.95 for rank in (0, 1, 3)) and shares[2] < 0.05
-    text = found.verdict.text
+    text = sentences(payload)
     assert text.startswith("Rank 2 keeps the others waiting")
     assert "Ranks 0, 1 and 3 spend 84.7% of each step in exposed communication" in text
     assert "most of it in nccl:all_to_all" in text
-    assert "`# running sparse arch` for 1.00 s per step" in text
+    assert "rank 2's host spends 1.00 s per step in # running sparse arch" in text
 
 
 def test_a_known_bandwidth(job: Load) -> None:
-    """6,637,568 floats over two ranks in 2636.669 us: 10.0696 GB/s, at least."""
+    """6,637,568 floats over two ranks in 2636.669 µs: 10.0696 GB/s, at least."""
     rows = build_collectives(job("hta_nccl_data"), CollectivesParams()).rows
     row = next(row for row in rows if row.latency_ns == 2_636_669)
     assert row.bytes == 4 * 6_637_568 and row.lower_bound
@@ -148,17 +149,17 @@ def test_a_file_cut_off_loses_only_its_own_times(job: Load, corpus: Path) -> Non
         except TraceError as error:
             members.append(Member(path.name, i, "1", "failed", error.message, None))
         else:
-            members.append(Member(path.name, i, "1", "ready", None, summarise(trace)))
-    found = view(Members(members))
-    assert found.verdict.rank == 2
-    assert {problem.rank for problem in found.problems if problem.kind in ("unmatched", "broken_rank")} == {1}
+            members.append(Member(path.name, i, "1", "ready", None, summarize(trace)))
+    payload = view(Members(members))
+    assert payload.verdict.rank == 2
+    assert {problem.rank for problem in payload.problems if problem.kind in ("unmatched", "broken_rank")} == {1}
     whole = view(job("torchrec_sleep_4rank"))
-    assert found.stragglers[0].delay_ns == pytest.approx(whole.stragglers[0].delay_ns, rel=0.01)
+    assert payload.stragglers[0].delay_ns == pytest.approx(whole.stragglers[0].delay_ns, rel=0.01)
 
 
 @pytest.mark.parametrize("run", ["gen_ddp_dev", "gen_fsdp_dev"])
 def test_gloo_agrees_with_the_predecessor(run: str, job: Load, corpus: Path) -> None:
-    """Calls, bytes and times of operations, where the predecessor knew them: to its rounding of us."""
+    """Calls, bytes and times of operations, where the predecessor knew them: to its rounding of µs."""
     oracle = json.loads(gzip.decompress((corpus / "oracle" / f"{run}.json.gz").read_bytes()))
     tables: dict[str, Any] = _find(oracle, "comm_ops")["data"]
     ours = {(row.rank, row.name): row for row in view(job(run)).collectives}
@@ -178,9 +179,9 @@ def _find(tree: object, key: str) -> dict[str, dict[str, dict[str, list[list[obj
         tree = list(tree.values())
     if isinstance(tree, list):
         for each in tree:
-            found = _find(each, key)
-            if found:
-                return found
+            tables = _find(each, key)
+            if tables:
+                return tables
     return {}
 
 
@@ -192,7 +193,7 @@ def test_no_file_of_any_kind_breaks_the_reduction(corpus: Path) -> None:
         except TraceError:
             continue
         for part in split_ranks(trace).values() or [trace]:
-            summary = summarise(part)
+            summary = summarize(part)
             table = summary.table()
             known = table["window"] != ABSENT
             assert (table["categories"][known].sum(axis=1) == table["window"][known]).all(), path.name

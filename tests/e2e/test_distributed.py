@@ -31,6 +31,20 @@ def test_the_late_rank_is_named_with_what_it_did(open_page: Open, width: int, th
     assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
 
 
+def test_the_sentences_open_their_evidence(open_page: Open) -> None:
+    page, frame = open_page(**JOB)
+    answer = frame.locator("[data-part=answer]")
+    answer.get_by_role("button", name=CULPRIT).click()
+    detail = frame.locator("[data-part=row-detail]")
+    expect(detail).to_contain_text("arrived last")
+    expect(detail).to_contain_text(CULPRIT)
+    answer.get_by_role("button", name=re.compile("of 9 collectives")).click()
+    expect(frame.locator("[data-part=job-tables] [data-part=chip]")).to_contain_text("last: rank 4")
+    answer.get_by_role("button", name="Rank 4", exact=True).click()
+    expect(page).to_have_url(re.compile("worker=rank4"))
+    expect(page).to_have_url(re.compile("view=trace"))
+
+
 def test_a_broken_rank_is_listed_and_the_rest_is_shown(open_page: Open) -> None:
     _, frame = open_page(table="ranks", **JOB)
     expect(frame.locator("[data-part=job-problems]")).to_contain_text("rank6")
@@ -49,7 +63,7 @@ def test_a_late_cell_leads_to_its_collectives_and_these_to_the_timeline(open_pag
     row.get_by_role("button").first.click()
     detail = frame.locator("[data-part=row-detail]")
     expect(detail.locator("[data-part=arrival]")).to_have_count(6)
-    expect(detail).to_contain_text("came last")
+    expect(detail).to_contain_text("arrived last")
     expect(detail).to_contain_text(CULPRIT)
     detail.locator("[data-part=arrival]").nth(2).click()
     expect(page).to_have_url(in_address("event"))
@@ -57,18 +71,18 @@ def test_a_late_cell_leads_to_its_collectives_and_these_to_the_timeline(open_pag
     expect(frame.locator("[data-part=event-details] h2")).to_contain_text("nccl", ignore_case=True)
 
 
-def test_tables_by_rank_by_group_and_every_collective(open_page: Open) -> None:
+def test_tables_by_rank_by_group_and_of_all_collectives(open_page: Open) -> None:
     page, frame = open_page(**JOB)
     expect(frame.locator(TABLE).nth(1)).to_contain_text("nccl:all_reduce")
     frame.get_by_role("button", name="By process group").click()
     expect(frame.locator("[data-part=job-tables] [data-part=table-foot]")).to_contain_text("process group")
-    frame.get_by_role("button", name="Every collective").click()
+    frame.get_by_role("button", name="All collectives").click()
     foot = frame.locator("[data-part=job-tables] [data-part=table-foot]")
     expect(foot).to_contain_text("9 collectives")
     frame.get_by_role("button", name="Skew", exact=True).click()
     expect(frame.locator(TABLE).nth(1)).to_contain_text("ms")
     frame.get_by_label("Filter by name").fill("no such thing")
-    expect(frame.locator("[data-part=table-empty]")).to_contain_text("No collective passes")
+    expect(frame.locator("[data-part=table-empty]")).to_contain_text("No collectives match")
 
 
 def test_a_single_rank_still_has_the_view(open_page: Open) -> None:
@@ -103,7 +117,7 @@ def test_ranks_lie_on_one_timeline_with_their_collectives_joined(open_page: Open
 
 
 def test_a_collective_opens_its_ranks_on_one_timeline(open_page: Open) -> None:
-    page, frame = open_page(table="every", collective="3", **JOB)
+    page, frame = open_page(table="collectives", collective="3", **JOB)
     frame.get_by_role("button", name="Ranks on one timeline").click()
     expect(frame.locator("h1")).to_contain_text("on the clock of the job")
     expect(page).to_have_url(in_address("at"))

@@ -72,12 +72,13 @@ def test_the_slowed_rank_is_named(tmp_path: Path) -> None:
     payload = json.loads(answer.payload)
     verdict = payload["verdict"]
     assert (verdict["kind"], verdict["rank"]) == ("straggler", SLOW_RANK), verdict
-    assert "`augment`" in verdict["text"]
+    explanation = "".join(phrase["text"] for phrase in payload["explanation"])
+    assert f"rank {SLOW_RANK}'s host spends" in explanation and "in augment" in explanation
     first = payload["stragglers"][0]
     assert first["rank"] == SLOW_RANK
     assert first["delay_per_step_ns"] == pytest.approx(PAUSE * 1e9, rel=0.3)
     assert payload["mismatch_count"] == 0
     assert [group["ranks"] for group in payload["groups"]] == [[0, 1]]
     for row in payload["overview"]:
-        parts = ("computation_ns", "overlap_ns", "communication_ns", "other_ns")
+        parts = ("computation_ns", "overlap_ns", "exposed_ns", "other_ns")
         assert row["duration_ns"] == sum(row[part] for part in parts)

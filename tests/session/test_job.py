@@ -23,6 +23,10 @@ def ask(session: Any, slug: str, **params: str) -> dict[str, Any]:
     return payload
 
 
+def said(text: list[dict[str, str]]) -> str:
+    return "".join(phrase["text"] for phrase in text)
+
+
 def test_the_ranks_that_can_be_read_are_compared(tmp_path: Path) -> None:
     documents = Job(6, ddp(6), straggler=2).documents(only=[0, 1, 2, 3, 5])
     documents[3] = b'{"traceEvents": "none"}'
@@ -37,8 +41,8 @@ def test_the_ranks_that_can_be_read_are_compared(tmp_path: Path) -> None:
         ("broken_rank", None),
         ("missing_rank", None),
     ]
-    assert "ranks 3,4 (2 of 6)" in payload["problems"][1]["text"]
-    assert payload["verdict"]["rank"] == 2 and CULPRIT in payload["verdict"]["text"]
+    assert "No trace of ranks 3,4 is here (2 of 6)" == said(payload["problems"][1]["text"])
+    assert payload["verdict"]["rank"] == 2 and CULPRIT in said(payload["explanation"])
     assert [rank["state"] for rank in payload["ranks"]].count("failed") == 1
     assert page["total"] == 9 and {row["late_rank"] for row in page["rows"]} == {2}
     assert [part["rank"] for part in one["participants"]] == [0, 1, 2, 5]

@@ -1,7 +1,7 @@
-"""Drawing jobs of many ranks whose truth is known: who is late, whose clock is off, who is with whom.
+"""Drawing jobs of many ranks whose truth is known: who is late, whose clock is off, who communicates with whom.
 
 A program is a list of operations in the order in which the job runs them. Before an operation each of its ranks
-computes; its kernel starts when the rank arrives and ends, on all ranks, a transfer after the last has arrived.
+computes; its kernel starts when the rank arrives and ends, on all ranks, one transfer time after the last arrival.
 
     rank 0  |- step 1 -- compute --|-- all_reduce: waits ------|= transfer =|
     rank 1  |- step 1 -- compute --|- prepare_batch -|---------|= transfer =|     planted straggler
@@ -16,10 +16,8 @@ from functools import cache
 from typing import Any
 
 from tests.support.traces import document, read_bytes
-from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary, summarise
-from torch_tb_profiler.view import Member, Members, NoParams
-from torch_tb_profiler.views.distributed.build import build
-from torch_tb_profiler.views.distributed.payload import Distributed
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary, summarize
+from torch_tb_profiler.view import Member, Members
 
 BASE_NS = 1_700_000_000_000_000_000
 CULPRIT = "prepare_batch"
@@ -48,7 +46,7 @@ class Job:
 
     program       the operations of one step
     straggler     a rank that spends `slow_us` more, in an operator named CULPRIT, at the beginning of each step
-    slow_kernel   it spends them in a kernel of that name instead
+    slow_kernel   it spends that in a kernel of that name instead
     clock_ns      rank -> by how much its clock is ahead
     metadata, sequence  record the groups and sizes, the sequence numbers
     jitter_us     of the computing; half a microsecond of the ends
@@ -82,7 +80,7 @@ class Job:
     def members(self, only: Sequence[int] | None = None) -> Members[RankSummary]:
         """The ranks, each reduced, as the view gets them."""
         return Members(
-            Member(f"host{rank // 8}_{1000 + rank}", rank, "1", "ready", None, summarise(read_bytes(content)))
+            Member(f"host{rank // 8}_{1000 + rank}", rank, "1", "ready", None, summarize(read_bytes(content)))
             for rank, content in self.documents(only).items()
         )
 
@@ -134,7 +132,7 @@ class Job:
 
 
 class _Writer:
-    """The events of one rank; times in us of the job, written on the rank's own clock."""
+    """The events of one rank; times in µs of the job, written on the rank's own clock."""
 
     def __init__(self, rank: int, job: Job) -> None:
         self._rank, self._job = rank, job
@@ -246,7 +244,7 @@ def pipeline(ranks: int, batches: int = 4) -> tuple[Op, ...]:
 
 @cache
 def ring_of_pairs(ranks: int) -> tuple[Op, ...]:
-    """Every rank is in two groups of one and the same name: with its left and with its right neighbour."""
+    """Every rank is in two groups of one and the same name: with its left and with its right neighbor."""
     pairs = [(first, (first + 1) % ranks) for first in range(ranks)]
     return tuple(
         Op("allreduce", tuple(sorted(pair)), "pair")
@@ -258,20 +256,10 @@ def ring_of_pairs(ranks: int) -> tuple[Op, ...]:
 
 @cache
 def tensor_and_data_parallel(ranks: int, width: int) -> tuple[Op, ...]:
-    """Groups of `width` neighbours reduce activations, then every `width`-th rank reduces gradients."""
-    neighbours = [tuple(range(first, first + width)) for first in range(0, ranks, width)]
+    """Groups of `width` neighbors reduce activations, then every `width`-th rank reduces gradients."""
+    neighbors = [tuple(range(first, first + width)) for first in range(0, ranks, width)]
     across = [tuple(range(first, ranks, width)) for first in range(width)]
     return tuple(
-        [Op("allreduce", each, "tp", compute_us=200) for _ in range(3) for each in neighbours]
+        [Op("allreduce", each, "tp", compute_us=200) for _ in range(3) for each in neighbors]
         + [Op("allreduce", each, "dp", compute_us=200) for each in across]
     )
-
-
-def view(job: Job, only: list[int] | None = None) -> Distributed:
-    """The distributed view of a job, or of some of its ranks."""
-    return build(job.members(only), NoParams())
-
-
-def kinds(found: Distributed) -> list[str]:
-    """What is wrong with the job's data."""
-    return [problem.kind for problem in found.problems]

@@ -4268,11 +4268,15 @@ export interface components {
      * Distributed
      * @description The payload of the tab.
      *
-     *     origin_ns      the zero of the job's clock as ns since the epoch, null if no file tells the time of day
+     *     headline       who keeps the others waiting, or why that is unknown
+     *     explanation    what that costs, and what these ranks do meanwhile; may be empty
+     *     origin_ns      the zero of the job's clock as ns since the epoch, null if no file records the time of day
      *     start_skew_ns  from the first to the last rank to begin recording; null without two ranks on one clock
      *     mismatches     the first hundred; mismatch_count all
      */
     Distributed: {
+      headline: components['schemas']['Phrase'][];
+      explanation: components['schemas']['Phrase'][];
       verdict: components['schemas']['Verdict'];
       problems: components['schemas']['Problem'][];
       ranks: components['schemas']['Rank'][];
@@ -4296,24 +4300,33 @@ export interface components {
     };
     /**
      * Verdict
-     * @description The answer in words. `kind`: straggler, balanced, unknown; `worker` whom it names, or null.
+     * @description Whether ranks keep the others waiting; `worker` and `rank`: the one with the most delay, null if none stands
+     *     out or it is unknown.
      */
     Verdict: {
-      kind: string;
-      text: string;
+      /** @enum {unknown} */
+      kind: 'balanced' | 'straggler' | 'unknown';
       worker: string | null;
       rank: number | null;
     };
     /**
      * Problem
-     * @description What is missing or doubtful.
-     *
-     *     kind  loading, broken_rank, left_out, missing_rank, duplicate_rank, world_size, clock, start_skew, mismatch,
-     *           unmatched
+     * @description What is missing or doubtful; `worker` and `rank` where it concerns one.
      */
     Problem: {
-      kind: string;
-      text: string;
+      /** @enum {unknown} */
+      kind:
+        | 'broken_rank'
+        | 'clock'
+        | 'duplicate_rank'
+        | 'left_out'
+        | 'loading'
+        | 'mismatch'
+        | 'missing_rank'
+        | 'start_skew'
+        | 'unmatched'
+        | 'world_size';
+      text: components['schemas']['Phrase'][];
       worker: string | null;
       rank: number | null;
     };
@@ -4321,16 +4334,17 @@ export interface components {
      * Rank
      * @description One worker of the run.
      *
-     *     state     waiting, loading, ready or failed; `reason` says why it failed, or why a ready one is left out
+     *     reason    why it failed, or why a ready one is left out
      *     compared  it takes part in the comparison between ranks
-     *     recording_start_ns  job time of its first event; late ones missed what the others already recorded
+     *     recording_start_ns  job time of its first event: what others did before, it did not record
      *     calls     its communication operations; null while it is not ready
      */
     Rank: {
       worker: string;
       rank: number | null;
       span: string;
-      state: string;
+      /** @enum {unknown} */
+      state: 'failed' | 'loading' | 'ready' | 'waiting';
       reason: string | null;
       compared: boolean;
       backend: string | null;
@@ -4342,15 +4356,15 @@ export interface components {
     };
     /**
      * Clock
-     * @description How a rank's clock was brought onto the job's.
+     * @description How a rank's clock was aligned with the job's.
      *
      *     method       reference: it sets the clock; base_time: by the time of day in the file (`baseTimeNanoseconds`);
-     *                  collective_ends: by the ends of collectives it shares with the others, on top of the time of day
+     *                  collective_ends: by the ends of collectives shared with other ranks, on top of the time of day
      *                  where there is one; none: its times cannot be compared
-     *     offset_ns    what the collectives' ends corrected the time of day by; null where there was none to correct
-     *     residual_ns  how far ends of shared collectives still lie apart (median): the error of a comparison; null
+     *     offset_ns    by which the ends of collectives corrected the time of day; null where there was none to correct
+     *     residual_ns  how far the ends of shared collectives still lie apart (median): the error of a comparison; null
      *                  where the rank shares none that end together
-     *     collectives  how many shared collectives that rests on
+     *     collectives  how many shared collectives that is based on
      *     shift_ns     job time = time in the rank's trace + shift_ns; null with method none
      */
     Clock: {
@@ -4391,13 +4405,14 @@ export interface components {
     };
     /**
      * StepTimes
-     * @description One step of one worker: duration = computation + overlap + communication + other, to the ns.
+     * @description One step of one worker: duration = computation + overlap + exposed + other, to the ns.
      *
-     *     start_ns     in the worker's own trace
-     *     computation  non-communication kernels (without a GPU: CPU Exec of the overview) while nothing is communicated
-     *     overlap      both at once
-     *     communication  exposed: communication that no computation hides
-     *     complete     False for a trailing step whose device work is missing; in no average
+     *     start_ns        in the worker's own trace
+     *     computation_ns  kernels that do not communicate (without a GPU: CPU Exec of the overview) while nothing
+     *                     communicates
+     *     overlap_ns      both at once
+     *     exposed_ns      exposed communication: no computation hides it
+     *     complete        False for a trailing step whose device work is missing; in no average
      */
     StepTimes: {
       worker: string;
@@ -4408,7 +4423,7 @@ export interface components {
       duration_ns: number;
       computation_ns: number;
       overlap_ns: number;
-      communication_ns: number;
+      exposed_ns: number;
       other_ns: number;
     };
     /**
@@ -4422,7 +4437,7 @@ export interface components {
       duration_ns: number;
       computation_ns: number;
       overlap_ns: number;
-      communication_ns: number;
+      exposed_ns: number;
       other_ns: number;
     };
     /**
@@ -4430,14 +4445,14 @@ export interface components {
      * @description A worker's communication in one step: moving data, and waiting for other ranks to arrive.
      *
      *     step  null for operations outside the steps
-     *     transfer_ns, synchronizing_ns  over the operations that were compared; null if none was
+     *     transfer_ns, waiting_ns  of the operations that were compared; null if none was
      */
     Waiting: {
       worker: string;
       rank: number | null;
       step: string | null;
       transfer_ns: number | null;
-      synchronizing_ns: number | null;
+      waiting_ns: number | null;
     };
     /**
      * AverageWaiting
@@ -4447,7 +4462,7 @@ export interface components {
       worker: string;
       rank: number | null;
       transfer_ns: number | null;
-      synchronizing_ns: number | null;
+      waiting_ns: number | null;
     };
     /**
      * CollectiveRow
@@ -4456,13 +4471,13 @@ export interface components {
      *     name           as the profiler names it: back end, colon, collective (`nccl:all_reduce`)
      *     bytes          what the rank puts in, all calls; null if no call records a size
      *     out_bytes      what it gets out
-     *     message_bytes  the size that bandwidth is told for (of an all-gather what comes out)
+     *     message_bytes  the size that bandwidth refers to (of an all-gather what comes out)
      *     latency_ns     time in which one of them runs
-     *     transfer_ns    the part after the last rank arrived; synchronizing_ns the rest; null if none was compared
+     *     transfer_ns    the part after the last rank arrived; waiting_ns: the rest; null if none was compared
      *     exposed_ns     the part of latency_ns that no computation hides
      *     algorithm_bandwidth, bus_bandwidth  message_bytes per second of transfer, and that times the collective's
      *                    factor (all-reduce 2(n-1)/n, all-gather, reduce-scatter, all-to-all (n-1)/n)
-     *     lower_bound    the bandwidths rest on the whole latency, waiting included: they are at least that
+     *     lower_bound    the bandwidths are based on the whole latency, which includes waiting: they are at least that
      *     timing         device, host (no device work was recorded: the host's calls) or none
      */
     CollectiveRow: {
@@ -4478,7 +4493,7 @@ export interface components {
       message_bytes: number | null;
       latency_ns: number | null;
       transfer_ns: number | null;
-      synchronizing_ns: number | null;
+      waiting_ns: number | null;
       exposed_ns: number | null;
       algorithm_bandwidth: number | null;
       bus_bandwidth: number | null;
@@ -4490,14 +4505,13 @@ export interface components {
      * @description One process group: a name *and* its ranks, as the same name serves several.
      *
      *     id           names the group in rows and parameters
-     *     name         null: the traces do not say in which group they communicate
-     *     ranks        null if unknown
-     *     size         null if unknown
+     *     name         null: the traces do not record in which group they communicate
+     *     ranks, size  null if unknown
      *     assumed      name and ranks are not recorded with the operations; they follow from the job's description
      *     matched_by   sequence_number, order (n-th operation of the group), peers (n-th message from one rank to
      *                  another) or null with one rank
      *     workers      that communicate in it
-     *     absent_ranks ranks of the group of which no trace is here
+     *     absent_ranks ranks of the group without a trace here
      */
     Group: {
       id: number;
@@ -4515,23 +4529,23 @@ export interface components {
     };
     /**
      * Operation
-     * @description The same over all ranks of a group: sums over ranks, `skew_ns` over the operations.
+     * @description Operations of a process group that share a name: sums over its ranks.
      *
-     *     operations  matched across ranks: what every rank does once counts once
-     *     compared    of these, those that at least two ranks recorded alike
+     *     collectives  matched across ranks: what every rank does once counts once
+     *     compared     of these, those that at least two ranks recorded alike
      *     mean_skew_ns, max_skew_ns  first to last arrival; null without two ranks on one clock
      */
     Operation: {
       name: string;
       collective: string;
-      operations: number;
+      collectives: number;
       compared: number;
       calls: number;
       bytes: number | null;
       message_bytes: number | null;
       latency_ns: number | null;
       transfer_ns: number | null;
-      synchronizing_ns: number | null;
+      waiting_ns: number | null;
       exposed_ns: number | null;
       mean_skew_ns: number | null;
       max_skew_ns: number | null;
@@ -4541,9 +4555,9 @@ export interface components {
     };
     /**
      * Mismatch
-     * @description Operations that should be one and the same but differ between ranks; they are in no comparison.
+     * @description Operations that should be one collective but differ between ranks; they are in no comparison.
      *
-     *     what  name, size, dtype, or missing (ranks in the middle of whose recording it is absent)
+     *     what  name, size, dtype, or missing (`values`: the ranks in the middle of whose recording it is absent)
      *     collective  its id in the part `distributed/collective`
      */
     Mismatch: {
@@ -4552,7 +4566,7 @@ export interface components {
       step: string | null;
       what: string;
       values: components['schemas']['Differing'][];
-      text: string;
+      text: components['schemas']['Phrase'][];
     };
     /**
      * Differing
@@ -4571,7 +4585,7 @@ export interface components {
      *     delay_ns     time between the median arrival of the other ranks and its own in those, less what it waited for
      *                  others before; time in which several collectives wait for it counts once
      *     delay_per_step_ns  that over the number of steps
-     *     waited_ns    its own waiting for others, all compared collectives
+     *     waiting_ns   its own waiting for others, all compared collectives
      */
     Straggler: {
       worker: string;
@@ -4581,50 +4595,54 @@ export interface components {
       last_ratio: number | null;
       delay_ns: number;
       delay_per_step_ns: number;
-      waited_ns: number;
+      waiting_ns: number;
     };
     /**
      * HeatMap
-     * @description rank x step: sum over the step's compared collectives of how long after the median rank this one came.
+     * @description rank x step: time after the median arrival of the other ranks, summed over the step's compared collectives.
      *
-     *     late_ns  a row per worker, a cell per step; null where nothing was compared
+     *     lateness_ns  a row per worker, a cell per step; null where nothing was compared
      */
     HeatMap: {
       workers: string[];
       steps: string[];
-      late_ns: (number | null)[][];
+      lateness_ns: (number | null)[][];
     };
     /**
      * Meanwhile
-     * @description What a rank did between the previous collective and the one where it came last, summed over those.
+     * @description What a rank did between the previous collective and the one where it arrived last, summed over those.
      *
-     *     collectives  how many of them count: those that make up 90 % of its lateness, and of windows of different
+     *     summary     how long that took in total
+     *     collectives  how many of them count: those that make up 90% of its lateness, and of windows of different
      *                  groups that overlap one; steps: in how many steps these lie
-     *     window_ns   that time; median_window_ns the one of the rank that arrived in the middle
+     *     latest      id of the collective where it was latest
+     *     window_ns   that time; median_window_ns: the one of the rank that arrived in the middle
      *     categories  the overview's eight categories, in order
-     *     host        operators and annotations by their own time, largest difference first
+     *     host        operators and annotations by self time, largest difference first
      *     kernels     device work by name, likewise
      */
     Meanwhile: {
       worker: string;
       rank: number | null;
+      summary: components['schemas']['Phrase'][];
       collectives: number;
       steps: number;
+      latest: number;
       window_ns: number;
       median_window_ns: number;
-      categories: components['schemas']['Share'][];
-      host: components['schemas']['Share'][];
-      kernels: components['schemas']['Share'][];
+      categories: components['schemas']['RankTime'][];
+      host: components['schemas']['RankTime'][];
+      kernels: components['schemas']['RankTime'][];
     };
     /**
-     * Share
-     * @description Time by name: of the late rank beside the median rank's in the same places.
+     * RankTime
+     * @description Time by name: of the late rank, and of the median rank before the same collectives.
      *
      *     median_ns  null where it is not among the largest of the median rank: then it is less than those
      */
-    Share: {
+    RankTime: {
       name: string;
-      late_ns: number;
+      time_ns: number;
       median_ns: number | null;
     };
     /**
@@ -4648,7 +4666,7 @@ export interface components {
      *     start_ns, end_ns  job time of the first arrival and of the last end
      *     ranks      how many recorded it; size: how many the group has, null if unknown
      *     bytes      message size of one rank (the largest), null if not recorded
-     *     latency_ns longest of the ranks; transfer_ns shortest: what all of them needed
+     *     latency_ns longest of the ranks; transfer_ns: the shortest, which all of them needed
      *     waiting_ns sum over the ranks of latency - transfer
      *     skew_ns    first to last arrival; null without two ranks on one clock
      *     late_worker, late_rank  who arrived last; null where the clocks' error is larger than the skew
@@ -4696,7 +4714,7 @@ export interface components {
      *     event     row of its trace: the kernel, or the host's call where no kernel is recorded
      *     call      row of its trace: the host's call that launched it, null if none is recorded
      *     trace_start_ns  when it began, in the rank's own trace; start_ns, end_ns: job time
-     *     late_ns   after the first arrival
+     *     after_first_ns  after the first arrival
      *     before    null for the first of the group in the recording
      */
     Participant: {
@@ -4714,17 +4732,17 @@ export interface components {
       end_ns: number | null;
       latency_ns: number | null;
       transfer_ns: number | null;
-      synchronizing_ns: number | null;
+      waiting_ns: number | null;
       exposed_ns: number | null;
-      late_ns: number | null;
+      after_first_ns: number | null;
       before: components['schemas']['Before'] | null;
     };
     /**
      * Before
      * @description What the rank did between the group's previous collective and this one.
      *
-     *     window_ns   that time, categories (the overview's eight, in order) split it
-     *     host        operators and annotations by their own time, largest first; kernels likewise
+     *     window_ns   that time; `categories` (the overview's eight, in order) sum to it
+     *     host        operators and annotations by self time, largest first; kernels: device work likewise
      */
     Before: {
       window_ns: number;
@@ -4755,7 +4773,7 @@ export interface components {
     };
     /**
      * AlignedRank
-     * @description A chosen worker and how far it is (`state` as in the tab).
+     * @description A chosen worker and its state.
      *
      *     shift_ns  leads from its trace's time to the job's; null: it is not read, or its clock cannot be aligned
      */
@@ -4763,7 +4781,8 @@ export interface components {
       worker: string;
       rank: number | null;
       span: string;
-      state: string;
+      /** @enum {unknown} */
+      state: 'failed' | 'loading' | 'ready' | 'waiting';
       shift_ns: number | null;
     };
     /**

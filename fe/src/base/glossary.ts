@@ -170,11 +170,11 @@ export const GLOSSARY = {
     title: 'Straggler',
     text: 'A rank that arrives at collectives after the others and keeps them waiting.',
     formula: 'cost = its arrival − median arrival of the others, less what it waited for others before',
-    caveat: 'Arrivals closer together than the error of the clocks count for nobody.',
+    caveat: 'Arrivals closer together than the error of the clocks are attributed to no rank.',
   },
   meanwhile: {
     title: 'Meanwhile',
-    text: 'What the rank did between the previous collective and the one where it came last, beside the rank that arrived in the middle.',
+    text: 'What the rank did between the previous collective and the one where it arrived last, beside the rank that arrived in the middle.',
     formula: 'summed over the collectives that make up 90% of its lateness',
   },
   late: {
@@ -194,7 +194,7 @@ export const GLOSSARY = {
     title: 'Neither',
     text: 'Neither computation nor communication runs: copies, or an idle device that waits for its host.',
   },
-  synchronizing: {
+  transfer: {
     title: 'Transfer and waiting',
     text: 'A collective moves data once the last rank has arrived; before that it waits.',
     formula: 'transfer = shortest latency among the ranks; waiting = latency − transfer',

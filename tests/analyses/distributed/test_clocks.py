@@ -7,7 +7,7 @@ import pytest
 from tests.support.jobs import BASE_NS, Job, ddp
 from torch_tb_profiler.analyses.distributed.clocks import Clocks, align
 from torch_tb_profiler.analyses.distributed.job import Source, gather
-from torch_tb_profiler.analyses.distributed.matching import match
+from torch_tb_profiler.analyses.distributed.matching.matching import match
 
 
 def clocks(ranks: int, hosts: tuple[str | None, ...] | None = None, **planted: int) -> Clocks:
@@ -49,11 +49,11 @@ def test_the_error_of_the_reference_is_that_of_the_others() -> None:
 def test_a_clock_is_corrected_where_the_ends_show_that_it_is_off(
     ahead: int, hosts: tuple[str, str] | None, method: str
 ) -> None:
-    found = clocks(2, hosts, rank1=ahead)
-    _, second = found.clocks
+    aligned = clocks(2, hosts, rank1=ahead)
+    _, second = aligned.clocks
     assert second.method == method
     assert second.offset == (0 if method == "base_time" else pytest.approx(-ahead, abs=1000))
-    assert found.origin is not None and abs(found.origin - BASE_NS) < 2 * 10**9
+    assert aligned.origin is not None and abs(aligned.origin - BASE_NS) < 2 * 10**9
 
 
 def test_a_correction_below_the_threshold_is_part_of_the_error() -> None:

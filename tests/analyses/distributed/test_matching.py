@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.support.jobs import Job, Op
 from torch_tb_profiler.analyses.distributed.job import Source, gather
-from torch_tb_profiler.analyses.distributed.matching import METHODS, Matching, match
+from torch_tb_profiler.analyses.distributed.matching.keys import METHODS
+from torch_tb_profiler.analyses.distributed.matching.matching import Matching, match
 
 
 def matched(job: Job) -> Matching:
@@ -15,21 +16,21 @@ def matched(job: Job) -> Matching:
 
 def test_messages_to_several_receivers_count_by_receiver() -> None:
     """The second message of the sender is the first that its receiver gets."""
-    found = matched(Job(3, (Op("send", (0, 1), "0"), Op("send", (0, 2), "0")), steps=2, sequence=False))
-    assert found.sizes.tolist() == [2, 2, 2, 2]
-    assert found.compared.all() and found.complete.all()
-    assert {METHODS[code] for code in found.method.tolist()} == {"peers"}
+    matching = matched(Job(3, (Op("send", (0, 1), "0"), Op("send", (0, 2), "0")), steps=2, sequence=False))
+    assert matching.sizes.tolist() == [2, 2, 2, 2]
+    assert matching.compared.all() and matching.complete.all()
+    assert {METHODS[code] for code in matching.method.tolist()} == {"peers"}
 
 
 def test_messages_of_two_groups_between_the_same_ranks_are_not_one() -> None:
     program = (Op("send", (0, 1), "a"), Op("send", (0, 1), "b"), Op("send", (0, 1), "a"))
-    found = matched(Job(2, program, steps=1, sequence=False))
-    assert found.sizes.tolist() == [2, 2, 2]
+    matching = matched(Job(2, program, steps=1, sequence=False))
+    assert matching.sizes.tolist() == [2, 2, 2]
 
 
 def test_an_operation_that_one_rank_alone_recorded_is_compared_with_nothing() -> None:
-    found = matched(Job(2, (Op("allreduce", (0, 1), "0"),) * 2, steps=3, lost=frozenset({(1, 0)})))
-    assert sorted(found.sizes.tolist()) == [1, 2, 2, 2, 2, 2]
-    assert (~found.compared).sum() == 1
-    (difference,) = found.differences
+    matching = matched(Job(2, (Op("allreduce", (0, 1), "0"),) * 2, steps=3, lost=frozenset({(1, 0)})))
+    assert sorted(matching.sizes.tolist()) == [1, 2, 2, 2, 2, 2]
+    assert (~matching.compared).sum() == 1
+    (difference,) = matching.differences
     assert (difference.what, difference.values) == ("missing", {"not recorded": [1]})

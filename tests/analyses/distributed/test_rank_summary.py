@@ -1,4 +1,4 @@
-"""What a rank tells of its operations: the bytes that bandwidth is computed from, and the step they belong to."""
+"""What a rank records of its operations: the bytes that bandwidth is computed from, and their step."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import math
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.distributed.rank_summary import Operations, summarise
+from torch_tb_profiler.analyses.distributed.reduction.operations import Operations
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import summarize
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
 
 
@@ -16,7 +17,7 @@ def operation(name: str, put: int = 1000, got: int = 1000, ranks: int = 4, **mor
     size = f'Process Group Name="tp" Group size={ranks}' if ranks else ""
     extra = " ".join(f"{key.replace('_', ' ')}={value}" for key, value in more.items())
     facts = f"Collective name={name} In msg nelems={put} Out msg nelems={got} dtype=Float {size} {extra}"
-    return summarise(
+    return summarize(
         draw(f"""
         host  cpu_op        record_param_comms   0  10  {facts}
         host  cuda_runtime  cudaLaunchKernel     2   5  correlation=7
@@ -29,7 +30,7 @@ def operation(name: str, put: int = 1000, got: int = 1000, ranks: int = 4, **mor
     ("name", "put", "got", "message", "bus"),
     [
         ("allreduce", 1000, 1000, 4000, 2 * 3 / 4 * 4000),
-        ("_allgather_base", 1000, 4000, 16000, 3 / 4 * 16000),  # told of what comes out
+        ("_allgather_base", 1000, 4000, 16000, 3 / 4 * 16000),  # the message is what comes out
         ("_reduce_scatter_base", 4000, 1000, 16000, 3 / 4 * 16000),
         ("all_to_all", 1000, 1000, 4000, 3 / 4 * 4000),
         ("gather", 1000, 4000, 4000, 3 / 4 * 4000),
@@ -80,7 +81,7 @@ def issued(*times: int, kernel: int | None = None) -> Trace:
 
 def test_an_operation_belongs_to_the_step_in_which_the_host_issued_it() -> None:
     """The first and the last instant of a step are in it; between two steps there is none."""
-    assert summarise(issued(0, 100, 101, 200, 300, 301)).table()["step"].tolist() == [
+    assert summarize(issued(0, 100, 101, 200, 300, 301)).table()["step"].tolist() == [
         0, 0, NO_CODE, 1, 1, NO_CODE,
     ]  # fmt: skip
 
@@ -91,12 +92,12 @@ def test_on_the_edge_of_two_steps_the_later_has_it() -> None:
     host   user_annotation  ProfilerStep#2   100  100
     host2  cpu_op           gloo:all_reduce  100    1
     """)
-    assert summarise(trace).table()["step"].tolist() == [1]
+    assert summarize(trace).table()["step"].tolist() == [1]
 
 
 def test_an_operation_without_a_recorded_call_belongs_to_the_step_in_which_it_ran() -> None:
-    assert summarise(issued(kernel=50)).table()["step"].tolist() == [0]
-    assert summarise(issued(kernel=150)).table()["step"].tolist() == [NO_CODE]
+    assert summarize(issued(kernel=50)).table()["step"].tolist() == [0]
+    assert summarize(issued(kernel=150)).table()["step"].tolist() == [NO_CODE]
 
 
 # ---- time -----------------------------------------------------------------------------------------------
@@ -104,7 +105,7 @@ def test_an_operation_without_a_recorded_call_belongs_to_the_step_in_which_it_ra
 
 def test_exposed_is_what_no_computation_hides() -> None:
     """A kernel covers 20 of 50 us; the window before the second operation is what the first left."""
-    summary = summarise(
+    summary = summarize(
         draw("""
         host  user_annotation  ProfilerStep#1            0  300
         host  cpu_op           aten::sin                60   30
@@ -114,12 +115,12 @@ def test_exposed_is_what_no_computation_hides() -> None:
         """)
     )
     table = summary.table()
-    assert table["busy"].tolist() == [50_000, 50_000]
+    assert table["latency"].tolist() == [50_000, 50_000]
     assert table["exposed"].tolist() == [30_000, 50_000]
     assert table["window"].tolist() == [ABSENT, 50_000]
     assert table["categories"][1].tolist()[:1] == [20_000]  # 50..70 of the kernel
     assert [summary.names[code] for code in table["host"][1].tolist() if code >= 0] == ["aten::sin"]
     (step,) = summary.steps
-    assert (step.computation, step.overlap, step.communication, step.other) == (20_000, 20_000, 80_000, 180_000)
+    assert (step.computation, step.overlap, step.exposed, step.other) == (20_000, 20_000, 80_000, 180_000)
     (total,) = summary.totals
     assert (total.latency, total.exposed) == (100_000, 80_000)

@@ -7,7 +7,8 @@ import pytest
 from tests.support.jobs import Job, ddp
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.views.distributed.build import TAB
-from torch_tb_profiler.views.distributed.connections import ConnectionsParams, build
+from torch_tb_profiler.views.distributed.connections import build
+from torch_tb_profiler.views.distributed.payload.connections import ConnectionsParams
 
 STEPS, BUCKETS = 3, 3
 
@@ -15,10 +16,10 @@ STEPS, BUCKETS = 3, 3
 def test_every_collective_of_the_chosen_ranks_is_joined_on_one_clock() -> None:
     members = Job(4, ddp(4, BUCKETS), steps=STEPS, clock_ns={2: 5_000_000}).members()
     names = [member.worker for member in members]
-    found = build(members, ConnectionsParams(f"{names[2]},{names[0]}"))
-    assert [(rank.worker, rank.state) for rank in found.ranks] == [(names[2], "ready"), (names[0], "ready")]
-    assert found.total == len(found.rows) == STEPS * BUCKETS
-    for row in found.rows:
+    joined = build(members, ConnectionsParams(f"{names[2]},{names[0]}"))
+    assert [(rank.worker, rank.state) for rank in joined.ranks] == [(names[2], "ready"), (names[0], "ready")]
+    assert joined.total == len(joined.rows) == STEPS * BUCKETS
+    for row in joined.rows:
         assert sorted(row.members) == [0, 1]
         # All ranks leave a collective together, whatever their clocks say.
         assert max(row.ends_ns) - min(row.ends_ns) < 5_000
@@ -27,15 +28,15 @@ def test_every_collective_of_the_chosen_ranks_is_joined_on_one_clock() -> None:
 def test_a_window_and_a_limit_keep_the_longest() -> None:
     members = Job(3, ddp(3, BUCKETS), steps=STEPS, straggler=1).members()
     workers = ",".join(member.worker for member in members)
-    every = build(members, ConnectionsParams(workers)).rows
+    everything = build(members, ConnectionsParams(workers)).rows
     few = build(members, ConnectionsParams(workers, limit=2))
     assert (len(few.rows), few.total) == (2, STEPS * BUCKETS)
     lengths = {
-        row.collective: max(e - s for s, e in zip(row.starts_ns, row.ends_ns, strict=True)) for row in every
+        row.collective: max(e - s for s, e in zip(row.starts_ns, row.ends_ns, strict=True)) for row in everything
     }
     kept = sorted(lengths.values())[-2:]
     assert sorted(lengths[row.collective] for row in few.rows) == kept
-    first = every[0]
+    first = everything[0]
     window = ConnectionsParams(workers, begin=min(first.starts_ns), end=min(first.starts_ns) + 1)
     assert [row.collective for row in build(members, window).rows] == [first.collective]
 

@@ -11,15 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.traces import read
-from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary, summarise
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary, summarize
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.trace import ABSENT
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views.distributed.build import build
-from torch_tb_profiler.views.distributed.part_payloads import CollectiveParams, CollectivesParams
-from torch_tb_profiler.views.distributed.parts import build_collective, build_collectives
+from torch_tb_profiler.views.distributed.collective import build as build_collective
+from torch_tb_profiler.views.distributed.collectives import build as build_collectives
+from torch_tb_profiler.views.distributed.payload.collectives import CollectiveParams, CollectivesParams
 
 NAMES = {
     "cpu_op": ["record_param_comms", "c10d::allreduce_", "aten::mm", "gloo:all_reduce"],
@@ -88,7 +89,7 @@ ranks = st.lists(st.tuples(st.lists(events(), min_size=1, max_size=25), heads())
 
 def test_what_another_version_reduced_is_made_anew() -> None:
     """The session decodes what its cache holds by type, and makes again what does not decode."""
-    kept = msgspec.json.decode(msgspec.json.encode(summarise(read([{"ph": "X", "name": "a", "ts": 1, "dur": 1}]))))
+    kept = msgspec.json.decode(msgspec.json.encode(summarize(read([{"ph": "X", "name": "a", "ts": 1, "dur": 1}]))))
     msgspec.json.decode(msgspec.json.encode(kept), type=RankSummary)
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(msgspec.json.encode(kept | {"layout": 0}), type=RankSummary)
@@ -101,24 +102,24 @@ def test_any_ranks_can_be_compared(drawn: list[tuple[list[dict[str, Any]], dict[
     members: list[Member[RankSummary]] = []
     for i, (listed, head) in enumerate(drawn):
         trace = read(listed, **head)
-        summary = summarise(trace)
+        summary = summarize(trace)
         assert msgspec.json.decode(msgspec.json.encode(summary), type=RankSummary) == summary
-        found = collectives(trace)
+        operations = collectives(trace)
         assert set(np.flatnonzero(communication_kernels(trace)).tolist()) >= set(
-            found.event[found.timing == 0].tolist()
+            operations.event[operations.timing == 0].tolist()
         )
         table = summary.table()
         known = table["window"] != ABSENT
         assert (table["categories"][known].sum(axis=1) == table["window"][known]).all()
-        timed = table["busy"] != ABSENT
-        assert (table["busy"][timed] >= table["exposed"][timed]).all() and (table["exposed"][timed] >= 0).all()
+        timed = table["latency"] != ABSENT
+        assert (table["latency"][timed] >= table["exposed"][timed]).all() and (table["exposed"][timed] >= 0).all()
         assert [step.duration for step in summary.steps] == breakdown(trace).durations.tolist()
         members.append(Member(f"w{i}", None, "1", "ready", None, summary))
     run = Members(members)
     payload = build(run, NoParams())
     msgspec.json.encode(payload)
     for row in payload.overview:
-        assert row.duration_ns == row.computation_ns + row.overlap_ns + row.communication_ns + row.other_ns
+        assert row.duration_ns == row.computation_ns + row.overlap_ns + row.exposed_ns + row.other_ns
     everything = build_collectives(run, CollectivesParams())
     assert sum(row.ranks for row in everything.rows) == sum(
         rank.calls or 0 for rank in payload.ranks if rank.compared
@@ -128,6 +129,6 @@ def test_any_ranks_can_be_compared(drawn: list[tuple[list[dict[str, Any]], dict[
         assert one.instance == instance and len(one.participants) == instance.ranks
         for part in one.participants:
             if part.transfer_ns is not None:
-                assert part.synchronizing_ns is not None and part.synchronizing_ns >= 0
-                assert part.transfer_ns + part.synchronizing_ns == part.latency_ns
-            assert part.late_ns is None or 0 <= part.late_ns <= (instance.skew_ns or 0)
+                assert part.waiting_ns is not None and part.waiting_ns >= 0
+                assert part.transfer_ns + part.waiting_ns == part.latency_ns
+            assert part.after_first_ns is None or 0 <= part.after_first_ns <= (instance.skew_ns or 0)

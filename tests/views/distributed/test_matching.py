@@ -1,28 +1,18 @@
-"""Operations of the ranks are joined as they were planted, and what does not fit is reported."""
+"""Operations of different ranks are joined to the collectives that they were drawn as."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.support.jobs import (
-    Job,
-    Op,
-    ddp,
-    kinds,
-    pipeline,
-    ring_of_pairs,
-    tensor_and_data_parallel,
-    view,
-)
-from torch_tb_profiler.views.distributed.part_payloads import CollectivesParams
-from torch_tb_profiler.views.distributed.parts import build_collectives
-
-# ---- matching -------------------------------------------------------------------------------------------
+from tests.support.job_views import kinds, view
+from tests.support.jobs import Job, Op, ddp, pipeline, ring_of_pairs, tensor_and_data_parallel
+from torch_tb_profiler.views.distributed.collectives import build as build_collectives
+from torch_tb_profiler.views.distributed.payload.collectives import CollectivesParams
 
 
 def test_groups_of_one_name_are_told_apart_by_their_ranks() -> None:
-    found = view(Job(6, ring_of_pairs(6)))
-    assert sorted(tuple(group.ranks or ()) for group in found.groups) == [
+    payload = view(Job(6, ring_of_pairs(6)))
+    assert sorted(tuple(group.ranks or ()) for group in payload.groups) == [
         (0, 1),
         (0, 5),
         (1, 2),
@@ -30,34 +20,34 @@ def test_groups_of_one_name_are_told_apart_by_their_ranks() -> None:
         (3, 4),
         (4, 5),
     ]
-    assert {group.name for group in found.groups} == {"pair"}
-    for group in found.groups:
+    assert {group.name for group in payload.groups} == {"pair"}
+    for group in payload.groups:
         assert group.matched_by == "sequence_number"
-        assert [(each.operations, each.compared, each.calls) for each in group.operations] == [(3, 3, 6)]
+        assert [(each.collectives, each.compared, each.calls) for each in group.operations] == [(3, 3, 6)]
 
 
 def test_without_sequence_numbers_order_joins() -> None:
-    found = view(Job(4, ddp(4), sequence=False, straggler=0))
-    assert [group.matched_by for group in found.groups] == ["order"]
-    assert found.groups[0].operations[0].compared == 9
-    assert found.verdict.rank == 0
+    payload = view(Job(4, ddp(4), sequence=False, straggler=0))
+    assert [group.matched_by for group in payload.groups] == ["order"]
+    assert payload.groups[0].operations[0].compared == 9
+    assert payload.verdict.rank == 0
 
 
 def test_without_any_metadata_the_only_group_is_assumed() -> None:
-    found = view(Job(4, ddp(4), metadata=False, straggler=3))
-    group = found.groups[0]
+    payload = view(Job(4, ddp(4), metadata=False, straggler=3))
+    group = payload.groups[0]
     assert (group.name, group.ranks, group.assumed, group.matched_by) == ("0", [0, 1, 2, 3], True, "order")
-    assert found.verdict.rank == 3
-    assert found.collectives[0].bytes is None and "bytes" in found.reasons
+    assert payload.verdict.rank == 3
+    assert payload.collectives[0].bytes is None and "bytes" in payload.reasons
 
 
 def test_groups_that_are_not_recorded_correct_no_clock() -> None:
     """Sixteen ranks in eight groups, of which the traces say nothing: ends of different groups prove nothing."""
-    found = view(Job(16, tensor_and_data_parallel(16, 4), metadata=False, straggler=9))
-    assert [(group.name, group.ranks) for group in found.groups] == [(None, None)]
-    assert {rank.clock.method for rank in found.ranks if rank.clock} == {"reference", "base_time"}
-    assert found.stragglers[0].rank == 9
-    assert "ranks" in found.reasons
+    payload = view(Job(16, tensor_and_data_parallel(16, 4), metadata=False, straggler=9))
+    assert [(group.name, group.ranks) for group in payload.groups] == [(None, None)]
+    assert {rank.clock.method for rank in payload.ranks if rank.clock} == {"reference", "base_time"}
+    assert payload.stragglers[0].rank == 9
+    assert "ranks" in payload.reasons
 
 
 def test_what_several_groups_did_is_joined_by_name_and_size_where_counts_differ() -> None:
@@ -75,8 +65,8 @@ def test_what_several_groups_did_is_joined_by_name_and_size_where_counts_differ(
 
 
 def test_messages_are_joined_by_sender_and_receiver() -> None:
-    found = view(Job(4, pipeline(4)))
-    assert {group.matched_by for group in found.groups} == {"peers"}
+    payload = view(Job(4, pipeline(4)))
+    assert {group.matched_by for group in payload.groups} == {"peers"}
     rows = build_collectives(Job(4, pipeline(4)).members(), CollectivesParams()).rows
     assert len(rows) == 3 * 4 * 3
     assert all(row.ranks == 2 and row.mismatch is None and row.transfer_ns for row in rows)
@@ -92,32 +82,32 @@ def test_messages_are_joined_by_sender_and_receiver() -> None:
 )
 def test_ranks_that_disagree_are_reported_and_not_averaged(key: str, value: object, what: set[str]) -> None:
     job = Job(4, ddp(4), wrong={(2, 1): (key, value)})
-    found = view(job)
-    assert {mismatch.what for mismatch in found.mismatches} == what
-    assert {mismatch.step for mismatch in found.mismatches} == {"2"}
-    wrong = {mismatch.collective for mismatch in found.mismatches}
+    payload = view(job)
+    assert {mismatch.what for mismatch in payload.mismatches} == what
+    assert {mismatch.step for mismatch in payload.mismatches} == {"2"}
+    wrong = {mismatch.collective for mismatch in payload.mismatches}
     assert len(wrong) == 1
-    odd = [value for value in found.mismatches[0].values if value.workers == ["host0_1002"]]
+    odd = [value for value in payload.mismatches[0].values if value.workers == ["host0_1002"]]
     assert len(odd) == 1
     rows = build_collectives(job.members(), CollectivesParams(mismatched=True)).rows
     assert [row.id for row in rows] == list(wrong)
     assert rows[0].transfer_ns is None and rows[0].skew_ns is None and rows[0].mismatch
-    assert sum(operation.compared for group in found.groups for operation in group.operations) == 8
-    assert "mismatch" in kinds(found)
+    assert sum(operation.compared for group in payload.groups for operation in group.operations) == 8
+    assert "mismatch" in kinds(payload)
 
 
 def test_a_lost_operation_is_missed_by_its_number() -> None:
-    found = view(Job(4, ddp(4), lost=frozenset({(1, 1)})))
-    assert [(mismatch.what, mismatch.values[0].workers) for mismatch in found.mismatches] == [
+    payload = view(Job(4, ddp(4), lost=frozenset({(1, 1)})))
+    assert [(mismatch.what, mismatch.values[0].workers) for mismatch in payload.mismatches] == [
         ("missing", ["host0_1001"])
     ]
-    assert sum(operation.operations for group in found.groups for operation in group.operations) == 9
+    assert sum(operation.collectives for group in payload.groups for operation in group.operations) == 9
 
 
 def test_a_lost_operation_without_numbers_spoils_only_its_step() -> None:
     job = Job(4, ddp(4), sequence=False, lost=frozenset({(1, 1)}))
-    found = view(job)
-    assert kinds(found) == ["unmatched"]
+    payload = view(job)
+    assert kinds(payload) == ["unmatched"]
     rows = build_collectives(job.members(), CollectivesParams()).rows
     by_step = {step: [row.transfer_ns is not None for row in rows if row.step == step] for step in "123"}
     assert by_step["1"] == by_step["3"] == [True] * 3

@@ -1,14 +1,14 @@
-"""The predecessor's vectors: two ranks each, numbers in us as its tests state them."""
+"""The predecessor's vectors: two ranks each, numbers in µs as its tests state them."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary, summarise
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary, summarize
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views.distributed.build import build
-from torch_tb_profiler.views.distributed.payload import Distributed
+from torch_tb_profiler.views.distributed.payload.job import Distributed
 
 GRADIENTS = 'Input~Dims=[[2049000]] Input~type=["float"]'.replace("~", " ")
 BUFFERS = 'Input~Dims=[[53120]] Input~type=["float"]'.replace("~", " ")
@@ -56,28 +56,28 @@ NCCL = (
 
 def compare(*pictures: str) -> Distributed:
     members: list[Member[RankSummary]] = [
-        Member(f"worker{i}", i, "1", "ready", None, summarise(draw(picture))) for i, picture in enumerate(pictures)
+        Member(f"worker{i}", i, "1", "ready", None, summarize(draw(picture))) for i, picture in enumerate(pictures)
     ]
     return build(Members(members), NoParams())
 
 
-def overlap(found: Distributed) -> list[list[int]]:
-    """[computation, overlap, communication, other] in us per worker."""
+def overlap(payload: Distributed) -> list[list[int]]:
+    """[computation, overlap, communication, other] in µs per worker."""
     return [
-        [time // 1000 for time in (row.computation_ns, row.overlap_ns, row.communication_ns, row.other_ns)]
-        for row in found.overview
+        [time // 1000 for time in (row.computation_ns, row.overlap_ns, row.exposed_ns, row.other_ns)]
+        for row in payload.overview
     ]
 
 
-def waits(found: Distributed) -> list[list[int]]:
-    return [[(row.transfer_ns or 0) // 1000, (row.synchronizing_ns or 0) // 1000] for row in found.waiting]
+def waits(payload: Distributed) -> list[list[int]]:
+    return [[(row.transfer_ns or 0) // 1000, (row.waiting_ns or 0) // 1000] for row in payload.waiting]
 
 
-def operations(found: Distributed) -> list[tuple[object, ...]]:
-    """(worker, name, calls, bytes, latency us, transfer us)."""
+def operations(payload: Distributed) -> list[tuple[object, ...]]:
+    """(worker, name, calls, bytes, latency µs, transfer µs)."""
     return [
         (row.worker, row.name, row.calls, row.bytes, (row.latency_ns or 0) // 1000, (row.transfer_ns or 0) // 1000)
-        for row in found.collectives
+        for row in payload.collectives
     ]
 
 
@@ -87,10 +87,10 @@ def operations(found: Distributed) -> list[tuple[object, ...]]:
     ids=["gpu", "cpu"],
 )
 def test_gloo(work: tuple[str, str], expected: list[list[int]]) -> None:
-    found = compare(*(f"{gloo}\n{more}" for gloo, more in zip(GLOO, work, strict=True)))
-    assert overlap(found) == expected
-    assert waits(found) == [[75, 34], [78, 20]]
-    assert operations(found) == [
+    payload = compare(*(f"{gloo}\n{more}" for gloo, more in zip(GLOO, work, strict=True)))
+    assert overlap(payload) == expected
+    assert waits(payload) == [[75, 34], [78, 20]]
+    assert operations(payload) == [
         ("worker0", "gloo:broadcast", 3, 637440, 63, 41),
         ("worker0", "gloo:all_reduce", 2, 16392000, 46, 34),
         ("worker1", "gloo:broadcast", 3, 637440, 44, 44),
@@ -99,23 +99,26 @@ def test_gloo(work: tuple[str, str], expected: list[list[int]]) -> None:
 
 
 def test_nccl_by_its_kernels_alone() -> None:
-    """The last predecessor added the host's calls to the kernels' time (75 and 1558 us), earlier ones did not."""
-    found = compare(*NCCL)
-    assert waits(found) == [[1074, 498], [1074, 15]]
-    assert operations(found) == [
+    """The last predecessor added the host's calls to the kernels' time (75 and 1558 µs), earlier ones did not."""
+    payload = compare(*NCCL)
+    assert waits(payload) == [[1074, 498], [1074, 15]]
+    assert operations(payload) == [
         ("worker0", "nccl:broadcast", 1, 212480, 16, 16),
         ("worker0", "nccl:all_reduce", 1, 8196000, 1556, 1058),
         ("worker1", "nccl:broadcast", 1, 212480, 31, 16),
         ("worker1", "nccl:all_reduce", 1, 8196000, 1058, 1058),
     ]
     # Without steps the recording is one, to the end of the last kernel; the predecessor's ended with the host.
-    assert overlap(found) == [[32, 129, 16 + 1556 - 129, 16 + 98], [152, 9, 22 + 1058, 1620 - 152 - 9 - 22 - 1058]]
+    assert overlap(payload) == [
+        [32, 129, 16 + 1556 - 129, 16 + 98],
+        [152, 9, 22 + 1058, 1620 - 152 - 9 - 22 - 1058],
+    ]
 
 
 def test_an_annotation_alone_is_communication() -> None:
-    found = compare("host user_annotation nccl:all_reduce 10 50", "host user_annotation nccl:all_reduce 10 40")
-    assert [(row.name, row.latency_ns, row.timing) for row in found.collectives] == [
+    payload = compare("host user_annotation nccl:all_reduce 10 50", "host user_annotation nccl:all_reduce 10 40")
+    assert [(row.name, row.latency_ns, row.timing) for row in payload.collectives] == [
         ("nccl:all_reduce", 50_000, "host"),
         ("nccl:all_reduce", 40_000, "host"),
     ]
-    assert [row.transfer_ns for row in found.collectives] == [None, None]  # it tells how long a launch took
+    assert [row.transfer_ns for row in payload.collectives] == [None, None]  # it tells how long a launch took

@@ -1,1 +1,1 @@
-"""The ranks of a job compared: clocks, matching, waiting, stragglers."""
+"""The ranks of a job compared: clocks, matched collectives, waiting, stragglers."""

@@ -1,9 +1,8 @@
 """One clock for all ranks: the time of day in their files, corrected where collectives show that it is off.
 
 A collective that every rank must reach (an all-reduce, say) ends on all of them at about the same moment,
-however late some of them came. So the median difference of shared ends is the difference of two clocks, and
-its spread the error that remains. A rank that shares no collective with the reference is reached by way of
-others.
+however late some of them arrived. So the median difference of shared ends is the difference of two clocks, and
+its spread the error that remains. A rank that shares no collective with the reference is reached through others.
 """
 
 from __future__ import annotations
@@ -12,19 +11,20 @@ from typing import Literal
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.distributed.job import Job
-from torch_tb_profiler.analyses.distributed.matching import Matching
+from torch_tb_profiler.analyses.distributed.matching.matching import Matching
 from torch_tb_profiler.model.communication.names import ALL_TO_ALL
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int64
 
 _END_TOGETHER = ("all_reduce", "all_gather", "reduce_scatter", "barrier", *ALL_TO_ALL)
 
 _EPOCH = 10**18
-"""Clocks that show less (September 2001) do not tell the time of day."""
+"""A clock that shows less (September 2001) does not show the time of day."""
 
 _SMALLEST_NS, _SPREADS = 20_000, 3
-"""Differences of ends up to this, or so many of their spreads, are those of the ranks, not of their clocks."""
+"""Ends may differ by this, or by so many of their spreads, before the clocks are held responsible."""
 
 _SMALLEST_ON_HOST_NS, _SPREADS_ON_HOST = 1_000_000, 10
 """Likewise for ranks of one host, which should have one clock."""
@@ -35,10 +35,10 @@ Method = Literal["reference", "base_time", "collective_ends", "none"]
 class Clock(msgspec.Struct, frozen=True):
     """A rank's clock; job time = time in its trace + shift.
 
-    offset    ns that its time of day was corrected by, None where it has none
+    offset    ns by which its time of day was corrected, None where it has none
     residual  ns, median distance of shared ends after that, None without shared ones
-    ends      how many these are
-    shift     None with method none
+    ends      how many shared ends there are
+    shift     ns, None with method none
     """
 
     method: Method
@@ -49,78 +49,80 @@ class Clock(msgspec.Struct, frozen=True):
 
 
 class Clocks(msgspec.Struct, frozen=True):
-    """One clock per source of the job; `origin` ns since the epoch of job time 0, None if no file tells it."""
+    """One clock per source of the job; `origin`: job time 0 as ns since the epoch, None if no file shows it."""
 
     clocks: tuple[Clock, ...]
     origin: int | None
 
     def shifts(self) -> tuple[Int64, Bool]:
-        """(int64[sources], bool[sources] whether it can be compared); 0 where it cannot."""
+        """(int64[sources] ns, bool[sources] whether it is known); 0 where it is not."""
         known = np.array([clock.shift is not None for clock in self.clocks], np.bool_)
         return np.array([clock.shift or 0 for clock in self.clocks], np.int64), known
 
     def residuals(self) -> Int64:
-        """int64[sources]; 0 where unknown."""
+        """int64[sources] ns; 0 where unknown."""
         return np.array([clock.residual or 0 for clock in self.clocks], np.int64)
+
+    def start_skew(self) -> int | None:
+        """ns from the first to the last rank to begin recording; None without two ranks on one clock."""
+        shifts = [clock.shift for clock in self.clocks if clock.shift is not None]
+        return max(shifts) - min(shifts) if len(shifts) > 1 else None
 
 
 def align(job: Job, matching: Matching) -> Clocks:
-    """Bring all ranks on one clock: that of the first rank that tells the time of day and shares a collective."""
+    """Bring all ranks onto one clock: that of the first rank that has the time of day and shares a collective."""
     days = [_time_of_day(job, position) for position in range(len(job.sources))]
     if not days:
         return Clocks((), None)
-    shares = set(job.table.member[matching.compared].tolist())
-    told = [i for i, day in enumerate(days) if day is not None] or list(range(len(days)))
-    reference = next((i for i in told if i in shares), told[0])
+    sharing = set(job.table.member[matching.compared].tolist())
+    candidates = [i for i, day in enumerate(days) if day is not None] or list(range(len(days)))
+    reference = next((i for i in candidates if i in sharing), candidates[0])
     zero = days[reference] or 0
     nominal = np.array([0 if day is None else day - zero for day in days], np.int64)
-    reach = _Reach(job, matching, nominal, reference)
+    offsets = _Offsets(job, matching, nominal, reference)
     hosts = [source.host for source in job.sources]
     clocks = []
     for i, day in enumerate(days):
         local = hosts[i] is not None and hosts[i] == hosts[reference]
-        clocks.append(_clock(reach, nominal, i, day is not None, i == reference, local))
+        clocks.append(_clock(offsets, nominal, i, day is not None, i == reference, local))
     first = min(clock.shift for clock in clocks if clock.shift is not None)
-    moved = tuple(
-        clock
-        if clock.shift is None
-        else Clock(clock.method, clock.offset, clock.residual, clock.ends, clock.shift - first)
-        for clock in clocks
+    from_first = tuple(
+        clock if clock.shift is None else replace(clock, shift=clock.shift - first) for clock in clocks
     )
-    return Clocks(moved, None if days[reference] is None else zero + first)
+    return Clocks(from_first, None if days[reference] is None else zero + first)
 
 
 def _time_of_day(job: Job, position: int) -> int | None:
-    """ns since the epoch of the first event, None if the file does not tell."""
+    """ns since the epoch of the first event, None if the file does not record it."""
     summary = job.sources[position].summary
     start = summary.base_ns + summary.trace_start_ns
     return start if start >= _EPOCH else None
 
 
-def _clock(reach: _Reach, nominal: Int64, i: int, told: bool, reference: bool, local: bool) -> Clock:
-    residual, ends = int(reach.residual[i]), int(reach.ends[i])
+def _clock(offsets: _Offsets, nominal: Int64, i: int, dated: bool, reference: bool, local: bool) -> Clock:
+    residual, ends = int(offsets.residual[i]), int(offsets.ends[i])
     known = residual if ends else None
     if reference:
-        return Clock("reference", 0 if told else None, 0 if len(nominal) == 1 else known, ends, int(nominal[i]))
+        return Clock("reference", 0 if dated else None, 0 if len(nominal) == 1 else known, ends, int(nominal[i]))
     if not ends:
-        return Clock("base_time", 0, None, 0, int(nominal[i])) if told else Clock("none", None, None, 0, None)
-    offset = int(reach.offset[i])
+        return Clock("base_time", 0, None, 0, int(nominal[i])) if dated else Clock("none", None, None, 0, None)
+    offset = int(offsets.offset[i])
     spreads, smallest = (_SPREADS_ON_HOST, _SMALLEST_ON_HOST_NS) if local else (_SPREADS, _SMALLEST_NS)
-    if told and abs(offset) <= max(spreads * residual, smallest):
+    if dated and abs(offset) <= max(spreads * residual, smallest):
         return Clock("base_time", 0, residual + abs(offset), ends, int(nominal[i]))
-    return Clock("collective_ends", -offset if told else None, residual, ends, int(nominal[i]) - offset)
+    return Clock("collective_ends", -offset if dated else None, residual, ends, int(nominal[i]) - offset)
 
 
-def _certain(job: Job) -> Bool:
-    """bool[groups]: groups of which it is known who communicates with whom; what several unknown groups do at
-    about the same time does not end together."""
-    few = [len(job.members_of(code)) <= 2 for code in range(len(job.groups))]
+def _certain_groups(job: Job) -> Bool:
+    """bool[groups]: groups whose members are known to communicate with each other. Operations of several unknown
+    groups that run at about the same time need not end together."""
+    small = [len(job.members_of(code)) <= 2 for code in range(len(job.groups))]
     known = [group.ranks is not None for group in job.groups]
-    return np.array([*np.logical_or(few, known), False], np.bool_)
+    return np.array([*np.logical_or(small, known), False], np.bool_)
 
 
-class _Reach:
-    """offset int64[n]: by how much each nominal clock is ahead of the reference's; residual, ends likewise."""
+class _Offsets:
+    """offset int64[n] ns: how far each nominal clock is ahead of the reference's; residual, ends as in Clock."""
 
     def __init__(self, job: Job, matching: Matching, nominal: Int64, reference: int) -> None:
         count = len(nominal)
@@ -128,7 +130,7 @@ class _Reach:
         self.ends = np.zeros(count, np.int64)
         self._reached = np.zeros(count, np.bool_)
         self._reached[reference] = True
-        shared = matching.compared & _certain(job)[job.table.group]
+        shared = matching.compared & _certain_groups(job)[job.table.group]
         for rows in (np.flatnonzero(shared & job.is_named(*_END_TOGETHER)), np.flatnonzero(shared)):
             self._spread(job, matching, nominal, rows)
         if len(nominal) > 1:
@@ -151,8 +153,8 @@ class _Reach:
             shared = np.flatnonzero((at[instance] >= 0) & ~self._reached[member])
             difference = end[shared] - end[at[instance[shared]]]
             order = np.argsort(member[shared], kind="stable")
-            found, begin = np.unique(member[shared][order], return_index=True)
-            for child, values in zip(found.tolist(), np.split(difference[order], begin[1:]), strict=False):
+            children, begin = np.unique(member[shared][order], return_index=True)
+            for child, values in zip(children.tolist(), np.split(difference[order], begin[1:]), strict=False):
                 middle = int(np.median(values))
                 self.offset[child] = self.offset[parent] + middle
                 self.residual[child] = int(np.median(np.abs(values - middle)))

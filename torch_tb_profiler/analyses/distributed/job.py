@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.model.communication.groups import UNKNOWN, ProcessGroup, unspell_ranks
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64
 
 
 class Source(msgspec.Struct, frozen=True):
-    """A worker whose trace is reduced; `rank` and `host` as the file or its name says, None if neither does."""
+    """A worker whose trace is reduced; `rank` and `host` as in the file or in its name, None if in neither."""
 
     worker: str
     rank: int | None
@@ -25,9 +25,9 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class JobTable(msgspec.Struct, frozen=True):
-    """The operations of all ranks, columns of length k, ordered by rank, then time (`rank_summary.OPERATION`).
+    """The operations of all ranks, columns of length k, ordered by rank, then time (see `reduction.operations`).
 
-    member  int32  position of the worker in Job.sources; `row` int32 the operation's place in its summary
+    member  int32  position of the worker in Job.sources; row: int32, the operation's position in its summary
     group, collective, backend, dtype, step  int32  codes that hold for all ranks
     """
 
@@ -45,7 +45,7 @@ class JobTable(msgspec.Struct, frozen=True):
     issue: Int64
     start: Int64
     end: Int64
-    busy: Int64
+    latency: Int64
     exposed: Int64
     bytes_in: Int64
     bytes_out: Int64
@@ -72,14 +72,42 @@ class Job(msgspec.Struct, frozen=True):
 
     def members_of(self, group: int) -> list[int]:
         """Positions of the workers that communicate in a group."""
-        found: list[int] = np.unique(self.table.member[self.table.group == group]).tolist()
-        return found
+        members: list[int] = np.unique(self.table.member[self.table.group == group]).tolist()
+        return members
 
     def is_named(self, *names: str) -> Bool:
         """bool[k]: operations of these collectives."""
         codes = [code for code, text in enumerate(self.names) if text in names]
-        found: Bool = np.isin(self.table.collective, codes)
-        return found
+        return np.isin(self.table.collective, codes)
+
+    def source_of(self, row: int) -> Source:
+        """The worker that recorded an operation."""
+        return self.sources[int(self.table.member[row])]
+
+    def backend_of(self, row: int) -> str | None:
+        """`nccl`; None if unknown."""
+        return self._text(self.names, self.table.backend[row])
+
+    def collective_of(self, row: int) -> str:
+        """`all_reduce`."""
+        return self.names[int(self.table.collective[row])]
+
+    def name_of(self, row: int) -> str:
+        """`nccl:all_reduce`."""
+        backend = self.backend_of(row)
+        return self.collective_of(row) if backend is None else f"{backend}:{self.collective_of(row)}"
+
+    def dtype_of(self, row: int) -> str | None:
+        """The type of the elements, None if unknown."""
+        return self._text(self.names, self.table.dtype[row])
+
+    def step_of(self, row: int) -> str | None:
+        """The step in which an operation was issued, None outside of the steps."""
+        return self._text(self.steps, self.table.step[row])
+
+    @staticmethod
+    def _text(texts: Sequence[str], code: np.int32) -> str | None:
+        return texts[int(code)] if code != NO_CODE else None
 
 
 class _Codes:
@@ -88,31 +116,30 @@ class _Codes:
     def __init__(self) -> None:
         self.values: dict[object, int] = {}
 
-    def table(self, values: Sequence[object]) -> Int32:
+    def table(self, values: Iterable[object]) -> Int32:
         """int32[values + 1]: the number of each; the last cell answers for NO_CODE."""
-        found = [self.values.setdefault(value, len(self.values)) for value in values]
-        return np.array([*found, NO_CODE], np.int32)
+        numbers = [self.values.setdefault(value, len(self.values)) for value in values]
+        return np.array([*numbers, NO_CODE], np.int32)
 
 
 def gather(sources: Sequence[Source]) -> Job:
     """One table of the operations of these ranks."""
     groups, names, steps = _Codes(), _Codes(), _Codes()
-    described: dict[object, ProcessGroup] = {}
+    descriptions: dict[object, ProcessGroup] = {}
     parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in JobTable.__annotations__}
-    vague = any(UNKNOWN in source.summary.groups for source in sources)
+    ambiguous = any(UNKNOWN in source.summary.groups for source in sources)
     for position, source in enumerate(sources):
         summary = source.summary
         table = summary.table()
-        # If one rank does not know which of several groups it is, another's only group may not be the one either.
-        known = [UNKNOWN if vague and group.assumed else group for group in summary.groups]
+        # If one rank cannot say which of several groups it used, another's only group may not be that one either.
+        known = [UNKNOWN if ambiguous and group.assumed else group for group in summary.groups]
         for group in known:
-            described[_identity(group)] = _better(described.get(_identity(group)), group)
+            descriptions[_identity(group)] = _merged(descriptions.get(_identity(group)), group)
         codes = {
-            "group": groups.table([_identity(group) for group in known]),
-            "step": steps.table([step.name for step in summary.steps]),
+            "group": groups.table(_identity(group) for group in known),
+            "step": steps.table(step.name for step in summary.steps),
         }
-        used = names.table(_used_names(summary))
-        codes.update(dict.fromkeys(("collective", "backend", "dtype"), used))
+        codes.update(dict.fromkeys(("collective", "backend", "dtype"), names.table(_used_names(summary))))
         parts["member"].append(np.full(len(table), position, np.int32))
         parts["row"].append(np.arange(len(table), dtype=np.int32))
         for name in list(parts)[2:]:
@@ -120,8 +147,8 @@ def gather(sources: Sequence[Source]) -> Job:
             parts[name].append(codes[name][column] if name in codes else column)
     return Job(
         sources=tuple(sources),
-        table=JobTable(**{name: _join(arrays, name) for name, arrays in parts.items()}),
-        groups=tuple(described[key] for key in groups.values),
+        table=JobTable(**{name: _concatenated(arrays, name) for name, arrays in parts.items()}),
+        groups=tuple(descriptions[key] for key in groups.values),
         names=tuple(str(text) for text in names.values),
         steps=tuple(str(text) for text in steps.values),
     )
@@ -136,7 +163,7 @@ def _used_names(summary: RankSummary) -> tuple[str, ...]:
     return summary.names[: last + 1]
 
 
-def _join(arrays: list[npt.NDArray[Any]], name: str) -> npt.NDArray[Any]:
+def _concatenated(arrays: list[npt.NDArray[Any]], name: str) -> npt.NDArray[Any]:
     if arrays:
         return np.concatenate(arrays)
     kinds = {"timing": np.int8, "bus": np.float64}
@@ -145,11 +172,11 @@ def _join(arrays: list[npt.NDArray[Any]], name: str) -> npt.NDArray[Any]:
 
 
 def _identity(group: ProcessGroup) -> tuple[object, ...]:
-    """What makes two descriptions one group; without ranks their number has to do."""
+    """What makes two descriptions one group: name and ranks, or name and size where the ranks are unknown."""
     return group.name, group.ranks, group.size if group.ranks is None else None
 
 
-def _better(known: ProcessGroup | None, group: ProcessGroup) -> ProcessGroup:
+def _merged(known: ProcessGroup | None, group: ProcessGroup) -> ProcessGroup:
     if known is None:
         return group
     return replace(

@@ -1,131 +1,146 @@
-"""What a rank did in some windows of time: by the overview's categories, by operator, by kernel."""
+"""What a late rank did while the others waited, beside the rank that arrived in the middle."""
 
 from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, role_intervals
-from torch_tb_profiler.base.intervals import Intervals, covered, union
-from torch_tb_profiler.base.markers import is_step
-from torch_tb_profiler.model.calls.calltree import tree_of
-from torch_tb_profiler.model.calls.enclosing import changes
-from torch_tb_profiler.model.communication.events import communication_calls, communication_kernels
-from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, of_kind
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct, name_mask
+from torch_tb_profiler.analyses.distributed.comparison import Comparison
+from torch_tb_profiler.analyses.distributed.job import Job, JobTable
+from torch_tb_profiler.analyses.distributed.stragglers import Straggler
+from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int64
 
-_CHUNK = 4_000_000
-"""Meetings of windows and events that are looked at in one go; keeps the memory small."""
+EXPLAINED = 3
+"""Of this many ranks it is shown what they did meanwhile."""
 
-
-def window_categories(trace: Trace, begins: Int64, finishes: Int64) -> Int64:
-    """int64[k, 8]: each window by the overview's categories, in ns; they sum to the window."""
-    times = np.zeros((len(begins), len(CATEGORIES)), np.int64)
-    counted = np.zeros(len(begins), np.int64)
-    covering: list[Intervals] = []
-    roles = role_intervals(trace)
-    for i, category in enumerate(CATEGORIES[:-1]):
-        covering = [union(*covering, roles[category])]
-        reach = covered(covering[0], begins, finishes)
-        times[:, i] = reach - counted
-        counted = reach
-    times[:, -1] = np.maximum(finishes - begins, 0) - counted
-    return times
+MOST_LATENESS = 0.9
+"""It is shown for the collectives that make up this share of a rank's lateness."""
 
 
-class Top(msgspec.Struct, frozen=True):
-    """The names with most time in each window: `codes` int32[k, width] into Trace.strings, NO_CODE where there are
-    fewer; `times` int64[k, width] ns, largest first."""
+class RankTime(msgspec.Struct, frozen=True):
+    """ns of one name: of the late rank, and of the median rank (None where it is not among that one's largest)."""
 
-    codes: Int32
-    times: Int64
+    name: str
+    time: int
+    median: int | None
 
-
-def top_host(trace: Trace, begins: Int64, finishes: Int64, width: int) -> Top:
-    """Operators and annotations by their own time, all threads; steps and communication calls do not count."""
-    rows = of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
-    forest = tree_of(trace, rows[~name_mask(trace.strings, is_step)[trace.events.name[rows]]])
-    rows = forest.rows[forest.lane[forest.rows] == 0]
-    counts = ~communication_calls(trace)
-    found = _Sums(begins, finishes)
-    for thread in distinct(trace.events.thread[rows]):
-        times, running = changes(trace, forest, rows[trace.events.thread[rows] == thread])
-        if len(times):
-            inside = running[1:-1]  # before the first and after the last nothing runs
-            known = (inside >= 0) & counts[inside]
-            names = trace.events.name[inside[known]]
-            found.add(times[:-1][known], times[1:][known], names)
-    return found.top(width)
+    @property
+    def excess(self) -> int:
+        """ns that the late rank spends more."""
+        return self.time - (self.median or 0)
 
 
-def top_kernels(trace: Trace, begins: Int64, finishes: Int64, width: int) -> Top:
-    """Device work but communication, by name; what runs on several streams counts for each."""
-    rows = of_kind(trace, *DEVICE)
-    rows = rows[~communication_kernels(trace)[rows]]
-    rows = rows[np.argsort(trace.events.start[rows], kind="stable")]
-    found = _Sums(begins, finishes)
-    for stream in distinct(trace.events.thread[rows]):
-        own = rows[trace.events.thread[rows] == stream]
-        found.add(trace.events.start[own], ends(trace)[own], trace.events.name[own])
-    return found.top(width)
+class Meanwhile(msgspec.Struct, frozen=True):
+    """Sums over the windows before the collectives where a rank arrived last; ns.
+
+    collectives  how many count; steps: in how many steps they lie; latest: the one where the rank was latest
+    window, median_window  of the late and of the median rank
+    categories   of the overview, in their order
+    host, kernels  largest excess first
+    """
+
+    member: int
+    collectives: int
+    steps: int
+    latest: int
+    window: int
+    median_window: int
+    categories: list[RankTime]
+    host: list[RankTime]
+    kernels: list[RankTime]
 
 
-class _Sums:
-    """Time by window and name."""
+def meanwhile(comparison: Comparison, stragglers: Sequence[Straggler]) -> list[Meanwhile]:
+    """Of the ranks with the most delay, as far as a window before their late arrivals is recorded."""
+    rows = [_of_rank(comparison, row.member) for row in stragglers[:EXPLAINED] if row.delay > 0]
+    return [row for row in rows if row is not None]
 
-    def __init__(self, begins: Int64, finishes: Int64) -> None:
-        self._begins, self._finishes = begins, finishes
-        self._window: list[Int64] = []
-        self._name: list[Int64] = []
-        self._time: list[Int64] = []
 
-    def add(self, starts: Int64, ends_: Int64, names: Int32) -> None:
-        """Add intervals in order of start."""
-        if len(starts) == 0:
-            return
-        reach = np.maximum.accumulate(ends_)
-        low = np.searchsorted(reach, self._begins, "right")
-        counts = np.maximum(np.searchsorted(starts, self._finishes, "left") - low, 0)
-        total = np.cumsum(counts)
-        first = 0
-        while first < len(counts):
-            done = int(total[first - 1]) if first else 0
-            last = max(int(np.searchsorted(total, done + _CHUNK, "right")), first + 1)
-            self._add(np.arange(first, last), low[first:last], counts[first:last], starts, ends_, names)
-            first = last
+def _of_rank(comparison: Comparison, member: int) -> Meanwhile | None:
+    """Of the collectives where this rank arrived last and both windows are known, those that make up MOST_LATENESS
+    of its lateness; None without any. Where windows of different groups overlap, the latest arrival counts."""
+    table, arrivals = comparison.job.table, comparison.arrivals
+    middle_of = np.full(len(comparison.matching), NO_CODE)
+    middle_rows = np.flatnonzero(arrivals.middle)
+    middle_of[comparison.matching.instance[middle_rows]] = middle_rows
+    collectives = np.flatnonzero(arrivals.attributable)
+    collectives = collectives[table.member[arrivals.last[collectives]] == member]
+    last, middle = arrivals.last[collectives], middle_of[collectives]
+    both = (table.window[last] != ABSENT) & (table.window[middle] != ABSENT)
+    collectives, last, middle = collectives[both], last[both], middle[both]
+    chosen = _apart(table, last, _latest(arrivals.lateness[last]))
+    if len(chosen) == 0:
+        return None
+    rank, median = _WindowSums(comparison.job), _WindowSums(comparison.job)
+    for i in chosen.tolist():
+        rank.add(int(last[i]))
+        median.add(int(middle[i]))
+    categories = zip(CATEGORIES, rank.categories.tolist(), median.categories.tolist(), strict=True)
+    return Meanwhile(
+        member=member,
+        collectives=len(chosen),
+        steps=len(np.unique(table.step[last[chosen]])),
+        latest=int(collectives[chosen[0]]),
+        window=rank.total,
+        median_window=median.total,
+        categories=[RankTime(*row) for row in categories],
+        host=_beside(rank.host, median.host),
+        kernels=_beside(rank.kernels, median.kernels),
+    )
 
-    def _add(self, windows: Int64, low: Int64, counts: Int64, starts: Int64, ends_: Int64, names: Int32) -> None:
-        window = np.repeat(windows, counts)
-        at = np.arange(len(window)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(low, counts)
-        time = np.minimum(ends_[at], self._finishes[window]) - np.maximum(starts[at], self._begins[window])
-        meet: Bool = time > 0
-        self._keep(window[meet], names[at[meet]].astype(np.int64), time[meet])
 
-    def _keep(self, window: Int64, name: Int64, time: Int64) -> None:
-        """Add up what has window and name in common."""
-        if len(time) == 0:
-            return
-        order = np.lexsort((name, window))
-        window, name, time = window[order], name[order], time[order]
-        new = np.append(True, (np.diff(window) != 0) | (np.diff(name) != 0))
-        begin = np.flatnonzero(new)
-        self._window.append(window[begin])
-        self._name.append(name[begin])
-        self._time.append(np.add.reduceat(time, begin))
+def _beside(times: Mapping[str, int], medians: Mapping[str, int]) -> list[RankTime]:
+    rows = [RankTime(name, time, medians.get(name)) for name, time in times.items()]
+    return sorted(rows, key=lambda row: -row.excess)
 
-    def top(self, width: int) -> Top:
-        """The `width` largest of each window."""
-        codes = np.full((len(self._begins), width), NO_CODE, np.int32)
-        times = np.zeros((len(self._begins), width), np.int64)
-        if self._time:
-            parts = [np.concatenate(each) for each in (self._window, self._name, self._time)]
-            self._window, self._name, self._time = [], [], []
-            self._keep(*parts)
-            window, name, time = self._window[0], self._name[0], self._time[0]
-            order = np.lexsort((name, -time, window))
-            window, name, time = window[order], name[order], time[order]
-            place = np.arange(len(window)) - np.searchsorted(window, window, "left")
-            kept = place < width
-            codes[window[kept], place[kept]] = name[kept]
-            times[window[kept], place[kept]] = time[kept]
-        return Top(codes, times)
+
+def _latest(lateness: Int64) -> Int64:
+    """Positions of the largest that make up MOST_LATENESS of the sum, largest first."""
+    order = np.argsort(-lateness, kind="stable")
+    reached = np.cumsum(lateness[order])
+    return order[: int(np.searchsorted(reached, MOST_LATENESS * reached[-1])) + 1] if len(order) else order
+
+
+def _apart(table: JobTable, rows: Int64, order: Int64) -> Int64:
+    """Those of these positions in rows whose windows do not overlap; the first ones take precedence."""
+    ends = table.start[rows]
+    begins = ends - table.window[rows]
+    taken: list[tuple[int, int]] = []
+    chosen = []
+    for i in order.tolist():
+        window = int(begins[i]), int(ends[i])
+        at = bisect(taken, window)
+        free = at == len(taken) or taken[at][0] >= window[1]
+        if free and (at == 0 or taken[at - 1][1] <= window[0]):
+            taken.insert(at, window)
+            chosen.append(i)
+    return np.array(chosen, np.int64)
+
+
+class _WindowSums:
+    """Sums over what came before some operations."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self.total = 0
+        self.categories = np.zeros(len(CATEGORIES), np.int64)
+        self.host: dict[str, int] = {}
+        self.kernels: dict[str, int] = {}
+
+    def add(self, row: int) -> None:
+        """Count one operation."""
+        summary = self._job.source_of(row).summary
+        cell, names = summary.table()[self._job.table.row[row]], summary.names
+        self.total += int(cell["window"])
+        self.categories += cell["categories"]
+        for sums, codes, times in (
+            (self.host, cell["host"], cell["host_ns"]),
+            (self.kernels, cell["kernels"], cell["kernel_ns"]),
+        ):
+            for code, time in zip(codes.tolist(), times.tolist(), strict=True):
+                if code >= 0:
+                    sums[names[code]] = sums.get(names[code], 0) + time

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.distributed.rank_summary import RankSummary
+from typing import Any
+
+from torch_tb_profiler.analyses.distributed.meanwhile import meanwhile
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.steps import waiting_by_step
+from torch_tb_profiler.analyses.distributed.stragglers import stragglers
+from torch_tb_profiler.analyses.distributed.totals import worker_totals
+from torch_tb_profiler.analyses.distributed.verdict import judge
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.trace import Trace, derived
 from torch_tb_profiler.view import Members, NoParams, RunView, Tab
-from torch_tb_profiler.views.distributed import operations as operations
-from torch_tb_profiler.views.distributed import parts as distributed_parts
-from torch_tb_profiler.views.distributed import ranks as party_of
-from torch_tb_profiler.views.distributed import verdict as verdicts
-from torch_tb_profiler.views.distributed.payload import Distributed
+from torch_tb_profiler.views.distributed import operations, ranks, words
+from torch_tb_profiler.views.distributed import stragglers as late_ranks
+from torch_tb_profiler.views.distributed.collective import COLLECTIVE
+from torch_tb_profiler.views.distributed.collectives import COLLECTIVES
+from torch_tb_profiler.views.distributed.connections import CONNECTIONS
+from torch_tb_profiler.views.distributed.members import RANK_SUMMARIES, compare_members
+from torch_tb_profiler.views.distributed.payload.job import Distributed, Verdict
+from torch_tb_profiler.views.distributed.problems import problems
 from torch_tb_profiler.views.distributed.reasons import reasons
-from torch_tb_profiler.views.distributed.reduction import RANK_SUMMARIES
 
 
 def build(members: Members[RankSummary], params: NoParams) -> Distributed:
@@ -22,44 +31,47 @@ def build(members: Members[RankSummary], params: NoParams) -> Distributed:
 
 @derived
 def _build(members: Members[RankSummary]) -> Distributed:
-    who = party_of.party(members)
-    sums = operations.by_worker(who)
-    late = verdicts.stragglers(who)
-    waits = operations.waiting(who)
+    comparison = compare_members(members)
+    rows, totals, by_step = stragglers(comparison), worker_totals(comparison), waiting_by_step(comparison)
+    before = meanwhile(comparison, rows)
+    verdict = judge(comparison, rows, totals, before)
+    named = comparison.sources[verdict.ranks[0].member] if verdict.ranks else None
     return Distributed(
-        verdict=verdicts.verdict(who, late, sums),
-        problems=party_of.problems(who),
-        ranks=party_of.ranks(who),
-        nodes=party_of.nodes(who),
-        origin_ns=who.found.clocks.origin,
-        start_skew_ns=party_of.start_skew(who),
-        overview=party_of.step_times(who),
-        averages=party_of.averages(who),
-        waiting=waits,
-        average_waiting=operations.average_waiting(who, waits),
-        collectives=operations.collective_rows(who, sums),
-        groups=operations.groups(who, sums),
-        mismatches=operations.mismatches(who),
-        mismatch_count=len(who.found.matching.differences),
-        stragglers=late,
-        heat_map=verdicts.heat_map(who),
-        meanwhile=verdicts.meanwhile(who, late),
-        reasons=reasons(who),
+        headline=words.headline(members, verdict),
+        explanation=words.explanation(members, verdict),
+        verdict=Verdict(verdict.kind, named.worker if named else None, named.rank if named else None),
+        problems=problems(members),
+        ranks=ranks.ranks(members),
+        nodes=ranks.nodes(comparison),
+        origin_ns=comparison.clocks.origin,
+        start_skew_ns=comparison.clocks.start_skew(),
+        overview=ranks.step_times(comparison),
+        averages=ranks.averages(comparison),
+        waiting=operations.waiting(comparison, by_step),
+        average_waiting=operations.average_waiting(comparison, by_step),
+        collectives=operations.collective_rows(comparison, totals),
+        groups=operations.groups(comparison, totals),
+        mismatches=operations.mismatches(comparison),
+        mismatch_count=len(comparison.matching.differences),
+        stragglers=late_ranks.stragglers(comparison, rows),
+        heat_map=late_ranks.heat_map(comparison),
+        meanwhile=late_ranks.meanwhile(comparison, before),
+        reasons=reasons(comparison),
     )
 
 
 def unavailable(trace: Trace) -> str | None:
     """The view needs communication, or a trace that says it is one of several ranks."""
-    info = trace.metadata.get("distributedInfo")
+    info: Any = trace.metadata.get("distributedInfo")
     world = info.get("world_size") if isinstance(info, dict) else None
     if len(collectives(trace)) or (type(world) is int and world > 1):
         return None
-    return "the trace records no communication between ranks (NCCL, gloo, MPI, ...)"
+    return "the trace records no communication between ranks (NCCL, Gloo, MPI, ...)"
 
 
 TAB = Tab(
     "Resources",
     RunView("distributed", "Distributed", NoParams, Distributed, build, RANK_SUMMARIES),
     unavailable,
-    distributed_parts.PARTS,
+    (COLLECTIVES, COLLECTIVE, CONNECTIONS),
 )

@@ -23,15 +23,15 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
   const { data, error } = useView<Collective>('distributed/collective', selectors, {
     collective: String(id),
   });
-  const found = data?.state === 'ready' ? data.payload : undefined;
-  if (!found) {
+  const collective = data?.state === 'ready' ? data.payload : undefined;
+  if (!collective) {
     return (
       <aside className={rowDetailCss.detail} data-part="row-detail">
         {error ? error.message : <span className="dim">Reading</span>}
       </aside>
     );
   }
-  const { instance, participants } = found;
+  const { instance, participants } = collective;
   const timed = participants.filter(each => each.start_ns !== null && each.end_ns !== null);
   const begin = Math.min(...timed.map(each => each.start_ns!));
   const length = Math.max(Math.max(...timed.map(each => each.end_ns!)) - begin, 1);
@@ -61,7 +61,7 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
           type="button"
           className="button"
           onClick={() =>
-            onMerged(beside(timed, instance.late_worker, found.median_worker), {
+            onMerged(beside(timed, instance.late_worker, collective.median_worker), {
               at: `${Math.floor(begin - length / 3)}-${Math.ceil(begin + 1.5 * length)}`,
             })
           }
@@ -105,14 +105,14 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
         .filter(
           each =>
             each.before !== null &&
-            (each.worker === instance.late_worker || each.worker === found.median_worker),
+            (each.worker === instance.late_worker || each.worker === collective.median_worker),
         )
         .map(each => (
           <section key={each.worker}>
             <h3>
               {rankName(each.rank, each.worker)}{' '}
               <span className="dim">
-                {each.worker === instance.late_worker ? 'came last' : 'came in the middle'};{' '}
+                {each.worker === instance.late_worker ? 'arrived last' : 'arrived in the middle'};{' '}
                 {formatDuration(each.before!.window_ns)} since the previous collective
               </span>
             </h3>

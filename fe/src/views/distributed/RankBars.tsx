@@ -20,7 +20,7 @@ interface Props {
 export const PARTS: readonly (readonly [Part, string, string])[] = [
   ['computation_ns', 'Computation', 'computation'],
   ['overlap_ns', 'Both at once', 'overlap'],
-  ['communication_ns', 'Exposed communication', 'communication'],
+  ['exposed_ns', 'Exposed communication', 'communication'],
   ['other_ns', 'Neither', 'other'],
 ];
 
@@ -49,7 +49,7 @@ export function RankBars({ rows, places, marked, onPick }: Props) {
                 className={css.bar}
                 data-part="rank-bar"
                 style={{ transform: `translateY(${item.start}px)` }}
-                title={`${row.worker}: show its overview`}
+                title={`${row.worker}: open overview`}
                 onClick={() => onPick(row.worker)}
               >
                 <span className={css.name}>

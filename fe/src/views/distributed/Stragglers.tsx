@@ -2,10 +2,11 @@
 import { useState } from 'react';
 import type { Distributed, Meanwhile, Straggler } from '../../api/types';
 import { CATEGORY_TITLE, type Category } from '../../base/category';
-import { formatCount, formatDuration, formatRatio, plural } from '../../base/format';
+import { formatCount, formatDuration, formatRatio } from '../../base/format';
 import { sliceName } from '../../base/kernelName';
 import { Choice } from '../../widgets/inputs/Choice';
 import { Panel } from '../../widgets/Panel';
+import { Sentence } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
 import { rankName } from './select';
 import css from './Stragglers.module.css';
@@ -40,7 +41,7 @@ export function Stragglers({ payload, onWorker, onLate }: Props) {
         }
       >
         {stragglers.length === 0 ? (
-          <p className="dim">{payload.reasons.stragglers ?? 'No collective was compared between ranks.'}</p>
+          <p className="dim">{payload.reasons.stragglers}</p>
         ) : (
           <ol className={css.list}>
             <li className={`${css.row} dim`} data-part="straggler-row">
@@ -48,7 +49,7 @@ export function Stragglers({ payload, onWorker, onLate }: Props) {
               <span className="num">last in</span>
               <span />
               <span className="num">costs per step</span>
-              <span className="num">waited itself</span>
+              <span className="num">own wait</span>
             </li>
             {stragglers.slice(0, LISTED).map(row => (
               <Row
@@ -98,7 +99,7 @@ function Row({ row, most, chosen, onPick, onLate }: RowProps) {
         <i style={{ width: `${(row.delay_per_step_ns / most) * 100}%` }} />
       </span>
       <span className="num">{formatDuration(row.delay_per_step_ns)}</span>
-      <span className="num dim">{formatDuration(row.waited_ns)}</span>
+      <span className="num dim">{formatDuration(row.waiting_ns)}</span>
     </li>
   );
 }
@@ -108,7 +109,7 @@ type Names = 'host' | 'kernels' | 'categories';
 function While({ row, onWorker }: { row: Meanwhile; onWorker: () => void }) {
   const [by, setBy] = useState<Names>('host');
   const shares = row[by].slice(0, NAMES);
-  const most = Math.max(...shares.flatMap(share => [share.late_ns, share.median_ns ?? 0]), 1);
+  const most = Math.max(...shares.flatMap(share => [share.time_ns, share.median_ns ?? 0]), 1);
   const options = (['host', 'kernels', 'categories'] as const)
     .filter(name => row[name].length > 0)
     .map(name => [name, { host: 'Host', kernels: 'Device', categories: 'Categories' }[name]] as const);
@@ -123,14 +124,13 @@ function While({ row, onWorker }: { row: Meanwhile; onWorker: () => void }) {
         <>
           <Choice name="Time of" value={by} options={options} onPick={setBy} />
           <button type="button" className="button quiet" onClick={onWorker}>
-            Its overview
+            Open overview
           </button>
         </>
       }
     >
       <p className="dim">
-        Before {plural(row.collectives, 'collective')} in {plural(row.steps, 'step')}:{' '}
-        {formatDuration(row.window_ns)}, the median rank {formatDuration(row.median_window_ns)}.
+        <Sentence text={row.summary} />
       </p>
       <ol className={css.whileList}>
         {shares.map(share => {
@@ -144,10 +144,10 @@ function While({ row, onWorker }: { row: Meanwhile; onWorker: () => void }) {
                 {name}
               </span>
               <span className={css.pair}>
-                <i className={css.late} style={{ width: `${(share.late_ns / most) * 100}%` }} />
+                <i className={css.late} style={{ width: `${(share.time_ns / most) * 100}%` }} />
                 <i className={css.median} style={{ width: `${((share.median_ns ?? 0) / most) * 100}%` }} />
               </span>
-              <span className="num">{formatDuration(share.late_ns)}</span>
+              <span className="num">{formatDuration(share.time_ns)}</span>
               <span
                 className="num dim"
                 title={share.median_ns === null ? 'Less than its largest ones.' : undefined}

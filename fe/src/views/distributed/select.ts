@@ -1,21 +1,13 @@
-// What the Distributed page says and draws, from the payload.
+// What the Distributed page draws, from the payload.
 import type { Distributed } from '../../api/types';
 
 type Payload = Distributed;
-
-/** The first sentence is the answer, the others say why. */
-export function sentences(text: string): { answer: string; why: string } {
-  const end = /\.\s+(?=[A-Z])/.exec(text);
-  return end
-    ? { answer: text.slice(0, end.index + 1), why: text.slice(end.index + end[0].length) }
-    : { answer: text, why: '' };
-}
 
 /** "rank 3", or the worker where its rank is not known. */
 export const rankName = (rank: number | null, worker: string): string =>
   rank === null ? worker : `rank ${rank}`;
 
-export type Part = 'computation_ns' | 'overlap_ns' | 'communication_ns' | 'other_ns';
+export type Part = 'computation_ns' | 'overlap_ns' | 'exposed_ns' | 'other_ns';
 
 export interface Grid {
   rows: string[];
@@ -53,14 +45,9 @@ export const greatest = (...grids: Grid[]): number =>
   );
 
 /** How far the reading of the ranks is. */
-export function reading(payload: Payload): { ready: number; coming: number; failed: number; all: number } {
-  const count = (...states: string[]) => payload.ranks.filter(rank => states.includes(rank.state)).length;
-  return {
-    ready: count('ready'),
-    coming: count('waiting', 'loading'),
-    failed: count('failed'),
-    all: payload.ranks.length,
-  };
+export function reading(payload: Payload): { done: number; all: number } {
+  const done = payload.ranks.filter(rank => rank.state === 'ready' || rank.state === 'failed');
+  return { done: done.length, all: payload.ranks.length };
 }
 
 /** How a process group is called. */

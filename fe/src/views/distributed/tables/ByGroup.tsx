@@ -40,7 +40,7 @@ export function ByGroup({ payload, before }: TableProps) {
         ),
       },
       { id: 'name', title: 'Collective', kind: 'text', value: row => row.name },
-      { id: 'operations', title: 'Collectives', kind: 'count', width: 84, value: row => row.operations },
+      { id: 'collectives', title: 'Collectives', kind: 'count', width: 84, value: row => row.collectives },
       { id: 'compared', title: 'Compared', kind: 'count', width: 80, value: row => row.compared },
       {
         id: 'latency_ns',
@@ -51,11 +51,11 @@ export function ByGroup({ payload, before }: TableProps) {
       },
       { id: 'transfer_ns', title: 'Transfer', kind: 'duration', value: row => row.transfer_ns },
       {
-        id: 'synchronizing_ns',
+        id: 'waiting_ns',
         title: 'Waiting',
         kind: 'duration',
-        value: row => row.synchronizing_ns,
-        term: 'synchronizing',
+        value: row => row.waiting_ns,
+        term: 'transfer',
       },
       { id: 'exposed_ns', title: 'Exposed', kind: 'duration', value: row => row.exposed_ns, term: 'exposed' },
       {

@@ -19,7 +19,7 @@ interface Props extends TableProps {
 
 const UNSORTED: ReadonlySet<string> = new Set(['late', 'dtype']);
 
-/** Each collective by itself, page by page. */
+/** All collectives, page by page. */
 export function Instances({
   payload,
   selectors,
@@ -61,7 +61,7 @@ export function Instances({
       placeholder="Filter by name"
       onOpen={row => onPick(row.id)}
       before={before}
-      empty="No collective passes these filters."
+      empty="No collectives match these filters."
       noun="collectives"
     />
   );
@@ -122,7 +122,7 @@ function instanceColumns(payload: Distributed, onPick: (id: number) => void): Co
       kind: 'text',
       width: 90,
       value: row => (row.late_worker === null ? null : rankName(row.late_rank, row.late_worker)),
-      reason: 'The difference is within the error of the clocks.',
+      reason: payload.reasons.late_worker,
     },
     {
       id: 'bandwidth',

@@ -1,14 +1,14 @@
-"""Who came last, and when that cannot be told."""
+"""Which rank arrived last, and when that is unknown."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.support.jobs import Job, ddp
+from torch_tb_profiler.analyses.distributed.arrivals import Arrivals, arrivals
 from torch_tb_profiler.analyses.distributed.clocks import Clock, Clocks
 from torch_tb_profiler.analyses.distributed.job import Source, gather
-from torch_tb_profiler.analyses.distributed.matching import match
-from torch_tb_profiler.analyses.distributed.stragglers import Arrivals, arrivals
+from torch_tb_profiler.analyses.distributed.matching.matching import match
 from torch_tb_profiler.analyses.distributed.waiting import split_waiting
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE
 
@@ -22,29 +22,29 @@ def late(residual: int, shift: int | None = 0) -> Arrivals:
     return arrivals(job, matching, clocks, split_waiting(job, matching))
 
 
-def test_the_last_to_come_is_late_by_the_median_of_the_others() -> None:
-    found = late(0)
-    assert found.skew.tolist() == [100_000]
-    assert found.late.tolist() == [0, 100_000]
-    assert found.last.tolist() == [1]
-    assert found.middle.tolist() == [True, False]
-    assert not found.cut.any()
+def test_the_last_to_arrive_is_late_by_the_median_of_the_others() -> None:
+    observed = late(0)
+    assert observed.skew.tolist() == [100_000]
+    assert observed.lateness.tolist() == [0, 100_000]
+    assert observed.last.tolist() == [1]
+    assert observed.middle.tolist() == [True, False]
+    assert not observed.cut.any()
 
 
 @pytest.mark.parametrize(("residual", "last"), [(49_999, 1), (50_000, NO_CODE)])
 def test_a_difference_up_to_twice_the_error_of_the_clocks_tells_nothing(residual: int, last: int) -> None:
     """Either clock may be off by that much, in opposite directions."""
-    found = late(residual)
-    assert found.last.tolist() == [last]
-    assert found.skew.tolist() == [100_000]
+    observed = late(residual)
+    assert observed.last.tolist() == [last]
+    assert observed.skew.tolist() == [100_000]
 
 
 def test_ranks_without_a_common_clock_are_not_compared() -> None:
-    found = late(0, shift=None)
-    assert found.skew.tolist() == found.first.tolist() == [ABSENT]
-    assert (found.late == ABSENT).all()
+    observed = late(0, shift=None)
+    assert observed.skew.tolist() == observed.first.tolist() == [ABSENT]
+    assert (observed.lateness == ABSENT).all()
 
 
 @pytest.mark.parametrize(("shift", "cut"), [(0, False), (2_000_000, True)])
-def test_who_had_not_begun_to_record_when_the_others_came_is_no_straggler(shift: int, cut: bool) -> None:
+def test_a_rank_not_yet_recording_when_the_others_arrived_is_no_straggler(shift: int, cut: bool) -> None:
     assert late(0, shift).cut.tolist() == [cut]

@@ -1,15 +1,12 @@
-"""What the parts of the distributed view say: the table of collectives, and one of them.
-
-Units and reasons as in `distributed_payload`.
-"""
+"""The table of collectives, and one of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
 import msgspec
 
+from torch_tb_profiler.analyses.distributed.collectives.table import Sort
 from torch_tb_profiler.view import Page
 
 
@@ -18,12 +15,10 @@ class CollectivesParams(Page, frozen=True):
 
     group  id of a process group, -1: all
     late   only those in which this worker arrived last
-    mismatched  only those that differ between ranks
+    mismatched  only those on which the ranks disagree
     """
 
-    sort: Literal[
-        "start", "name", "group", "step", "ranks", "bytes", "latency", "transfer", "waiting", "skew", "bandwidth"
-    ] = "start"
+    sort: Sort = "start"
     descending: bool = False
     group: int = -1
     name: str = ""
@@ -40,7 +35,7 @@ class CollectiveInstance(msgspec.Struct, frozen=True):
     start_ns, end_ns  job time of the first arrival and of the last end
     ranks      how many recorded it; size: how many the group has, null if unknown
     bytes      message size of one rank (the largest), null if not recorded
-    latency_ns longest of the ranks; transfer_ns shortest: what all of them needed
+    latency_ns longest of the ranks; transfer_ns: the shortest, which all of them needed
     waiting_ns sum over the ranks of latency - transfer
     skew_ns    first to last arrival; null without two ranks on one clock
     late_worker, late_rank  who arrived last; null where the clocks' error is larger than the skew
@@ -95,8 +90,8 @@ class NamedTime(msgspec.Struct, frozen=True):
 class Before(msgspec.Struct, frozen=True):
     """What the rank did between the group's previous collective and this one.
 
-    window_ns   that time, categories (the overview's eight, in order) split it
-    host        operators and annotations by their own time, largest first; kernels likewise
+    window_ns   that time; `categories` (the overview's eight, in order) sum to it
+    host        operators and annotations by self time, largest first; kernels: device work likewise
     """
 
     window_ns: int
@@ -111,7 +106,7 @@ class Participant(msgspec.Struct, frozen=True):
     event     row of its trace: the kernel, or the host's call where no kernel is recorded
     call      row of its trace: the host's call that launched it, null if none is recorded
     trace_start_ns  when it began, in the rank's own trace; start_ns, end_ns: job time
-    late_ns   after the first arrival
+    after_first_ns  after the first arrival
     before    null for the first of the group in the recording
     """
 
@@ -129,9 +124,9 @@ class Participant(msgspec.Struct, frozen=True):
     end_ns: int | None
     latency_ns: int | None
     transfer_ns: int | None
-    synchronizing_ns: int | None
+    waiting_ns: int | None
     exposed_ns: int | None
-    late_ns: int | None
+    after_first_ns: int | None
     before: Before | None
 
 

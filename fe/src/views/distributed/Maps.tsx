@@ -1,0 +1,85 @@
+// Rank by step: how late each rank arrives, and how its steps are spent.
+import { useMemo } from 'react';
+import type { Distributed } from '../../api/types';
+import { formatDuration } from '../../base/format';
+import { HeatMap } from '../../widgets/charts/HeatMap';
+import { Panel } from '../../widgets/Panel';
+import { Term } from '../../widgets/Term';
+import { greatest, grid, rankName } from './select';
+import css from './index.module.css';
+
+/** Lateness below this share of the longest part of a step is noise, and drawn pale. */
+const NOTABLE = 0.05;
+
+const PARTS = [
+  ['computation', 'Computation', '--c-kernel', 'computation'],
+  ['exposed', 'Exposed communication', '--c-communication', 'exposed'],
+  ['other', 'Neither', '--c-other', 'neither'],
+] as const;
+
+interface Props {
+  payload: Distributed;
+  /** A cell of the map of lateness: a rank in a step. */
+  onLate: (worker: string, step: string) => void;
+}
+
+export function Maps({ payload, onLate }: Props) {
+  const maps = useMemo(() => {
+    const computation = grid(payload, row => row.computation_ns + row.overlap_ns);
+    const exposed = grid(payload, row => row.exposed_ns);
+    const other = grid(payload, row => row.other_ns);
+    return { computation, exposed, other, most: greatest(computation, exposed, other) };
+  }, [payload]);
+  const late = payload.heat_map;
+  const ranks = useMemo(() => new Map(payload.ranks.map(row => [row.worker, row.rank])), [payload]);
+  const rowsOfVerdict = (workers: readonly string[]) =>
+    new Set(workers.flatMap((worker, i) => (worker === payload.verdict.worker ? [i] : [])));
+  const marked = rowsOfVerdict(payload.averages.map(row => row.worker));
+  return (
+    <div className={css.maps}>
+      {late && (
+        <Panel
+          title={
+            <>
+              Late <Term id="late" />
+            </>
+          }
+          note="after the median rank, per step"
+        >
+          <HeatMap
+            title="How late each rank arrives, per step"
+            rows={late.workers.map(worker => rankName(ranks.get(worker) ?? null, worker))}
+            columns={late.steps}
+            values={late.lateness_ns}
+            most={Math.max(greatest({ rows: [], steps: [], values: late.lateness_ns }), NOTABLE * maps.most)}
+            color="--c-late"
+            format={formatDuration}
+            marked={rowsOfVerdict(late.workers)}
+            onPick={(row, column) => onLate(late.workers[row]!, late.steps[column]!)}
+          />
+        </Panel>
+      )}
+      {PARTS.map(([name, title, color, term]) => (
+        <Panel
+          key={name}
+          title={
+            <>
+              {title} <Term id={term} />
+            </>
+          }
+        >
+          <HeatMap
+            title={`${title} by rank and step`}
+            rows={maps[name].rows}
+            columns={maps[name].steps}
+            values={maps[name].values}
+            most={maps.most}
+            color={color}
+            format={formatDuration}
+            marked={marked}
+          />
+        </Panel>
+      ))}
+    </div>
+  );
+}

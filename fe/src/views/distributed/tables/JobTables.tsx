@@ -1,0 +1,138 @@
+import { useCallback } from 'react';
+import type { Distributed, Selectors } from '../../../api/types';
+import { useSelection } from '../../../state/selection';
+import { Icon } from '../../../widgets/Icon';
+import { Choice } from '../../../widgets/inputs/Choice';
+import { Select } from '../../../widgets/inputs/Select';
+import { InstanceDetail } from '../Instance';
+import { groupLabel, rankName } from '../select';
+import { ByGroup } from './ByGroup';
+import { ByWorker } from './ByWorker';
+import { Instances } from './Instances';
+import { Ranks } from './Ranks';
+import css from '../index.module.css';
+import splitCss from '../../../widgets/table/Split.module.css';
+
+const TABLES = [
+  ['worker', 'By rank'],
+  ['group', 'By process group'],
+  ['collectives', 'All collectives'],
+  ['ranks', 'Ranks and clocks'],
+] as const;
+
+const FILTERS = ['group', 'step', 'late', 'mismatched'];
+
+interface Props {
+  payload: Distributed;
+  selectors: Selectors;
+  /** Change parameters of the page; an empty one goes. */
+  put: (change: Record<string, string>) => void;
+  onWorker: (worker: string) => void;
+  onMerged: (workers: string[], params: Record<string, string>) => void;
+}
+
+/** One of four tables, and beside the collectives the one that is picked. */
+export function JobTables({ payload, selectors, put, onWorker, onMerged }: Props) {
+  const { selection, select } = useSelection();
+  const { params } = selection;
+  const table = TABLES.find(([name]) => name === params.table)?.[0] ?? 'worker';
+  const picked =
+    table === 'collectives' && /^\d+$/.test(params.collective ?? '') ? Number(params.collective) : null;
+  const filter = Object.fromEntries(FILTERS.filter(name => params[name]).map(name => [name, params[name]!]));
+  const onPick = useCallback((id: number) => put({ collective: String(id) }), [put]);
+  const before = (
+    <>
+      <Choice
+        name="Table"
+        value={table}
+        options={TABLES}
+        onPick={next =>
+          put({
+            ...Object.fromEntries(FILTERS.map(name => [name, ''])),
+            table: next === 'worker' ? '' : next,
+            sort: '',
+            q: '',
+            collective: '',
+          })
+        }
+      />
+      {table === 'collectives' && <Filters payload={payload} params={params} put={put} />}
+    </>
+  );
+  return (
+    <div
+      className={`${splitCss.split} ${css.tables} ${picked === null ? '' : `${splitCss.withDetail} ${css.withDetail}`}`}
+      data-part="job-tables"
+    >
+      {table === 'worker' && <ByWorker payload={payload} before={before} />}
+      {table === 'group' && <ByGroup payload={payload} before={before} />}
+      {table === 'ranks' && <Ranks payload={payload} before={before} onWorker={onWorker} />}
+      {table === 'collectives' && (
+        <Instances
+          payload={payload}
+          selectors={selectors}
+          sort={params.sort ?? 'start'}
+          search={params.q ?? ''}
+          filter={filter}
+          onSort={sort => put({ sort })}
+          onSearch={q => put({ q })}
+          onPick={onPick}
+          before={before}
+        />
+      )}
+      {picked !== null && (
+        <InstanceDetail
+          key={picked}
+          selectors={selectors}
+          id={picked}
+          onClose={() => put({ collective: '' })}
+          onMerged={onMerged}
+          onEvent={(worker, span, event) =>
+            select({ view: 'trace', worker, span, params: { event: String(event) } })
+          }
+        />
+      )}
+    </div>
+  );
+}
+
+type FiltersProps = Pick<Props, 'payload' | 'put'> & { params: Record<string, string> };
+
+/** Which collectives the table shows. */
+function Filters({ payload, params, put }: FiltersProps) {
+  const steps = [...new Set(payload.overview.map(row => row.step))];
+  const late = payload.ranks.find(row => row.worker === params.late);
+  return (
+    <>
+      {payload.groups.length > 1 && (
+        <Select
+          label="Group"
+          value={params.group ?? ''}
+          options={[
+            ['', 'all'],
+            ...payload.groups.map(group => [String(group.id), groupLabel(group)] as const),
+          ]}
+          onChange={group => put({ group })}
+        />
+      )}
+      <Select
+        label="Step"
+        value={params.step ?? ''}
+        options={[['', 'all'], ...steps.map(step => [step, step] as const)]}
+        onChange={step => put({ step })}
+      />
+      {params.late && (
+        <Chip onClear={() => put({ late: '' })}>last: {rankName(late?.rank ?? null, params.late)}</Chip>
+      )}
+      {params.mismatched && <Chip onClear={() => put({ mismatched: '' })}>ranks disagree</Chip>}
+    </>
+  );
+}
+
+function Chip({ children, onClear }: { children: React.ReactNode; onClear: () => void }) {
+  return (
+    <button type="button" className="chip" data-part="chip" title="Show all" onClick={onClear}>
+      {children} <Icon name="close" size={12} />
+    </button>
+  );
+}

@@ -1,0 +1,272 @@
+"""What is said of a job is true of it, and leads to its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from tests.support.job_views import sentences, view
+from tests.support.jobs import CULPRIT, Job, ddp, fsdp, pipeline
+from torch_tb_profiler.analyses.distributed.job import Source
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.base.units import format_duration, format_ratio
+from torch_tb_profiler.view import Member, Members, NoParams
+from torch_tb_profiler.views._shared.text import Phrase, Text, plain
+from torch_tb_profiler.views.distributed.build import build
+from torch_tb_profiler.views.distributed.payload.job import Distributed
+from torch_tb_profiler.views.distributed.words import RANKS_TABLE, rank_names
+
+
+def links(text: Text) -> dict[str, str]:
+    return {phrase.text: phrase.link for phrase in text if phrase.link is not None}
+
+
+def of(members: Sequence[Member[RankSummary]]) -> Distributed:
+    return build(Members(members), NoParams())
+
+
+def lose(member: Member[RankSummary], state: str) -> Member[RankSummary]:
+    return replace(member, state=state, result=None)  # type: ignore[arg-type]
+
+
+# ---- headline -------------------------------------------------------------------------------------------
+
+
+def test_the_headline_names_the_straggler_with_its_cost_and_opens_both() -> None:
+    payload = view(Job(4, ddp(4), straggler=2))
+    row = payload.stragglers[0]
+    assert plain(payload.headline) == (
+        f"Rank 2 keeps the others waiting: it arrives last in {row.last} of {row.collectives} collectives, "
+        f"which costs {format_duration(row.delay_per_step_ns)} per step."
+    )
+    assert links(payload.headline) == {
+        "Rank 2": "trace?worker=host0_1002",
+        f"{row.last} of {row.collectives} collectives": "distributed?table=collectives&late=host0_1002&sort=-skew",
+    }
+
+
+def test_with_one_other_rank_it_is_the_other() -> None:
+    assert plain(view(Job(2, ddp(2), straggler=1)).headline).startswith("Rank 1 keeps the other waiting")
+
+
+def test_where_no_step_is_recorded_the_cost_is_that_of_the_recording() -> None:
+    members = [
+        replace(member, result=msgspec.structs.replace(member.result, recorded_steps=False))
+        for member in Job(4, ddp(4), straggler=2, steps=1).members()
+        if member.result is not None
+    ]
+    payload = of(members)
+    assert plain(payload.headline).endswith("in the recording.")
+    assert "of the recording in exposed communication" in plain(payload.explanation)
+    assert "per step" not in sentences(payload)
+
+
+def test_ranks_alike_do_not_stand_out_and_the_largest_delay_is_named() -> None:
+    payload = view(Job(8, ddp(8)))
+    assert plain(payload.headline) == "No rank stands out."
+    row = payload.stragglers[0]
+    assert plain(payload.explanation).startswith(
+        f"Rank {row.rank} causes the most delay: it arrives last in {row.last} of {row.collectives} collectives, "
+        f"which costs {format_duration(row.delay_per_step_ns)} per step."
+    )
+
+
+def test_without_any_delay_none_is_attributed() -> None:
+    """The profiler of rank 1 begins after rank 0 waits in the only collective."""
+    payload = view(Job(2, ddp(2, 1), steps=1, joins_late_us={1: 8_000.0}))
+    assert payload.stragglers[0].delay_ns == 0
+    assert plain(payload.headline) == "No rank stands out."
+    assert plain(payload.explanation).startswith("No delay is attributed to any of them.")
+
+
+def test_arrivals_within_the_error_of_the_clocks_are_said_to_be() -> None:
+    """Both ranks arrive at the same time."""
+    payload = view(Job(2, ddp(2, 1), jitter_us=0.0))
+    assert payload.stragglers == []
+    assert plain(payload.headline) == "The ranks arrive at their collectives within the error of their clocks."
+    assert payload.reasons["stragglers"]
+
+
+# ---- unknown --------------------------------------------------------------------------------------------
+
+
+def test_a_rank_alone_is_named() -> None:
+    payload = of(Job(4, ddp(4)).members(only=[1]))
+    assert plain(payload.headline) == "Only rank 1 is here: without the other ranks, waiting cannot be attributed."
+    assert links(payload.headline) == {"rank 1": "trace?worker=host0_1001"}
+    assert payload.explanation == ()
+
+
+def test_while_ranks_are_read_nothing_is_claimed() -> None:
+    first, *others = Job(4, ddp(4)).members()
+    for members in (
+        [first, *(lose(each, "loading") for each in others)],
+        [lose(each, "waiting") for each in others],
+    ):
+        payload = of(members)
+        assert plain(payload.headline) == "Reading the ranks."
+        assert plain(payload.explanation) == "Waiting can be attributed once two of them are read."
+    compared = of([*others[:2], lose(others[2], "loading")])
+    assert plain(compared.headline) == "No rank stands out."
+
+
+def test_without_any_rank_there_is_none_to_compare() -> None:
+    payload = of([lose(each, "failed") for each in Job(2, ddp(2)).members()])
+    assert plain(payload.headline) == "No rank of this job can be compared."
+    assert links(payload.headline) == {"rank": RANKS_TABLE}
+
+
+def test_messages_without_sender_and_receiver_cannot_be_attributed() -> None:
+    payload = view(Job(4, pipeline(4), metadata=False, straggler=2))
+    assert plain(payload.headline) == (
+        "No collective could be compared between the ranks, so waiting cannot be attributed."
+    )
+
+
+def test_without_a_common_clock_waiting_cannot_be_attributed() -> None:
+    """The group is unknown, so that its ends prove nothing of the clocks; no file has the time of day."""
+    members = [
+        replace(
+            member,
+            result=msgspec.structs.replace(
+                member.result,
+                base_ns=0,
+                groups=tuple(msgspec.structs.replace(group, ranks=None) for group in member.result.groups),
+            ),
+        )
+        for member in Job(3, ddp(3)).members()
+        if member.result is not None
+    ]
+    payload = of(members)
+    assert plain(payload.headline) == (
+        "The clocks of the ranks cannot be compared, so waiting cannot be attributed."
+    )
+    assert links(payload.headline) == {"clocks": RANKS_TABLE}
+
+
+# ---- explanation ----------------------------------------------------------------------------------------
+
+
+def test_the_explanation_says_what_the_others_spend_and_opens_the_collective() -> None:
+    payload = view(Job(4, ddp(4), straggler=2))
+    shares = [row.exposed_ns / row.duration_ns for row in payload.overview if row.rank != 2]
+    share = format_ratio(sum(shares) / len(shares))
+    assert plain(payload.explanation).startswith(
+        f"Ranks 0, 1 and 3 spend {share} of each step in exposed communication (nccl:all_reduce). "
+    )
+    assert links(payload.explanation)["nccl:all_reduce"] == "distributed?table=collectives&q=nccl%3Aall_reduce"
+
+
+def test_of_several_collectives_the_one_with_most_time_is_named() -> None:
+    payload = view(Job(8, fsdp(8), straggler=2))
+    times: dict[str, int] = {}
+    for row in payload.collectives:
+        if row.rank != 2:
+            times[row.name] = times.get(row.name, 0) + (row.exposed_ns or 0)
+    assert "The other 7 ranks spend" in plain(payload.explanation)
+    assert f", most of it in {max(times, key=lambda name: times[name])}. " in plain(payload.explanation)
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_the_cause_opens_the_collective_where_the_rank_was_latest(ranks: int) -> None:
+    payload = view(Job(ranks, ddp(ranks), straggler=1))
+    other = "the other rank" if ranks == 2 else "the median rank"
+    assert plain(payload.explanation).endswith(
+        f"Meanwhile rank 1's host spends 5.00 ms per step in {CULPRIT}; {other}'s spends less."
+    )
+    latest = payload.meanwhile[0].latest
+    assert links(payload.explanation)[CULPRIT] == f"distributed?table=collectives&collective={latest}"
+
+
+def test_without_a_name_the_category_is_the_cause() -> None:
+    """The window of the straggler is longer by time in which nothing is recorded."""
+    payload = view(Job(4, ddp(4), straggler=1, slow_kernel=True))
+    assert "device spends" in plain(payload.explanation)
+    hidden = without_names(Job(4, ddp(4), straggler=1, slow_kernel=True))
+    assert "Meanwhile rank 1 spends" in plain(hidden.explanation)
+    assert "in kernels; the median rank spends" in plain(hidden.explanation)
+
+
+def without_names(job: Job) -> Distributed:
+    """The job without the names of what was done before each collective."""
+    members = []
+    for member in job.members():
+        assert member.result is not None
+        table = member.result.table().copy()
+        table["host"] = table["kernels"] = -1
+        result = msgspec.structs.replace(member.result, operations=table.tobytes())
+        members.append(replace(member, result=result))
+    return of(members)
+
+
+# ---- problems and names ---------------------------------------------------------------------------------
+
+
+def test_problems_lead_to_the_ranks_and_to_the_collectives() -> None:
+    broken = lose(Job(2, ddp(2)).members()[1], "failed")
+    payload = of([*Job(2, ddp(2)).members(only=[0]), replace(broken, reason="the file is empty")])
+    (problem,) = payload.problems
+    assert plain(problem.text) == "Rank 1 (host0_1001) is missing: the file is empty"
+    assert links(problem.text) == {"Rank 1 (host0_1001)": RANKS_TABLE}
+    payload = view(Job(4, ddp(4), wrong={(2, 1): ("In msg nelems", 7)}))
+    (problem,) = payload.problems
+    assert plain(problem.text) == "1 collective is not compared: the ranks differ in name, size, or dtype"
+    assert links(problem.text) == {"1 collective is": "distributed?table=collectives&mismatched=true"}
+
+
+def test_a_mismatch_says_what_differs() -> None:
+    payload = view(Job(4, ddp(4), wrong={(2, 1): ("In msg nelems", 7)}))
+    (mismatch,) = payload.mismatches
+    assert plain(mismatch.text) == "nccl:all_reduce: ranks move different amounts (800000 bytes, 28 bytes)"
+    evidence = f"distributed?table=collectives&collective={mismatch.collective}"
+    assert links(mismatch.text) == {"nccl:all_reduce": evidence}
+    (missing,) = view(Job(4, ddp(4), lost=frozenset({(1, 1)}))).mismatches
+    assert plain(missing.text).endswith("a rank has not recorded it, though it has earlier and later ones")
+
+
+def source(rank: int | None) -> Source:
+    (member,) = Job(2, ddp(2), steps=1).members(only=[0])
+    assert member.result is not None
+    return Source(f"w{rank}", rank, None, member.result)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "text"),
+    [
+        ([3], "Rank 3"),
+        ([None], "wNone"),
+        ([0, 1], "Ranks 0 and 1"),
+        ([0, 1, 3], "Ranks 0, 1 and 3"),
+        ([0, None], "w0 and wNone"),
+        ([0, 2, 4, 6, 8, 10], "Ranks 0-10/2"),
+        ([0, 1, 2, 3, 4, None], "6 workers"),
+    ],
+)
+def test_ranks_are_named_and_each_opens_its_timeline(ranks: list[int | None], text: str) -> None:
+    names = rank_names([source(rank) for rank in ranks])
+    assert plain(names) == text
+    expected = [f"trace?worker=w{rank}" for rank in ranks] if len(ranks) <= 5 else [RANKS_TABLE]
+    assert [phrase.link for phrase in names if phrase.link] == expected
+    assert plain(rank_names([source(rank) for rank in ranks], capital=False)) == text.replace("Rank", "rank")
+
+
+def test_a_hostile_name_stays_a_name() -> None:
+    worker = "{names}?worker=x&view=<b>"
+    member = replace(Job(2, ddp(2)).members(only=[0])[0], worker=worker, rank=None)
+    assert member.result is not None
+    payload = of([replace(member, result=msgspec.structs.replace(member.result, rank=None))])
+    assert Phrase(worker, "trace?worker=%7Bnames%7D%3Fworker%3Dx%26view%3D%3Cb%3E") in payload.headline
+
+
+def test_the_summary_of_what_a_rank_did_leads_to_its_latest_collective() -> None:
+    row = view(Job(4, ddp(4), straggler=1)).meanwhile[0]
+    assert plain(row.summary) == (
+        f"{format_duration(row.window_ns)} before {row.collectives} collectives in {row.steps} steps; "
+        f"the median rank took {format_duration(row.median_window_ns)}."
+    )
+    assert links(row.summary) == {
+        f"{row.collectives} collectives": f"distributed?table=collectives&collective={row.latest}"
+    }

@@ -1,0 +1,153 @@
+"""The communication operations of one rank as a table, with what the rank did before each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from torch_tb_profiler.analyses.distributed.reduction.windows import top_host, top_kernels, window_categories
+from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES
+from torch_tb_profiler.base.intervals import Intervals, Owned, covered
+from torch_tb_profiler.model.communication.collectives import Collectives
+from torch_tb_profiler.model.communication.names import ALL_TO_ALL
+from torch_tb_profiler.model.steps import Steps
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int32, Int64, Trace, distinct
+
+HOST_NAMES, KERNEL_NAMES = 5, 3
+"""How many names of host and device work are kept of what came before a collective."""
+
+LONGEST_NAME = 300
+
+OPERATION = np.dtype(
+    [
+        ("event", "<i4"), ("call", "<i4"), ("group", "<i4"), ("step", "<i4"),
+        ("collective", "<i4"), ("backend", "<i4"), ("dtype", "<i4"), ("timing", "i1"),
+        ("sequence", "<i8"), ("source", "<i8"), ("target", "<i8"),
+        ("issue", "<i8"), ("start", "<i8"), ("end", "<i8"), ("latency", "<i8"), ("exposed", "<i8"),
+        ("bytes_in", "<i8"), ("bytes_out", "<i8"), ("message", "<i8"), ("bus", "<f8"),
+        ("window", "<i8"), ("categories", "<i8", (len(CATEGORIES),)),
+        ("host", "<i4", (HOST_NAMES,)), ("host_ns", "<i8", (HOST_NAMES,)),
+        ("kernels", "<i4", (KERNEL_NAMES,)), ("kernel_ns", "<i8", (KERNEL_NAMES,)),
+    ]
+)  # fmt: skip
+"""One communication operation, as `model.communication.collectives.Collectives` has it, and in addition:
+
+step       position in the summary's steps of the one in which the host issued it, NO_CODE outside of them
+latency    ns in which it runs; exposed: the part of it that no computation hides; ABSENT without timing
+message    bytes that bandwidth refers to; bus: those that cross the slowest link by NCCL's factors (NaN: unknown)
+window     ns between the end of the group's previous operation and its start, ABSENT for the first of a group
+categories, host, host_ns, kernels, kernel_ns  what the rank did in that window; names are codes
+"""
+
+Operations = npt.NDArray[np.void]
+
+
+class Names:
+    """Texts of the summary; those of the collectives come first."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = list(texts)
+
+    def adopt(self, trace: Trace, codes: Int32) -> Int32:
+        """Codes into `Trace.strings` as codes into these texts, which grow by the strings in use."""
+        used = distinct(codes.ravel())
+        table = np.full((max(used) if used else 0) + 2, NO_CODE, np.int32)  # the last cell answers for NO_CODE
+        table[used] = len(self.texts) + np.arange(len(used))
+        self.texts += [trace.strings[code][:LONGEST_NAME] for code in used]
+        return table[codes]
+
+
+def operation_table(
+    trace: Trace, operations: Collectives, spans: Steps, computation: Intervals, names: Names
+) -> Operations:
+    """An array of OPERATION; `names` gets the texts of host and device work."""
+    table = np.zeros(len(operations), OPERATION)
+    same = (
+        "event", "call", "group", "collective", "backend", "dtype", "timing", "sequence", "source", "target",
+        "issue", "start", "end", "bytes_in", "bytes_out",
+    )  # fmt: skip
+    for name in same:
+        table[name] = getattr(operations, name)
+    table["step"] = _step_of(operations, spans)
+    timed = operations.start != ABSENT
+    latency = operations.parts.totals(len(operations))
+    exposed = latency - hidden_times(operations.parts, computation, len(operations))
+    table["latency"] = np.where(timed, latency, ABSENT)
+    table["exposed"] = np.where(timed, exposed, ABSENT)
+    table["message"], table["bus"] = _messages(operations)
+    _fill_windows(trace, operations, table, names)
+    return table
+
+
+def hidden_times(parts: Owned, computation: Intervals, count: int) -> Int64:
+    """int64[count] ns of each owner that the computation covers."""
+    hidden = np.zeros(count, np.int64)
+    np.add.at(hidden, parts.owner, covered(computation, parts.starts, parts.ends))
+    return hidden
+
+
+def _step_of(operations: Collectives, spans: Steps) -> Int64:
+    """The step in which the host issued each operation; where that is not recorded, in which the operation ran."""
+    issued = operations.issue != ABSENT
+    on_host = _inside(operations.issue, spans.host_starts, spans.host_ends)
+    return np.where(issued, on_host, _inside(operations.start, spans.starts, spans.ends))
+
+
+def _inside(times: Int64, starts: Int64, ends: Int64) -> Int64:
+    if len(starts) == 0:
+        return np.full(len(times), NO_CODE)
+    at = np.searchsorted(starts, times, "right") - 1
+    return np.where((at >= 0) & (times <= ends[at]), at, NO_CODE)
+
+
+def _messages(operations: Collectives) -> tuple[Int64, Float64]:
+    """(message bytes, bytes over the slowest link) by NCCL's conventions; ABSENT and NaN where unknown.
+
+    https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
+    """
+    sizes = np.array([group.size or 0 for group in operations.groups] or [0], np.float64)[operations.group]
+    names = np.array([*operations.names, ""])[operations.collective] if len(operations) else np.empty(0, "U1")
+    bytes_in, bytes_out = operations.bytes_in, operations.bytes_out
+    by_size = np.where((bytes_in != ABSENT) & (sizes > 0), bytes_in * sizes.astype(np.int64), ABSENT)
+    gathered = np.where(bytes_out != ABSENT, bytes_out, by_size)
+    put = np.where(names == "recv", np.maximum(bytes_in, bytes_out), bytes_in)
+    message = np.where(names == "all_gather", gathered, put)
+    message = np.where((names == "barrier") | (message < 0), ABSENT, message)
+    bus = np.where(message == ABSENT, np.nan, message * _bus_factors(names, sizes))
+    return message, np.where(operations.leaving != ABSENT, operations.leaving, bus)
+
+
+def _bus_factors(names: npt.NDArray[np.str_], sizes: Float64) -> Float64:
+    """What part of the message crosses the slowest link, NaN where unknown."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.where(sizes > 0, (sizes - 1) / sizes, np.nan)
+    factors = np.full(len(names), np.nan)
+    for collectives, value in (
+        (("all_reduce",), 2 * spread),
+        (("all_gather", "reduce_scatter", "gather", "scatter", *ALL_TO_ALL), spread),
+        (("broadcast", "reduce", "send", "recv"), np.ones(len(names))),
+    ):
+        which = np.isin(names, collectives)
+        factors[which] = value[which]
+    return factors
+
+
+def _fill_windows(trace: Trace, operations: Collectives, table: Operations, names: Names) -> None:
+    """Fill in what the rank did between the group's previous operation and each one."""
+    begin = np.full(len(operations), ABSENT)
+    for group in distinct(operations.group):
+        members = np.flatnonzero((operations.group == group) & (operations.start != ABSENT))
+        begin[members[1:]] = np.maximum.accumulate(operations.end[members])[:-1]
+    known = np.flatnonzero(begin != ABSENT)
+    finish = operations.start[known]
+    window = np.minimum(begin[known], finish), finish
+    table["window"] = ABSENT
+    table["window"][known] = window[1] - window[0]
+    table["categories"][known] = window_categories(trace, *window)
+    host, kernels = top_host(trace, *window, HOST_NAMES), top_kernels(trace, *window, KERNEL_NAMES)
+    for name, times, top in (("host", "host_ns", host), ("kernels", "kernel_ns", kernels)):
+        table[name] = NO_CODE
+        table[name][known] = names.adopt(trace, top.codes)
+        table[times][known] = top.times

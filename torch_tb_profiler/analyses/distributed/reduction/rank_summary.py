@@ -1,0 +1,172 @@
+"""What one rank's trace contributes to the view of its job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.distributed.reduction.operations import (
+    OPERATION,
+    Names,
+    Operations,
+    hidden_times,
+    operation_table,
+)
+from torch_tb_profiler.analyses.shared.breakdown import role_intervals
+from torch_tb_profiler.base.intervals import Intervals, covered, intersect, merge_owned
+from torch_tb_profiler.model.communication.collectives import Collectives, collectives
+from torch_tb_profiler.model.communication.groups import ProcessGroup
+from torch_tb_profiler.model.devices import DeviceInfo, devices
+from torch_tb_profiler.model.kinds import HOST, Kind, of_kind
+from torch_tb_profiler.model.ranks import rank
+from torch_tb_profiler.model.steps import Steps, steps
+from torch_tb_profiler.model.trace import Trace
+
+
+class StepParts(msgspec.Struct, frozen=True):
+    """One step; duration = computation + overlap + exposed + other, in ns.
+
+    computation  kernels that do not communicate (without a GPU: CPU Exec) while nothing communicates
+    overlap      both at once
+    exposed      communication that no computation hides
+    complete     False for a trailing step whose device work is missing
+    """
+
+    name: str
+    start: int
+    duration: int
+    computation: int
+    overlap: int
+    exposed: int
+    other: int
+    complete: bool
+
+
+class NameTotal(msgspec.Struct, frozen=True):
+    """Operations that share group, collective and back end: the time in which any of them runs, and the part of it
+    that no computation hides; ns."""
+
+    group: int
+    collective: int
+    backend: int
+    latency: int
+    exposed: int
+
+
+class RankSummary(msgspec.Struct, frozen=True):
+    """One rank.
+
+    rank        as the file names it, None if it does not
+    host        its name, None if unknown
+    process     id of the host process, None if unknown
+    base_ns, trace_start_ns  as in Trace
+    length      ns from the first event to the end of the last step or operation
+    names       texts that the codes in `operations` stand for
+    operations  bytes of an array of OPERATION, in order of time
+    layout      raised when OPERATION or a definition changes: cached summaries of another layout are not decoded
+    by_kernels  computation is measured by kernels; False: by CPU Exec, as there is no GPU
+    recorded_steps  False: no ProfilerStep is recorded, and the only step is the whole recording
+    """
+
+    rank: int | None
+    world_size: int | None
+    backend: str | None
+    host: str | None
+    process: str | None
+    base_ns: int
+    trace_start_ns: int
+    length: int
+    devices: tuple[DeviceInfo, ...]
+    groups: tuple[ProcessGroup, ...]
+    steps: tuple[StepParts, ...]
+    recorded_steps: bool
+    by_kernels: bool
+    names: tuple[str, ...]
+    totals: tuple[NameTotal, ...]
+    operations: bytes
+    layout: Literal[1] = 1
+
+    def table(self) -> Operations:
+        """The operations as a structured array (read-only)."""
+        return np.frombuffer(self.operations, OPERATION)
+
+    def complete_steps(self) -> list[StepParts]:
+        """The steps that averages are made of."""
+        return [step for step in self.steps if step.complete]
+
+
+def summarize(trace: Trace) -> RankSummary:
+    """Reduce a trace to what the comparison of ranks needs."""
+    operations, spans = collectives(trace), steps(trace)
+    computation = _computation(trace)
+    info: Any = trace.metadata.get("distributedInfo")
+    info = info if isinstance(info, Mapping) else {}
+    world, backend, host = info.get("world_size"), info.get("backend"), trace.metadata.get("host_name")
+    names = Names(operations.names)
+    table = operation_table(trace, operations, spans, computation, names)
+    return RankSummary(
+        rank=rank(trace),
+        world_size=world if type(world) is int else None,
+        backend=backend if isinstance(backend, str) else None,
+        host=host if isinstance(host, str) and host else None,
+        process=_process(trace),
+        base_ns=trace.base_ns,
+        trace_start_ns=trace.trace_start_ns,
+        length=int(max(spans.ends.max(initial=0), operations.end.max(initial=0))),
+        devices=devices(trace),
+        groups=tuple(operations.groups),
+        steps=_step_parts(trace, spans, computation),
+        recorded_steps=spans.recorded,
+        by_kernels=_has_kernels(trace),
+        names=tuple(names.texts),
+        totals=_totals(operations, computation),
+        operations=table.tobytes(),
+    )
+
+
+def _has_kernels(trace: Trace) -> bool:
+    return len(of_kind(trace, Kind.KERNEL)) > 0
+
+
+def _computation(trace: Trace) -> Intervals:
+    return role_intervals(trace)["kernel" if _has_kernels(trace) else "cpu_exec"]
+
+
+def _step_parts(trace: Trace, spans: Steps, computation: Intervals) -> tuple[StepParts, ...]:
+    communication = role_intervals(trace)["communication"]
+    window = spans.starts, spans.ends
+    overlap = covered(intersect(computation, communication), *window)
+    computing, exposed = covered(computation, *window) - overlap, covered(communication, *window) - overlap
+    durations = spans.ends - spans.starts
+    other = durations - computing - exposed - overlap
+    columns = spans.starts, durations, computing, overlap, exposed, other, spans.complete
+    return tuple(StepParts(*row) for row in zip(spans.names, *(each.tolist() for each in columns), strict=True))
+
+
+def _totals(operations: Collectives, computation: Intervals) -> tuple[NameTotal, ...]:
+    """The union of the operations' times, by group and name."""
+    keys, which = np.unique(
+        np.stack([operations.group, operations.collective, operations.backend], axis=1).astype(np.int64),
+        axis=0,
+        return_inverse=True,
+    )
+    parts = operations.parts
+    union = merge_owned(which.reshape(-1)[parts.owner], parts.starts, parts.ends)
+    latency = union.totals(len(keys))
+    exposed = latency - hidden_times(union, computation, len(keys))
+    return tuple(
+        NameTotal(*key, *times)
+        for key, times in zip(keys.tolist(), np.stack([latency, exposed], axis=1).tolist(), strict=True)
+    )
+
+
+def _process(trace: Trace) -> str | None:
+    """The pid of most host events."""
+    threads = trace.events.thread[of_kind(trace, *HOST)]
+    if len(threads) == 0:
+        return None
+    pid = trace.threads[int(np.bincount(threads).argmax())].pid
+    return None if pid is None else str(pid)

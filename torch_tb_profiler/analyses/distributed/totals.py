@@ -1,0 +1,170 @@
+"""Communication operations summed: by worker and name, and by process group and name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.distributed.comparison import Comparison
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import NameTotal
+from torch_tb_profiler.analyses.distributed.waiting import bandwidths
+from torch_tb_profiler.analyses.shared.grouping import Groups, group
+from torch_tb_profiler.analyses.shared.optional import optional_floats, optional_ints
+from torch_tb_profiler.model.communication.collectives import Timing
+from torch_tb_profiler.model.communication.names import DEVICE_BACKENDS
+from torch_tb_profiler.model.trace import ABSENT, Int64
+
+
+class WorkerTotal(msgspec.Struct, frozen=True):
+    """Operations of one worker that share group, collective and back end.
+
+    operation  a row of the job's table that stands for them
+    message    bytes that bandwidth refers to; like all sizes None if no operation records one
+    latency    ns in which any of them runs; exposed: the part that no computation hides; None without any time
+    transfer, waiting  ns of those that were compared, None if none was
+    algorithm_bandwidth, bus_bandwidth  bytes per second; at least that if `lower_bound`
+    """
+
+    operation: int
+    timing: Timing
+    calls: int
+    bytes_in: int | None
+    bytes_out: int | None
+    message: int | None
+    latency: int | None
+    exposed: int | None
+    transfer: int | None
+    waiting: int | None
+    algorithm_bandwidth: float | None
+    bus_bandwidth: float | None
+    lower_bound: bool
+
+
+def worker_totals(comparison: Comparison) -> list[WorkerTotal]:
+    """In order of rank, then of the first operation."""
+    job, table, split = comparison.job, comparison.job.table, comparison.split
+    rows = group(table.member, table.group, table.collective, table.backend)
+    transfer, waiting = split.sums(job, rows.which, len(rows))
+    compared = np.bincount(rows.which[split.compared], minlength=len(rows)) > 0
+    transfers = optional_ints(np.where(compared, transfer, ABSENT))
+    waits = optional_ints(np.where(compared, waiting, ABSENT))
+    bytes_in, bytes_out, messages = (
+        _known_sums(rows, values) for values in (table.bytes_in, table.bytes_out, table.message)
+    )
+    bandwidth = bandwidths(job, split, rows.which, len(rows))
+    algorithm, bus = optional_floats(bandwidth.algorithm), optional_floats(bandwidth.bus)
+    counts, totals = rows.counts, []
+    for i, row in enumerate(rows.first.tolist()):
+        times, timing = _times(comparison, row), Timing(int(table.timing[row]))
+        # Without a kernel all that is recorded of an operation on the device is how long its launch took.
+        launch = timing is not Timing.DEVICE and job.backend_of(row) in DEVICE_BACKENDS
+        totals.append(
+            WorkerTotal(
+                operation=row,
+                timing=timing,
+                calls=int(counts[i]),
+                bytes_in=bytes_in[i],
+                bytes_out=bytes_out[i],
+                message=messages[i],
+                latency=None if times is None else times.latency,
+                exposed=None if times is None else times.exposed,
+                transfer=transfers[i],
+                waiting=waits[i],
+                algorithm_bandwidth=None if launch else algorithm[i],
+                bus_bandwidth=None if launch else bus[i],
+                lower_bound=bool(bandwidth.lower_bound[i]),
+            )
+        )
+    return totals
+
+
+def _known_sums(rows: Groups, values: Int64) -> list[int | None]:
+    """Of what is known; None where nothing is."""
+    known = values != ABSENT
+    sums = np.zeros(len(rows), np.int64)
+    np.add.at(sums, rows.which[known], values[known])
+    return optional_ints(np.where(np.bincount(rows.which[known], minlength=len(rows)) > 0, sums, ABSENT))
+
+
+def _times(comparison: Comparison, row: int) -> NameTotal | None:
+    """As the rank itself summed them; None if none of the operations has a time."""
+    summary = comparison.job.source_of(row).summary
+    cell = summary.table()[comparison.job.table.row[row]]
+    key = int(cell["group"]), int(cell["collective"]), int(cell["backend"])
+    total = next(each for each in summary.totals if (each.group, each.collective, each.backend) == key)
+    return total if cell["timing"] != Timing.NONE or total.latency else None
+
+
+class GroupTotal(msgspec.Struct, frozen=True):
+    """Operations of one process group that share collective and back end, summed over the ranks.
+
+    collectives  matched across ranks: what every rank does once counts once
+    compared     of these, those that at least two ranks recorded alike
+    mean_skew, max_skew  ns from the first to the last arrival; None without two ranks on one clock
+    otherwise as in WorkerTotal
+    """
+
+    operation: int
+    collectives: int
+    compared: int
+    calls: int
+    bytes_in: int | None
+    message: int | None
+    latency: int | None
+    transfer: int | None
+    waiting: int | None
+    exposed: int | None
+    mean_skew: float | None
+    max_skew: int | None
+    algorithm_bandwidth: float | None
+    bus_bandwidth: float | None
+    lower_bound: bool
+
+
+def group_totals(comparison: Comparison, totals: Sequence[WorkerTotal]) -> dict[int, list[GroupTotal]]:
+    """Group -> its operations by name, most latency first."""
+    job, table, matching = comparison.job, comparison.job.table, comparison.matching
+    names = group(table.group, table.collective, table.backend)
+    bandwidth = bandwidths(job, comparison.split, names.which, len(names))
+    algorithm, bus = optional_floats(bandwidth.algorithm), optional_floats(bandwidth.bus)
+    name_of = np.empty(len(matching), np.int64)
+    name_of[matching.instance[::-1]] = names.which[::-1]
+    compared = np.zeros(len(matching), np.bool_)
+    compared[matching.instance[matching.compared]] = True
+    parts: list[list[WorkerTotal]] = [[] for _ in range(len(names))]
+    for part in totals:
+        parts[int(names.which[part.operation])].append(part)
+    by_group: dict[int, list[GroupTotal]] = {}
+    for i, row in enumerate(names.first.tolist()):
+        own = name_of == i
+        skews = comparison.arrivals.skew[own]
+        skews = skews[skews != ABSENT]
+        total = GroupTotal(
+            operation=row,
+            collectives=int(own.sum()),
+            compared=int((own & compared).sum()),
+            calls=sum(each.calls for each in parts[i]),
+            bytes_in=_sum(each.bytes_in for each in parts[i]),
+            message=_sum(each.message for each in parts[i]),
+            latency=_sum(each.latency for each in parts[i]),
+            transfer=_sum(each.transfer for each in parts[i]),
+            waiting=_sum(each.waiting for each in parts[i]),
+            exposed=_sum(each.exposed for each in parts[i]),
+            mean_skew=float(skews.mean()) if len(skews) else None,
+            max_skew=int(skews.max()) if len(skews) else None,
+            algorithm_bandwidth=algorithm[i],
+            bus_bandwidth=bus[i],
+            lower_bound=bool(bandwidth.lower_bound[i]),
+        )
+        by_group.setdefault(int(table.group[row]), []).append(total)
+    for listed in by_group.values():
+        listed.sort(key=lambda each: (-(each.latency or 0), job.name_of(each.operation)))
+    return by_group
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    """Of what is known; None if nothing is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

@@ -1,0 +1,44 @@
+"""The members of a run, compared."""
+
+from __future__ import annotations
+
+import re
+
+from torch_tb_profiler.analyses.distributed.comparison import Comparison, compare
+from torch_tb_profiler.analyses.distributed.job import Source
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary, summarize
+from torch_tb_profiler.model.trace import derived
+from torch_tb_profiler.view import Member, Members, Reduction
+
+RANK_SUMMARIES = Reduction("distributed", RankSummary, summarize)
+
+_HOST_AND_PROCESS = re.compile(r"^(?P<host>.*)_(?P<process>\d+)$", re.DOTALL)
+
+
+@derived
+def compare_members(members: Members[RankSummary]) -> Comparison:
+    """The comparison of the members that are ready."""
+    return compare(
+        Source(
+            member.worker, rank_of(member), member.result.host or host_and_process(member.worker)[0], member.result
+        )
+        for member in members
+        if member.result is not None
+    )
+
+
+def rank_of(member: Member[RankSummary]) -> int | None:
+    """The rank that the file names, else the one of its name."""
+    own = member.result.rank if member.result is not None else None
+    return member.rank if own is None else own
+
+
+def host_and_process(worker: str) -> tuple[str | None, str | None]:
+    """Of a worker that is named `<host>_<process>`; (None, None) of others."""
+    match = _HOST_AND_PROCESS.match(worker)
+    return (match["host"], match["process"]) if match else (None, None)
+
+
+def coming(members: Members[RankSummary]) -> int:
+    """How many traces are still to be read."""
+    return sum(member.state in ("waiting", "loading") for member in members)

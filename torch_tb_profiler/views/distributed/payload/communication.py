@@ -1,0 +1,141 @@
+"""Communication: waiting by step, operations by worker and by process group, disagreements."""
+
+from __future__ import annotations
+
+import msgspec
+
+from torch_tb_profiler.views._shared.text import Text
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """A worker's communication in one step: moving data, and waiting for other ranks to arrive.
+
+    step  null for operations outside the steps
+    transfer_ns, waiting_ns  of the operations that were compared; null if none was
+    """
+
+    worker: str
+    rank: int | None
+    step: str | None
+    transfer_ns: int | None
+    waiting_ns: int | None
+
+
+class AverageWaiting(msgspec.Struct, frozen=True):
+    """Mean over the complete steps of one worker (not rounded)."""
+
+    worker: str
+    rank: int | None
+    transfer_ns: float | None
+    waiting_ns: float | None
+
+
+class CollectiveRow(msgspec.Struct, frozen=True):
+    """Communication operations of one worker that share group and name, whole recording.
+
+    name           as the profiler names it: back end, colon, collective (`nccl:all_reduce`)
+    bytes          what the rank puts in, all calls; null if no call records a size
+    out_bytes      what it gets out
+    message_bytes  the size that bandwidth refers to (of an all-gather what comes out)
+    latency_ns     time in which one of them runs
+    transfer_ns    the part after the last rank arrived; waiting_ns: the rest; null if none was compared
+    exposed_ns     the part of latency_ns that no computation hides
+    algorithm_bandwidth, bus_bandwidth  message_bytes per second of transfer, and that times the collective's
+                   factor (all-reduce 2(n-1)/n, all-gather, reduce-scatter, all-to-all (n-1)/n)
+    lower_bound    the bandwidths are based on the whole latency, which includes waiting: they are at least that
+    timing         device, host (no device work was recorded: the host's calls) or none
+    """
+
+    worker: str
+    rank: int | None
+    group: int
+    name: str
+    collective: str
+    backend: str | None
+    calls: int
+    bytes: int | None
+    out_bytes: int | None
+    message_bytes: int | None
+    latency_ns: int | None
+    transfer_ns: int | None
+    waiting_ns: int | None
+    exposed_ns: int | None
+    algorithm_bandwidth: float | None
+    bus_bandwidth: float | None
+    lower_bound: bool
+    timing: str
+
+
+class Operation(msgspec.Struct, frozen=True):
+    """Operations of a process group that share a name: sums over its ranks.
+
+    collectives  matched across ranks: what every rank does once counts once
+    compared     of these, those that at least two ranks recorded alike
+    mean_skew_ns, max_skew_ns  first to last arrival; null without two ranks on one clock
+    """
+
+    name: str
+    collective: str
+    collectives: int
+    compared: int
+    calls: int
+    bytes: int | None
+    message_bytes: int | None
+    latency_ns: int | None
+    transfer_ns: int | None
+    waiting_ns: int | None
+    exposed_ns: int | None
+    mean_skew_ns: float | None
+    max_skew_ns: int | None
+    algorithm_bandwidth: float | None
+    bus_bandwidth: float | None
+    lower_bound: bool
+
+
+class Group(msgspec.Struct, frozen=True):
+    """One process group: a name *and* its ranks, as the same name serves several.
+
+    id           names the group in rows and parameters
+    name         null: the traces do not record in which group they communicate
+    ranks, size  null if unknown
+    assumed      name and ranks are not recorded with the operations; they follow from the job's description
+    matched_by   sequence_number, order (n-th operation of the group), peers (n-th message from one rank to
+                 another) or null with one rank
+    workers      that communicate in it
+    absent_ranks ranks of the group without a trace here
+    """
+
+    id: int
+    name: str | None
+    description: str | None
+    ranks: list[int] | None
+    size: int | None
+    assumed: bool
+    backends: list[str]
+    matched_by: str | None
+    workers: list[str]
+    absent_ranks: list[int]
+    operations: list[Operation]
+    mismatches: int
+
+
+class Differing(msgspec.Struct, frozen=True):
+    """A value and who has it."""
+
+    value: str
+    workers: list[str]
+
+
+class Mismatch(msgspec.Struct, frozen=True):
+    """Operations that should be one collective but differ between ranks; they are in no comparison.
+
+    what  name, size, dtype, or missing (`values`: the ranks in the middle of whose recording it is absent)
+    collective  its id in the part `distributed/collective`
+    """
+
+    group: int
+    collective: int
+    step: str | None
+    what: str
+    values: list[Differing]
+    text: Text

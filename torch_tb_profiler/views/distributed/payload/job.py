@@ -1,0 +1,72 @@
+"""The payload of the tab."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from torch_tb_profiler.views._shared.text import Text
+from torch_tb_profiler.views.distributed.payload.communication import (
+    AverageWaiting,
+    CollectiveRow,
+    Group,
+    Mismatch,
+    Waiting,
+)
+from torch_tb_profiler.views.distributed.payload.ranks import AverageTimes, Node, Rank, StepTimes
+from torch_tb_profiler.views.distributed.payload.stragglers import HeatMap, Meanwhile, Straggler
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """Whether ranks keep the others waiting; `worker` and `rank`: the one with the most delay, null if none stands
+    out or it is unknown."""
+
+    kind: Literal["straggler", "balanced", "unknown"]
+    worker: str | None
+    rank: int | None
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """What is missing or doubtful; `worker` and `rank` where it concerns one."""
+
+    kind: Literal[
+        "loading", "broken_rank", "left_out", "missing_rank", "duplicate_rank", "world_size", "clock",
+        "start_skew", "mismatch", "unmatched",
+    ]  # fmt: skip
+    text: Text
+    worker: str | None
+    rank: int | None
+
+
+class Distributed(msgspec.Struct, frozen=True):
+    """The payload of the tab.
+
+    headline       who keeps the others waiting, or why that is unknown
+    explanation    what that costs, and what these ranks do meanwhile; may be empty
+    origin_ns      the zero of the job's clock as ns since the epoch, null if no file records the time of day
+    start_skew_ns  from the first to the last rank to begin recording; null without two ranks on one clock
+    mismatches     the first hundred; mismatch_count all
+    """
+
+    headline: Text
+    explanation: Text
+    verdict: Verdict
+    problems: list[Problem]
+    ranks: list[Rank]
+    nodes: list[Node]
+    origin_ns: int | None
+    start_skew_ns: int | None
+    overview: list[StepTimes]
+    averages: list[AverageTimes]
+    waiting: list[Waiting]
+    average_waiting: list[AverageWaiting]
+    collectives: list[CollectiveRow]
+    groups: list[Group]
+    mismatches: list[Mismatch]
+    mismatch_count: int
+    stragglers: list[Straggler]
+    heat_map: HeatMap | None
+    meanwhile: list[Meanwhile]
+    reasons: Mapping[str, str]

@@ -1,0 +1,76 @@
+"""Who arrives late, and what that rank does meanwhile."""
+
+from __future__ import annotations
+
+import msgspec
+
+from torch_tb_profiler.views._shared.text import Text
+
+
+class Straggler(msgspec.Struct, frozen=True):
+    """How often and how much a rank kept the others waiting; most delay first.
+
+    collectives  compared ones it took part in whose arrivals differ by more than the error of the clocks
+    last, last_ratio  of these, how often it arrived last
+    delay_ns     time between the median arrival of the other ranks and its own in those, less what it waited for
+                 others before; time in which several collectives wait for it counts once
+    delay_per_step_ns  that over the number of steps
+    waiting_ns   its own waiting for others, all compared collectives
+    """
+
+    worker: str
+    rank: int | None
+    collectives: int
+    last: int
+    last_ratio: float | None
+    delay_ns: int
+    delay_per_step_ns: float
+    waiting_ns: int
+
+
+class HeatMap(msgspec.Struct, frozen=True):
+    """rank x step: time after the median arrival of the other ranks, summed over the step's compared collectives.
+
+    lateness_ns  a row per worker, a cell per step; null where nothing was compared
+    """
+
+    workers: list[str]
+    steps: list[str]
+    lateness_ns: list[list[int | None]]
+
+
+class RankTime(msgspec.Struct, frozen=True):
+    """Time by name: of the late rank, and of the median rank before the same collectives.
+
+    median_ns  null where it is not among the largest of the median rank: then it is less than those
+    """
+
+    name: str
+    time_ns: int
+    median_ns: int | None
+
+
+class Meanwhile(msgspec.Struct, frozen=True):
+    """What a rank did between the previous collective and the one where it arrived last, summed over those.
+
+    summary     how long that took in total
+    collectives  how many of them count: those that make up 90% of its lateness, and of windows of different
+                 groups that overlap one; steps: in how many steps these lie
+    latest      id of the collective where it was latest
+    window_ns   that time; median_window_ns: the one of the rank that arrived in the middle
+    categories  the overview's eight categories, in order
+    host        operators and annotations by self time, largest difference first
+    kernels     device work by name, likewise
+    """
+
+    worker: str
+    rank: int | None
+    summary: Text
+    collectives: int
+    steps: int
+    latest: int
+    window_ns: int
+    median_window_ns: int
+    categories: list[RankTime]
+    host: list[RankTime]
+    kernels: list[RankTime]

@@ -1,0 +1,153 @@
+"""What is missing, broken, duplicated, or cannot be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch_tb_profiler.analyses.distributed.comparison import Comparison
+from torch_tb_profiler.analyses.distributed.gaps import exclusions
+from torch_tb_profiler.analyses.distributed.groups import expected_ranks, world_sizes
+from torch_tb_profiler.analyses.distributed.job import Source
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.base.units import format_duration
+from torch_tb_profiler.model.communication.groups import spell_ranks
+from torch_tb_profiler.view import Members
+from torch_tb_profiler.views._shared.text import Phrase, link, text
+from torch_tb_profiler.views.distributed.members import coming, compare_members, rank_of
+from torch_tb_profiler.views.distributed.payload.job import Problem
+from torch_tb_profiler.views.distributed.words import RANKS_TABLE, counted, rank_names
+
+NOTABLE_NS = 1_000_000
+"""Corrections and errors of clocks above this are mentioned; the others stand in `ranks`."""
+
+
+def problems(members: Members[RankSummary]) -> list[Problem]:
+    """In order of importance: files, ranks, clocks, collectives."""
+    comparison = compare_members(members)
+    return [
+        *_of_members(members),
+        *_of_ranks(members),
+        *_of_clocks(comparison),
+        *_of_collectives(comparison),
+    ]
+
+
+def _of_members(members: Members[RankSummary]) -> Iterator[Problem]:
+    loading, duplicates = coming(members), compare_members(members).duplicates
+    if loading:
+        words = text(
+            "{count} of {all} {are} still being read",
+            are="is" if loading == 1 else "are",
+            count=f"{loading:,}",
+            all=counted(len(members), "trace"),
+        )
+        yield Problem("loading", words, None, None)
+    for member in members:
+        rank, name = rank_of(member), _name(rank_of(member), member.worker, "Rank")
+        if member.state == "failed":
+            words = text(
+                "{name} is missing: {reason}", name=name, reason=member.reason or "its trace cannot be read"
+            )
+            yield Problem("broken_rank", words, member.worker, rank)
+        elif member.state == "ready" and member.result is None:
+            words = text("{name} is left out: {reason}", name=name, reason=member.reason or "nothing to compare")
+            yield Problem("left_out", words, member.worker, rank)
+        elif member.worker in duplicates:
+            words = text(
+                "{worker} and {other} both claim to be rank {rank}; {other} is shown",
+                worker=Phrase(member.worker, RANKS_TABLE), other=duplicates[member.worker], rank=str(rank),
+            )  # fmt: skip
+            yield Problem("duplicate_rank", words, member.worker, rank)
+
+
+def _name(rank: int | None, worker: str, word: str) -> Phrase:
+    return Phrase(worker if rank is None else f"{word} {rank} ({worker})", RANKS_TABLE)
+
+
+def _of_ranks(members: Members[RankSummary]) -> Iterator[Problem]:
+    comparison = compare_members(members)
+    worlds = world_sizes(comparison)
+    if len(worlds) > 1:
+        words = text(
+            "The traces disagree on the number of ranks ({sizes}); do they belong to one job?",
+            sizes=", ".join(map(str, worlds)),
+        )
+        yield Problem("world_size", words, None, None)
+    expected = expected_ranks(comparison)
+    absent = expected - {rank_of(member) for member in members}
+    if absent and not coming(members) and any(source.rank is not None for source in comparison.sources):
+        words = text(
+            "No trace of {rank} {absent} is here ({count} of {all})",
+            rank="rank" if len(absent) == 1 else "ranks", absent=Phrase(spell_ranks(sorted(absent)), RANKS_TABLE),
+            count=f"{len(absent):,}", all=f"{len(expected):,}",
+        )  # fmt: skip
+        yield Problem("missing_rank", words, None, next(iter(absent)) if len(absent) == 1 else None)
+
+
+def _of_clocks(comparison: Comparison) -> Iterator[Problem]:
+    for source, clock in zip(comparison.sources, comparison.clocks.clocks, strict=True):
+        offset, rank = clock.offset or 0, _name(source.rank, source.worker, "rank")
+        if clock.method == "none":
+            words = text(
+                "{name} is not compared by time: its file does not record the time of day, and it shares no "
+                "collective with the other ranks",
+                name=_name(source.rank, source.worker, "Rank"),
+            )
+        elif clock.method == "collective_ends" and abs(offset) > NOTABLE_NS:
+            words = text(
+                "The clock of {rank} is {offset} {where}; it is corrected by the ends of {collectives}, "
+                "which then agree to {residual}",
+                rank=rank, offset=format_duration(abs(offset)), where="behind" if offset > 0 else "ahead",
+                collectives=counted(clock.ends, "shared collective"), residual=format_duration(clock.residual),
+            )  # fmt: skip
+        elif clock.residual is not None and clock.residual > NOTABLE_NS and clock.method != "reference":
+            error = format_duration(clock.residual)
+            words = text("Arrivals of {rank} are known only to within {error}", rank=rank, error=error)
+        else:
+            continue
+        yield Problem("clock", words, source.worker, source.rank)
+
+
+def _of_collectives(comparison: Comparison) -> Iterator[Problem]:
+    excluded = exclusions(comparison)
+    if excluded.unrecorded:
+        yield _late_recorders(comparison, [comparison.sources[each] for each in excluded.late_recorders])
+    if excluded.differing:
+        words = text(
+            "{collectives} not compared: the ranks differ in name, size, or dtype",
+            collectives=Phrase(
+                _are(excluded.differing, "collective"), link("distributed", table="collectives", mismatched="true")
+            ),
+        )
+        yield Problem("mismatch", words, None, None)
+    for source in (comparison.sources[member] for member in excluded.untimed):
+        name = _name(source.rank, source.worker, "Rank")
+        words = text("{name} records no device time of its operations and is not compared by time", name=name)
+        yield Problem("unmatched", words, source.worker, source.rank)
+    if excluded.unaddressed:
+        words = text(
+            "{messages} not compared: the traces do not record sender and receiver (`record_shapes=True` does)",
+            messages=_are(excluded.unaddressed, "message"),
+        )
+        yield Problem("unmatched", words, None, None)
+    if excluded.uneven:
+        words = text(
+            "{collectives} not compared: the ranks ran different numbers of them within a step",
+            collectives=_are(excluded.uneven, "collective"),
+        )
+        yield Problem("unmatched", words, None, None)
+
+
+def _late_recorders(comparison: Comparison, late: list[Source]) -> Problem:
+    words = text(
+        "{names} began to record up to {skew} after the first, when others were already waiting in {collectives}; "
+        "that wait is caused by the profiler and is attributed to no rank",
+        names=rank_names(late), skew=format_duration(comparison.clocks.start_skew()),
+        collectives=counted(exclusions(comparison).unrecorded, "collective"),
+    )  # fmt: skip
+    one = late[0] if len(late) == 1 else None
+    return Problem("start_skew", words, one.worker if one else None, one.rank if one else None)
+
+
+def _are(count: int, noun: str) -> str:
+    return f"{counted(count, noun)} {'is' if count == 1 else 'are'}"
