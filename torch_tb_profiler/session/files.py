@@ -246,7 +246,8 @@ class Files:
             "cluster",
             "the cluster read this file, but its workers' cache is not this server's",
             self._cache.place,
-            "set TORCH_PROFILER_CACHE_DIR to a folder or URL that the server and all workers reach",
+            "set TORCH_PROFILER_CACHE_DIR to a folder or URL that the server and all workers reach, "
+            "and install the same torch-tb-profiler on all of them",
             "saving",
         )
 
