@@ -76,7 +76,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Catalog:
-    """All runs, sorted by name; `problems` are places that could not be listed."""
+    """All runs, sorted by name; `problems` say what could not be listed and which runs are renamed."""
 
     runs: tuple[Run, ...] = ()
     problems: tuple[str, ...] = ()
