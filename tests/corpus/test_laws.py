@@ -21,6 +21,7 @@ from torch_tb_profiler.model.ranks import split_ranks
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views.overview import build as overview
+from torch_tb_profiler.views.overview.payload import Overview
 
 pytestmark = pytest.mark.slow
 
@@ -178,7 +179,7 @@ def test_the_documentation_lists_every_disagreement_with_the_predecessor(
     assert found == documented
 
 
-def disagreements(answer: dict[str, Any], payload: overview.Overview) -> set[str]:
+def disagreements(answer: dict[str, Any], payload: Overview) -> set[str]:
     """What the predecessor says differently about the average step and the first device."""
     if "overview" not in answer.get("data", {}):
         return {"not shown"}

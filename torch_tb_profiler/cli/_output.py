@@ -16,6 +16,7 @@ def print_payload(payload: dict[str, Any], form: str) -> None:
     if form == "json":
         sys.stdout.write(json.dumps(payload, indent=1) + "\n")
         return
+    sentences, payload = _sentences(payload)
     tables = _tables(payload)
     if form == "csv":
         _, rows = tables[0] if tables else ("", [])
@@ -26,12 +27,40 @@ def print_payload(payload: dict[str, Any], form: str) -> None:
         output.writerows(rows)
         sys.stdout.write(writer.getvalue())
         return
+    for sentence in sentences:
+        sys.stdout.write(f"{sentence}\n")
     for key, value in payload.items():
         if not isinstance(value, (list, dict)):
             sys.stdout.write(f"{key}: {_cell(key, value)}\n")
     for title, rows in tables:
         sys.stdout.write(f"\n{title}\n" if len(tables) > 1 else "")
         sys.stdout.write(format_table(rows))
+
+
+def _sentences(payload: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """(the sentences of a payload without their links, its other fields)."""
+    sentences, others = [], {}
+    for key, value in payload.items():
+        if _is_text(value):
+            sentences.append(_plain(value))
+        elif isinstance(value, list) and value and all(map(_is_text, value)):
+            sentences += map(_plain, value)
+        else:
+            others[key] = value
+    return sentences, others
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is a `views._shared.text.Text`, decoded."""
+    return isinstance(value, list) and bool(value) and all(_is_phrase(part) for part in value)
+
+
+def _is_phrase(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {"text", "link"}
+
+
+def _plain(text: list[dict[str, Any]]) -> str:
+    return "".join(phrase["text"] for phrase in text)
 
 
 def _tables(payload: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -61,6 +90,8 @@ def _flat(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, value in row.items():
         if isinstance(value, dict):
             flat.update(_flat(value, f"{prefix}{key}."))
+        elif _is_text(value):
+            flat[prefix + key] = _plain(value)
         else:
             flat[prefix + key] = json.dumps(value) if isinstance(value, list) else value
     return flat

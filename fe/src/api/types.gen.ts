@@ -3347,9 +3347,15 @@ export interface components {
     };
     /**
      * Overview
-     * @description The payload. `reasons` says of a category (or of `steps`, `average`) why it is null.
+     * @description How the time of a step is spent.
+     *
+     *     headline     how the average step is spent, and what to do first
+     *     explanation  how the steps vary, which are left out
+     *     reasons      category, `steps` or `average` -> why it is null
      */
     Overview: {
+      headline: components['schemas']['Phrase'][];
+      explanation: components['schemas']['Phrase'][];
       trace_start_ns: number;
       base_ns: number;
       steps: components['schemas']['Step'][];
@@ -3364,8 +3370,17 @@ export interface components {
       health: components['schemas']['Note'][];
     };
     /**
+     * Phrase
+     * @description A part of a sentence. A click on one with a `link` opens what the link names: its evidence.
+     */
+    Phrase: {
+      text: string;
+      /** @default null */
+      link: string | null;
+    };
+    /**
      * Step
-     * @description One step. `complete` is False where its device work is missing; such steps are in no average.
+     * @description One step. `complete` is False where its device work is missing; such steps are not averaged.
      */
     Step: {
       name: string;
@@ -3433,17 +3448,17 @@ export interface components {
     };
     /**
      * Recommendation
-     * @description `link` is a view with parameters (`operators?search=conv`) that proves the advice, or None.
+     * @description What to do.
      *
-     *     `gain_ns` is the most a step can get shorter by following it, None where it cannot be told.
+     *     rule     when it is shown
+     *     gain_ns  the most by which following it can shorten a step; None where that is not known
      */
     Recommendation: {
       id: string;
       severity: string;
-      title: string;
-      text: string;
+      title: components['schemas']['Phrase'][];
+      text: components['schemas']['Phrase'][];
       rule: string;
-      link: string | null;
       gain_ns: number | null;
     };
     /**
@@ -3469,15 +3484,6 @@ export interface components {
       reasons: {
         [key: string]: string;
       };
-    };
-    /**
-     * Phrase
-     * @description A part of a sentence. A click on one with a `link` opens what the link names: its evidence.
-     */
-    Phrase: {
-      text: string;
-      /** @default null */
-      link: string | null;
     };
     /**
      * OperatorRow

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-import numpy as np
-
+from torch_tb_profiler.analyses.overview.average import average_step
 from torch_tb_profiler.analyses.overview.recommendations import findings
-from torch_tb_profiler.analyses.shared import utilization
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, Breakdown, breakdown
-from torch_tb_profiler.analyses.shared.utilization import utilizations
+from torch_tb_profiler.analyses.shared.utilization import Utilization, utilizations
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.devices import device_kind, devices
@@ -21,127 +18,59 @@ from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams, Tab, TraceView
-from torch_tb_profiler.views.overview.advice import Recommendation, advise
-
-
-class Categories(msgspec.Struct, frozen=True):
-    """Time per category, ns; the eight sum to the step. None: not known, see `reasons`."""
-
-    kernel: float | None
-    memcpy: float | None
-    memset: float | None
-    communication: float | None
-    runtime: float | None
-    dataloader: float | None
-    cpu_exec: float | None
-    other: float | None
-
-
-class Step(msgspec.Struct, frozen=True):
-    """One step. `complete` is False where its device work is missing; such steps are in no average."""
-
-    name: str
-    start_ns: int
-    duration_ns: int
-    complete: bool
-    categories: Categories
-
-
-class Average(msgspec.Struct, frozen=True):
-    """Mean over the complete steps, ns (not rounded)."""
-
-    duration_ns: float
-    categories: Categories
-    steps: int
-
-
-class Device(msgspec.Struct, frozen=True):
-    """One accelerator with work in this trace. Ratios are 0..1; None is explained in `reasons`."""
-
-    id: int
-    kind: str
-    name: str | None
-    memory_bytes: int | None
-    compute_capability: str | None
-    multiprocessors: int | None
-    streams: int
-    utilization: float | None
-    sm_efficiency: float | None
-    achieved_occupancy: float | None
-    tensor_core_ratio: float | None
-    reasons: Mapping[str, str]
-
-
-class Configuration(msgspec.Struct, frozen=True):
-    """What was recorded, and how."""
-
-    workers: int
-    device_type: str
-    rank: int | None
-    world_size: int | None
-    backend: str | None
-    recorded: Mapping[str, bool]
-
-
-class Overview(msgspec.Struct, frozen=True):
-    """The payload. `reasons` says of a category (or of `steps`, `average`) why it is null."""
-
-    trace_start_ns: int
-    base_ns: int
-    steps: list[Step]
-    average: Average | None
-    steps_recorded: bool
-    devices: list[Device]
-    configuration: Configuration
-    recommendations: list[Recommendation]
-    reasons: Mapping[str, str]
-    health: list[Note]
+from torch_tb_profiler.views.overview import words
+from torch_tb_profiler.views.overview.advice import recommendation
+from torch_tb_profiler.views.overview.payload import Average, Categories, Configuration, Device, Overview, Step
 
 
 def build(trace: Trace, params: NoParams) -> Overview:
     """The overview of one trace."""
-    found = breakdown(trace)
+    times = breakdown(trace)
+    step_list, average, reasons = _steps(times), _average(times), _reasons(times)
+    recommendations = [recommendation(finding) for finding in findings(trace)]
+    configuration = _configuration(trace)
     return Overview(
+        headline=words.headline(average, configuration.device_type, times.steps.recorded, recommendations),
+        explanation=words.explanation(step_list, reasons),
         trace_start_ns=trace.trace_start_ns,
         base_ns=trace.base_ns,
-        steps=_steps(found),
-        average=_average(found),
-        steps_recorded=found.steps.recorded,
+        steps=step_list,
+        average=average,
+        steps_recorded=times.steps.recorded,
         devices=[_device(entry) for entry in utilizations(trace)],
-        configuration=_configuration(trace),
-        recommendations=[advise(finding) for finding in findings(trace)],
-        reasons=_reasons(found),
-        health=[*trace.health, *_doubts(trace, found)],
+        configuration=configuration,
+        recommendations=recommendations,
+        reasons=reasons,
+        health=[*trace.health, *_doubts(trace, times)],
     )
 
 
-def _steps(found: Breakdown) -> list[Step]:
-    spans = found.steps
+def _steps(times: Breakdown) -> list[Step]:
+    spans = times.steps
     return [
         Step(
             name=name,
             start_ns=int(spans.starts[i]),
-            duration_ns=int(found.durations[i]),
+            duration_ns=int(times.durations[i]),
             complete=bool(spans.complete[i]),
-            categories=_categories({key: int(times[i]) for key, times in found.times.items()}, found),
+            categories=_categories({key: int(values[i]) for key, values in times.times.items()}, times),
         )
         for i, name in enumerate(spans.names)
     ]
 
 
-def _categories(times: Mapping[str, float], found: Breakdown) -> Categories:
-    return Categories(**{key: None if key in found.unknown else times[key] for key in CATEGORIES})
+def _categories(values: Mapping[str, float], times: Breakdown) -> Categories:
+    return Categories(**{key: None if key in times.unknown else values[key] for key in CATEGORIES})
 
 
-def _average(found: Breakdown) -> Average | None:
-    kept = found.steps.complete
-    if not kept.any():
+def _average(times: Breakdown) -> Average | None:
+    average = average_step(times)
+    if average is None:
         return None
-    times = {key: float(np.mean(found.times[key][kept])) for key in CATEGORIES}
-    return Average(float(np.mean(found.durations[kept])), _categories(times, found), int(kept.sum()))
+    return Average(average.duration, _categories(average.categories, times), average.steps)
 
 
-def _device(entry: utilization.Utilization) -> Device:
+def _device(entry: Utilization) -> Device:
     info = entry.device
     reasons = dict(entry.unknown)
     for field in ("name", "memory_bytes", "compute_capability", "multiprocessors"):
@@ -183,19 +112,19 @@ def _configuration(trace: Trace) -> Configuration:
     )
 
 
-def _reasons(found: Breakdown) -> dict[str, str]:
-    reasons = dict(found.unknown)
-    if not found.steps.recorded:
+def _reasons(times: Breakdown) -> dict[str, str]:
+    reasons = dict(times.unknown)
+    if not times.steps.recorded:
         reasons["steps"] = (
             "no `ProfilerStep` is recorded (call `prof.step()` in the training loop): "
             "the whole trace is shown as one step"
         )
-    if not found.steps.complete.any():
+    if not times.steps.complete.any():
         reasons["average"] = "there is no complete step"
     return reasons
 
 
-def _doubts(trace: Trace, found: Breakdown) -> list[Note]:
+def _doubts(trace: Trace, times: Breakdown) -> list[Note]:
     doubts = []
     overlaps = call_tree(trace).overlaps
     if overlaps:
@@ -206,9 +135,9 @@ def _doubts(trace: Trace, found: Breakdown) -> list[Note]:
     if unlinked and len(of_kind(trace, Kind.RUNTIME, Kind.DRIVER)):
         message = "device events without a recorded launch; counted as device time, linked to no operator"
         doubts.append(Note("unlinked", "info", message, unlinked))
-    incomplete = int((~found.steps.complete).sum())
+    incomplete = int((~times.steps.complete).sum())
     if incomplete:
-        message = "trailing steps without their device work; drawn, but left out of averages"
+        message = "trailing steps without their device work; drawn, but not averaged"
         doubts.append(Note("incomplete_step", "info", message, incomplete))
     return doubts
 

@@ -1,5 +1,6 @@
 import type { Recommendation } from '../../api/types';
 import { Icon } from '../../widgets/Icon';
+import { Sentence } from '../../widgets/Sentence';
 import { Panel } from '../../widgets/Panel';
 import { Tip } from '../../widgets/Term';
 import { gainText } from './select';
@@ -10,11 +11,7 @@ const SEVERITY = { warning: 'Worth doing', info: 'Consider', error: 'Problem' } 
 export function Advice({ items }: { items: Recommendation[] }) {
   return (
     <Panel title="What to do" note={<span className="badge neutral">{items.length}</span>}>
-      {items.length === 0 && (
-        <p className="dim">
-          None of the rules found anything: no slow data loading, no communication in the way, no idle device.
-        </p>
-      )}
+      {items.length === 0 && <p className="dim">No recommendation applies to this trace.</p>}
       {items.map(item => {
         const severity = item.severity === 'warning' || item.severity === 'error' ? item.severity : 'info';
         return (
@@ -23,13 +20,15 @@ export function Advice({ items }: { items: Recommendation[] }) {
               <Icon name={severity === 'info' ? 'info' : 'warning'} />
             </span>
             <h3>
-              {item.title}
+              <Sentence text={item.title} />
               <Tip label="Why is this shown?" entry={{ title: 'Shown because', text: `${item.rule}.` }} />
             </h3>
             {item.gain_ns !== null && item.gain_ns !== undefined && (
               <span className={css.gain}>{gainText(item.gain_ns)}</span>
             )}
-            <p>{item.text}</p>
+            <p>
+              <Sentence text={item.text} />
+            </p>
           </article>
         );
       })}

@@ -1,17 +1,17 @@
 import { useRef, type RefObject } from 'react';
 import type { Overview } from '../../api/types';
-import { categoryColor } from '../../base/category';
 import { formatDuration } from '../../base/format';
 import { saveFile, savePng, svgText } from '../../base/browser/save';
 import { useSelection } from '../../state/selection';
-import { Answer, Mark } from '../../widgets/Answer';
+import { Answer } from '../../widgets/Answer';
 import { Icon } from '../../widgets/Icon';
 import { Panel } from '../../widgets/Panel';
+import { Sentence } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
 import { Advice } from './Advice';
 import { Breakdown } from './Breakdown';
 import { Configuration, DeviceCard } from './Devices';
-import { sentence, shown, why } from './select';
+import { shown } from './select';
 import { StepBar } from './StepBar';
 import { StepColumns } from './StepColumns';
 import css from './index.module.css';
@@ -27,11 +27,10 @@ export default function OverviewView({ payload, crumb }: { payload: Overview; cr
   if (!now) {
     return (
       <Answer crumb={crumb} why={payload.reasons.average}>
-        There is no complete step to show.
+        <Sentence text={payload.headline} />
       </Answer>
     );
   }
-  const said = sentence(payload, now);
   const gpu =
     payload.devices.length === 0
       ? null
@@ -44,12 +43,8 @@ export default function OverviewView({ payload, crumb }: { payload: Overview; cr
   };
   return (
     <>
-      <Answer crumb={crumb} why={why(payload)}>
-        {said.before}
-        <Mark color={categoryColor(said.category)}>{said.mark}</Mark>
-        {said.middle}
-        {said.cause && <Mark color={categoryColor(said.cause.category)}>{said.cause.text}</Mark>}
-        {said.after}
+      <Answer crumb={crumb} why={<Sentence text={payload.explanation} />}>
+        <Sentence text={payload.headline} />
       </Answer>
       <Panel
         title={`${now.title}, ${formatDuration(now.duration)}`}

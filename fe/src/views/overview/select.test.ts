@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Overview } from '../../api/types';
-import { parts, range, rows, sentence, shown, why } from './select';
+import { parts, range, rows, shown } from './select';
 
 const none = {
   kernel: 0,
@@ -16,6 +16,8 @@ const none = {
 function overview(change: Partial<Overview> = {}): Overview {
   const categories = { ...none, kernel: 55e6, dataloader: 33e6, cpu_exec: 12e6 };
   return {
+    headline: [],
+    explanation: [],
     trace_start_ns: 0,
     base_ns: 0,
     steps: [
@@ -63,19 +65,6 @@ function overview(change: Partial<Overview> = {}): Overview {
 }
 
 describe('the overview', () => {
-  it('says what the GPU waits for', () => {
-    const said = sentence(overview(), shown(overview(), undefined)!);
-    expect(said.before + said.mark + said.middle + said.cause?.text).toBe(
-      'The GPU waits 47.6% of every step; three quarters of that wait is for the data loader',
-    );
-  });
-
-  it('says what varies and what was left out', () => {
-    expect(why(overview())).toBe(
-      '2 steps of 100 – 110 ms; DataLoader varies most, 33.0 – 43.0 ms. 1 incomplete step left out.',
-    );
-  });
-
   it('shows one step alone when it is chosen', () => {
     expect(shown(overview(), '2')).toMatchObject({ title: 'Step 2', duration: 110e6 });
   });
@@ -90,15 +79,6 @@ describe('the overview', () => {
     ]);
     const row = rows(unknown, shown(unknown, undefined)!).find(one => one.category === 'runtime');
     expect(row).toMatchObject({ average: null, reason: 'not recorded' });
-  });
-
-  it('does not speak of a GPU where there is none', () => {
-    const cpu = overview({ devices: [] });
-    cpu.average!.categories = { ...none, cpu_exec: 100e6, other: 5e6 };
-    expect(sentence(cpu, shown(cpu, undefined)!)).toMatchObject({
-      before: 'Operators on the CPU take ',
-      mark: '95.2% of every step',
-    });
   });
 
   it('gives both ends of a range in one unit', () => {

@@ -1,7 +1,7 @@
-// From the payload to what is drawn: sums, shares, the sentence. No React here.
+// From the payload to what is drawn: sums and shares. No React here.
 import type { Overview } from '../../api/types';
 import { BUSY, CATEGORIES, CATEGORY_TITLE, type Category } from '../../base/category';
-import { formatDuration, formatNumber, formatRatio, plural, timeUnit } from '../../base/format';
+import { formatDuration, formatNumber, timeUnit } from '../../base/format';
 
 export type Step = Overview['steps'][number];
 type Times = Step['categories'];
@@ -100,121 +100,5 @@ export function range(least: number, most: number): string {
   const { scale, unit } = timeUnit(most);
   return `${formatNumber(least / scale)} – ${formatNumber(most / scale)} ${unit}`;
 }
-
-export interface Sentence {
-  before: string;
-  mark: string;
-  category: Category;
-  middle: string;
-  cause?: { text: string; category: Category };
-  after: string;
-}
-
-const CAUSE: Partial<Record<Category, string>> = {
-  runtime: 'runtime calls',
-  dataloader: 'the data loader',
-  cpu_exec: 'work on the host',
-  other: 'something that was not recorded',
-  communication: 'communication',
-};
-
-function portion(share: number): string {
-  const words: [number, string][] = [
-    [0.97, 'all'],
-    [0.85, 'nearly all'],
-    [0.71, 'three quarters'],
-    [0.6, 'two thirds'],
-    [0.45, 'half'],
-    [0.29, 'a third'],
-  ];
-  return words.find(([least]) => share >= least)?.[1] ?? 'the largest part';
-}
-
-/** The answer in one sentence, as a person would say it. */
-export function sentence(overview: Overview, now: Shown): Sentence {
-  const what = overview.steps_recorded ? 'every step' : 'the time';
-  const device =
-    overview.configuration.device_type === 'CUDA' || overview.configuration.device_type === 'ROCm'
-      ? 'GPU'
-      : 'device';
-  const total = now.duration || 1;
-  const found = parts(now.times, total);
-  const waits = found.filter(part => !BUSY.includes(part.category));
-  const largest = (list: Part[]) => list.reduce((a, b) => (b.ns > a.ns ? b : a), list[0]!);
-  if (overview.devices.length === 0) {
-    const top = found.length > 0 ? largest(found) : undefined;
-    if (!top) {
-      return {
-        before: 'Nothing in this trace ',
-        mark: 'takes time',
-        category: 'other',
-        middle: '',
-        after: '.',
-      };
-    }
-    return {
-      before: top.category === 'cpu_exec' ? 'Operators on the CPU take ' : `${top.title} takes `,
-      mark: `${formatRatio(top.share)} of ${what}`,
-      category: top.category,
-      middle: '',
-      after: '.',
-    };
-  }
-  const talk = (now.times.communication ?? 0) / total;
-  const waiting = 1 - busy(now.times) / total;
-  if (talk > 0.25 && talk >= waiting) {
-    return {
-      before: '',
-      mark: `${formatRatio(talk)} of ${what}`,
-      category: 'communication',
-      middle: ' is communication that no computation hides',
-      after: '.',
-    };
-  }
-  if (waiting < 0.1 || waits.length === 0) {
-    return {
-      before: `The ${device} is busy `,
-      mark: `${formatRatio(1 - waiting)} of ${what}`,
-      category: 'kernel',
-      middle: '',
-      after: '.',
-    };
-  }
-  const cause = largest(waits);
-  return {
-    before: `The ${device} waits `,
-    mark: `${formatRatio(waiting)} of ${what}`,
-    category: 'other',
-    middle: `; ${portion(cause.ns / (waiting * total))} of that wait is for `,
-    cause: { text: CAUSE[cause.category] ?? cause.title, category: cause.category },
-    after: '.',
-  };
-}
-
-/** One line of why: what varies between the steps, what was left out. */
-export function why(overview: Overview): string {
-  const complete = overview.steps.filter(step => step.complete);
-  const dropped = overview.steps.length - complete.length;
-  const left = dropped > 0 ? ` ${plural(dropped, 'incomplete step')} left out.` : '';
-  if (!overview.steps_recorded) {
-    return overview.reasons.steps ? capital(overview.reasons.steps) + '.' : '';
-  }
-  if (complete.length < 2) {
-    return `${plural(complete.length, 'complete step')} recorded.${left}`;
-  }
-  const spread = CATEGORIES.map(category => {
-    const all = complete.map(step => step.categories[category] ?? 0);
-    return { category, least: Math.min(...all), most: Math.max(...all) };
-  });
-  const widest = spread.reduce((a, b) => (b.most - b.least > a.most - a.least ? b : a));
-  const durations = complete.map(step => step.duration_ns);
-  if (widest.most - widest.least < 0.005 * Math.max(...durations)) {
-    return `${plural(complete.length, 'step')} of ${formatDuration(Math.max(...durations))}, all alike.${left}`;
-  }
-  const steps = `${plural(complete.length, 'step')} of ${range(Math.min(...durations), Math.max(...durations))}`;
-  return `${steps}; ${CATEGORY_TITLE[widest.category]} varies most, ${range(widest.least, widest.most)}.${left}`;
-}
-
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 export const gainText = (ns: number): string => `up to −${formatDuration(ns)} per step`;

@@ -1,0 +1,113 @@
+"""The headline of the overview, and the averages that would make it false."""
+
+from __future__ import annotations
+
+import pytest
+
+from torch_tb_profiler.analyses.overview.recommendations import Finding
+from torch_tb_profiler.views import SLUGS
+from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.overview.advice import recommendation
+from torch_tb_profiler.views.overview.payload import Average, Categories, Step
+from torch_tb_profiler.views.overview.words import explanation, headline
+
+NONE = dict.fromkeys(Categories.__struct_fields__, 0.0)
+MS = 1_000_000
+FINDINGS = [
+    Finding("data_loading", "warning", 0.2, 5.0),
+    Finding("communication", "warning", 0.3, 5.0),
+    Finding("data_parallel", "warning", 2),
+    Finding("nccl_backend", "warning", 0.0, subject="gloo"),
+    Finding("low_utilization", "info", 0.1, subject="0, 1"),
+    Finding("mixed_precision", "info", 0.6),
+    Finding("memory_limit", "warning", 0.95, subject="GPU 0"),
+]
+
+
+def categories(**times: float) -> Categories:
+    return Categories(**{**NONE, **times})
+
+
+def says(times: dict[str, float], device: str = "CUDA", recorded: bool = True) -> str:
+    average = Average(sum(times.values()), categories(**times), 2)
+    return plain(headline(average, device, recorded, []))
+
+
+def step(name: str, complete: bool = True, **times: float) -> Step:
+    return Step(name, 0, int(sum(times.values())), complete, categories(**times))
+
+
+@pytest.mark.parametrize(
+    ("times", "sentence"),
+    [
+        ({"kernel": 91, "other": 9}, "The GPU is busy for 91% of the average step."),
+        ({"kernel": 90, "memcpy": 5, "memset": 1, "other": 4}, "The GPU is busy for 96% of the average step."),
+        (
+            {"kernel": 60, "dataloader": 30, "other": 10},
+            "The GPU waits for 40% of the average step; 75% of that is data loading.",
+        ),
+        (
+            {"kernel": 50, "communication": 50},
+            "50% of the average step is communication that no computation hides.",
+        ),
+        (
+            {"kernel": 50, "communication": 30, "other": 20},
+            "The GPU waits for 50% of the average step; 60% of that is communication.",
+        ),
+        (
+            {"kernel": 75, "communication": 25},
+            "The GPU waits for 25% of the average step; 100% of that is communication.",
+        ),
+    ],
+)
+def test_what_the_device_does(times: dict[str, float], sentence: str) -> None:
+    assert says(times) == sentence
+
+
+def test_without_a_device_the_largest_part_is_named() -> None:
+    assert (
+        says({"cpu_exec": 8, "other": 2}, "CPU") == "The largest part of the average step, 80%, is host operators."
+    )
+    assert says({"kernel": 1, "other": 1}, "other").startswith("The device waits")
+
+
+def test_a_trace_without_steps_is_not_called_a_step() -> None:
+    assert (
+        says({"cpu_exec": 1}, "CPU", recorded=False) == "The largest part of the trace, 100%, is host operators."
+    )
+
+
+def test_nothing_to_average() -> None:
+    assert plain(headline(None, "CUDA", True, [])) == "There is no complete step to analyze."
+    assert says({"kernel": 0}) == "No time passes in the average step."
+
+
+def test_the_first_recommendation_follows() -> None:
+    advice = [recommendation(finding) for finding in FINDINGS[:2]]
+    answer = headline(Average(1.0, categories(kernel=1), 2), "CUDA", True, advice)
+    assert plain(answer).endswith("of the average step. First recommendation: Load data in parallel.")
+
+
+def test_how_steps_vary() -> None:
+    steps = [step("1", kernel=50 * MS, other=MS), step("2", kernel=70 * MS, other=2 * MS), step("3", False)]
+    assert plain(explanation(steps, {})) == (
+        "2 steps of 51.0 ms to 72.0 ms. What varies most is kernels, 50.0 ms to 70.0 ms. "
+        "1 incomplete step left out."
+    )
+    assert plain(explanation([step("1", kernel=MS)] * 3, {})) == "3 steps of about 1.00 ms, all alike."
+    assert plain(explanation([step("1", kernel=MS)], {})) == "1 complete step recorded."
+    assert plain(explanation([], {"steps": "none is recorded"})) == "None is recorded."
+
+
+@pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.id)
+def test_advice_links_to_its_evidence(finding: Finding) -> None:
+    advice = recommendation(finding)
+    targets = [phrase.link for phrase in (*advice.title, *advice.text) if phrase.link is not None]
+    assert len(targets) >= 2
+    assert {target.partition("?")[0] for target in targets} <= set(SLUGS)
+    assert "{" not in plain(advice.text)
+
+
+def test_names_in_advice_are_only_text() -> None:
+    advice = recommendation(Finding("nccl_backend", "warning", 0.0, subject="{value} <b>"))
+    assert "through {value} <b>," in plain(advice.text)

@@ -1,0 +1,106 @@
+"""The payload of the overview."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from torch_tb_profiler.model.health import Note
+from torch_tb_profiler.views._shared.text import Text
+
+
+class Categories(msgspec.Struct, frozen=True):
+    """Time per category, ns; the eight sum to the step. None: not known, see `reasons`."""
+
+    kernel: float | None
+    memcpy: float | None
+    memset: float | None
+    communication: float | None
+    runtime: float | None
+    dataloader: float | None
+    cpu_exec: float | None
+    other: float | None
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One step. `complete` is False where its device work is missing; such steps are not averaged."""
+
+    name: str
+    start_ns: int
+    duration_ns: int
+    complete: bool
+    categories: Categories
+
+
+class Average(msgspec.Struct, frozen=True):
+    """Mean over the complete steps, ns (not rounded)."""
+
+    duration_ns: float
+    categories: Categories
+    steps: int
+
+
+class Device(msgspec.Struct, frozen=True):
+    """One accelerator with work in this trace. Ratios are 0..1; None is explained in `reasons`."""
+
+    id: int
+    kind: str
+    name: str | None
+    memory_bytes: int | None
+    compute_capability: str | None
+    multiprocessors: int | None
+    streams: int
+    utilization: float | None
+    sm_efficiency: float | None
+    achieved_occupancy: float | None
+    tensor_core_ratio: float | None
+    reasons: Mapping[str, str]
+
+
+class Configuration(msgspec.Struct, frozen=True):
+    """What was recorded, and how."""
+
+    workers: int
+    device_type: str
+    rank: int | None
+    world_size: int | None
+    backend: str | None
+    recorded: Mapping[str, bool]
+
+
+class Recommendation(msgspec.Struct, frozen=True):
+    """What to do.
+
+    rule     when it is shown
+    gain_ns  the most by which following it can shorten a step; None where that is not known
+    """
+
+    id: str
+    severity: str
+    title: Text
+    text: Text
+    rule: str
+    gain_ns: float | None
+
+
+class Overview(msgspec.Struct, frozen=True):
+    """How the time of a step is spent.
+
+    headline     how the average step is spent, and what to do first
+    explanation  how the steps vary, which are left out
+    reasons      category, `steps` or `average` -> why it is null
+    """
+
+    headline: Text
+    explanation: Text
+    trace_start_ns: int
+    base_ns: int
+    steps: list[Step]
+    average: Average | None
+    steps_recorded: bool
+    devices: list[Device]
+    configuration: Configuration
+    recommendations: list[Recommendation]
+    reasons: Mapping[str, str]
+    health: list[Note]

@@ -1,0 +1,127 @@
+"""The overview in words: how a step is spent, what to do first, how the steps vary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from torch_tb_profiler.base.units import format_duration, format_ratio
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
+from torch_tb_profiler.views.overview.payload import Average, Categories, Recommendation, Step
+
+CATEGORIES = Categories.__struct_fields__
+
+BUSY = ("kernel", "memcpy", "memset")
+"""Categories in which a device works."""
+
+_NAMES = {
+    "kernel": "kernels",
+    "memcpy": "memcpy",
+    "memset": "memset",
+    "communication": "communication",
+    "runtime": "runtime calls",
+    "dataloader": "data loading",
+    "cpu_exec": "host operators",
+    "other": "time in which nothing is recorded",
+}
+
+_EVIDENCE = {"kernel": link("kernels"), "cpu_exec": link("operators"), "runtime": link("operators")}
+
+EXPOSED = 0.25
+"""Communication above this share of the step, and not below all other waiting, is what the headline is about."""
+
+IDLE = 0.1
+"""A device that waits for less than this share of the step counts as busy."""
+
+ALIKE = 0.005
+"""Steps whose categories vary by less than this share of the longest step are alike."""
+
+
+def headline(
+    average: Average | None, device_type: str, recorded: bool, recommendations: Sequence[Recommendation]
+) -> Text:
+    """How the average step is spent, and what to do first. `recorded`: steps are; else there is one, the trace."""
+    if average is None:
+        return text("There is no complete step to analyze.")
+    first = text("First recommendation: {title}.", title=recommendations[0].title) if recommendations else ()
+    return sentences(_spent(average, device_type, "the average step" if recorded else "the trace"), first)
+
+
+def _spent(average: Average, device_type: str, whole: str) -> Text:
+    total = average.duration_ns
+    times = {name: getattr(average.categories, name) or 0.0 for name in CATEGORIES}
+    if total <= 0:
+        return text("No time passes in {whole}.", whole=whole)
+    if device_type == "CPU":
+        return _largest(times, total, whole)
+    busy = sum(times[name] for name in BUSY) / total
+    if times["communication"] / total > EXPOSED and times["communication"] / total >= 1 - busy:
+        evidence = Phrase(f"{format_ratio(times['communication'] / total)} of {whole}", link("trace"))
+        return text("{share} is communication that no computation hides.", share=evidence)
+    waits = {name: time for name, time in times.items() if name not in BUSY and time > 0}
+    device = "GPU" if device_type in ("CUDA", "ROCm") else "device"
+    if 1 - busy < IDLE or not waits:
+        share = Phrase(f"{format_ratio(busy)} of {whole}", link("kernels"))
+        return text("The {device} is busy for {share}.", device=device, share=share)
+    cause = max(waits, key=lambda name: waits[name])
+    return text(
+        "The {device} waits for {share}; {portion} of that is {cause}.",
+        device=device,
+        share=Phrase(f"{format_ratio(1 - busy)} of {whole}", link("trace")),
+        portion=format_ratio(waits[cause] / ((1 - busy) * total)),
+        cause=_category(cause),
+    )
+
+
+def _largest(times: Mapping[str, float], total: float, whole: str) -> Text:
+    top = max(times, key=lambda name: times[name])
+    return text(
+        "The largest part of {whole}, {share}, is {category}.",
+        whole=whole,
+        share=format_ratio(times[top] / total),
+        category=_category(top),
+    )
+
+
+def _category(name: str) -> Phrase:
+    return Phrase(_NAMES[name], _EVIDENCE.get(name, link("trace")))
+
+
+def explanation(steps: Sequence[Step], reasons: Mapping[str, str]) -> Text:
+    """How the steps vary, and which are left out; why the whole trace is shown as one step."""
+    if "steps" in reasons:
+        reason = reasons["steps"]
+        return text("{reason}.", reason=reason[:1].upper() + reason[1:])
+    complete = [step for step in steps if step.complete]
+    dropped = len(steps) - len(complete)
+    left_out = text("{count} left out.", count=_plural(dropped, "incomplete step")) if dropped else ()
+    return sentences(_variation(complete), left_out)
+
+
+def _variation(complete: Sequence[Step]) -> Text:
+    if len(complete) < 2:
+        return text("{count} recorded.", count=_plural(len(complete), "complete step"))
+    durations = [step.duration_ns for step in complete]
+    ranges = {}
+    for name in CATEGORIES:
+        times = [getattr(step.categories, name) or 0 for step in complete]
+        ranges[name] = min(times), max(times)
+    widest = max(ranges, key=lambda name: ranges[name][1] - ranges[name][0])
+    least, most = ranges[widest]
+    if most - least < ALIKE * max(durations):
+        alike = "{count} of about {duration}, all alike."
+        return text(alike, count=_plural(len(complete), "step"), duration=format_duration(max(durations)))
+    return text(
+        "{count} of {durations}. What varies most is {category}, {range}.",
+        count=_plural(len(complete), "step"),
+        durations=_range(min(durations), max(durations)),
+        category=_category(widest),
+        range=_range(least, most),
+    )
+
+
+def _range(least: float, most: float) -> str:
+    return f"{format_duration(least)} to {format_duration(most)}"
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
