@@ -25,13 +25,10 @@ import msgspec
 import numpy as np
 from isal import igzip
 
-from torch_tb_profiler.analyses.timeline.excerpt import write
+from torch_tb_profiler.analyses.timeline.document import write
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Events, Memo, Trace
-from torch_tb_profiler.views.trace import build as view
-from torch_tb_profiler.views.trace import event as trace_event
-from torch_tb_profiler.views.trace import find as trace_find
-from torch_tb_profiler.views.trace import tiles as trace_tiles
+from torch_tb_profiler.views import find_view
 
 SAMPLE = Path(__file__).resolve().parent.parent / "samples" / "transformer"
 WIDTH = 1600
@@ -114,48 +111,42 @@ class Report:
 def measure(trace: Trace, rounds: int) -> None:
     """Every question the page asks, each from a trace as the cache opens it: nothing derived yet."""
     report = Report(rounds)
-    whole = report.ask("tracks", lambda turn: view.build(trace, view.TraceParams()))
+
+    def build(slug: str, **params: object) -> Any:
+        view: Any = find_view(slug)
+        return view.build(trace, view.params(**params))
+
+    whole = report.ask("tracks", lambda _: build("trace"))
     length = whole.end_ns - whole.begin_ns
     rng = np.random.default_rng(3)
 
-    def window(share: float) -> tuple[int, int]:
-        wide = max(1, int(length * share))
-        begin = int(rng.integers(0, length - wide + 1))
-        return begin, begin + wide
+    def window(share: float) -> dict[str, int]:
+        width = max(1, int(length * share))
+        begin = int(rng.integers(0, length - width + 1))
+        return {"begin": begin, "end": begin + width}
 
     for share in (1, 0.3, 0.1, 0.01, 0.001, 0.00001):
-        name = f"{100 * share:g} %"
+        name = f"{100 * share:g}%"
+        for what, slug, params in (
+            ("tile", "trace/tile", {"width": WIDTH}),
+            ("counters", "trace/counters", {"width": WIDTH}),
+            ("headline", "trace/headline", {}),
+            ("selection", "trace/selection", {"limit": 300}),
+        ):
 
-        def tile(turn: int, share: float = share) -> Any:
-            return trace_tiles.build_tile(trace, trace_tiles.TileParams(*window(share), WIDTH))
+            def question(_: int, slug: str = slug, share: float = share, params: Any = params) -> Any:
+                return build(slug, **window(share), **params)
 
-        def counters(turn: int, share: float = share) -> Any:
-            return trace_tiles.build_counters(trace, trace_tiles.CounterParams(*window(share), WIDTH))
-
-        def selection(turn: int, share: float = share) -> Any:
-            return trace_find.build_selection(trace, trace_find.SelectionParams(*window(share), limit=300))
-
-        report.ask(f"tile, {name}", tile)
-        report.ask(f"counters, {name}", counters)
-        report.ask(f"selection, {name}", selection)
+            report.ask(f"{what}, {name}", question)
     slices = np.flatnonzero(trace.events.phase == ord("X"))
-
-    def event(turn: int) -> Any:
-        return trace_event.build_event(trace, trace_event.EventParams(int(rng.choice(slices))))
-
-    def flows(turn: int) -> Any:
-        return trace_event.build_flows(trace, trace_event.EventParams(int(rng.choice(slices))))
-
-    report.ask("event", event)
-    report.ask("flows", flows)
-    report.ask("search, text", lambda turn: trace_find.build_search(trace, trace_find.SearchParams("aten::")))
-    expression = trace_find.SearchParams("mm.*kernel", regex=True)
-    report.ask("search, expression", lambda turn: trace_find.build_search(trace, expression))
-    report.ask("tracks, with Python", lambda turn: view.build(trace, view.TraceParams(python=True)))
-    unfolded = trace_tiles.TileParams(0, length, WIDTH, python=True)
-    report.ask("tile, 100 %, with Python", lambda turn: trace_tiles.build_tile(trace, unfolded))
-    coloured = trace_tiles.TileParams(0, length, WIDTH, colour="module")
-    report.ask("tile, 100 %, by module", lambda turn: trace_tiles.build_tile(trace, coloured))
+    report.ask("event", lambda _: build("trace/event", event=int(rng.choice(slices))))
+    report.ask("flows", lambda _: build("trace/flows", event=int(rng.choice(slices))))
+    report.ask("search, text", lambda _: build("trace/search", query="aten::"))
+    report.ask("search, expression", lambda _: build("trace/search", query="mm.*kernel", regex=True))
+    report.ask("tracks, with Python", lambda _: build("trace", python=True))
+    everything = {"begin": 0, "end": length, "width": WIDTH}
+    report.ask("tile, 100%, with Python", lambda _: build("trace/tile", python=True, **everything))
+    report.ask("tile, 100%, by module", lambda _: build("trace/tile", color="module", **everything))
 
 
 def main() -> None:

@@ -47,7 +47,7 @@ def test_draws_tracks_and_says_how_the_time_is_spent(open_page: Open, width: int
     assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
 
 
-def test_a_click_tells_all_of_a_slice_and_the_address_reopens_it(open_page: Open) -> None:
+def test_a_click_shows_all_of_a_slice_and_the_address_reopens_it(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     box = ready(frame)
     page.mouse.click(box["x"] + box["width"] * 0.045, box["y"] + 46 + 26 + 30)
@@ -112,7 +112,7 @@ def test_flows_lead_from_the_kernel_to_its_launch_and_operator(open_page: Open) 
     expect(details.locator("[data-part=event-links]")).to_contain_text("aten::mm <img")
 
 
-def test_a_dragged_stretch_is_added_up(open_page: Open) -> None:
+def test_a_dragged_window_is_added_up(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     box = ready(frame)
     middle = box["y"] + box["height"] / 2
@@ -129,7 +129,7 @@ def test_a_dragged_stretch_is_added_up(open_page: Open) -> None:
     expect(frame.locator("[data-part=selected-area]")).to_have_count(0)
 
 
-def test_the_totals_of_a_stretch_are_those_of_the_file(open_page: Open) -> None:
+def test_the_totals_of_a_window_are_those_of_the_file(open_page: Open) -> None:
     begin, end = 1_200_000, 3_450_000
     clipped: dict[str, list[int]] = {}
     for event in json.loads(training())["traceEvents"]:
@@ -140,7 +140,7 @@ def test_the_totals_of_a_stretch_are_those_of_the_file(open_page: Open) -> None:
     page, frame = open_page(area=f"{begin}-{end}", **RUN)
     ready(frame)
     area = frame.locator("[data-part=selected-area]")
-    # The kernel runs for 500 µs of each 1,000 µs, from 400 µs on: for 500, 500 and 50 µs of the stretch.
+    # The kernel runs for 500 µs of each 1,000 µs, from 400 µs on: for 500, 500 and 50 µs of the window.
     expect(area.locator("[data-part=area-devices]")).to_contain_text("busy 1.05 ms (46.7%), idle 1.20 ms")
     with page.expect_download() as file:
         area.get_by_label("Save as CSV").click()
@@ -191,7 +191,18 @@ def pixels(frame: FrameLocator) -> list[str]:
     return [canvases.nth(i).evaluate("canvas => canvas.toDataURL()") for i in range(canvases.count())]
 
 
-def test_a_step_of_the_ruler_is_a_stretch(open_page: Open) -> None:
+def test_the_headline_opens_its_evidence_and_keeps_what_is_set(open_page: Open) -> None:
+    page, frame = open_page(color="module", **RUN)
+    ready(frame)
+    share, name = frame.locator("h1 button").nth(0), frame.locator("h1 button").nth(1)
+    name.click()
+    expect(frame.locator("[data-part=event-details] h2")).to_have_text("sgemm")
+    share.click()
+    expect(frame.locator("[data-part=selected-area] h2")).to_contain_text("Selected")
+    expect(page).to_have_url(in_address(page, "color"))
+
+
+def test_a_step_of_the_ruler_is_a_window(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     box = ready(frame)
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 34)

@@ -36,3 +36,8 @@ def ask(trace: Trace, slug: str, **params: object) -> Any:
 def column(payload: Any, name: str, kind: str) -> list[Any]:
     """A column of numbers of a payload."""
     return list(np.frombuffer(base64.b64decode(payload[name]), kind).tolist())
+
+
+def words(text: Any) -> str:
+    """A text of a payload as it travels, without its links."""
+    return "".join(phrase["text"] for phrase in text)

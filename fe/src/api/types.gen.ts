@@ -965,6 +965,79 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/trace/headline': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Headline of a window view */
+    get: {
+      parameters: {
+        query: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          begin: number;
+          end: number;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['TraceHeadline'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/trace/tile': {
     parameters: {
       query?: never;
@@ -984,7 +1057,7 @@ export interface paths {
           width?: number;
           tracks?: string;
           python?: boolean;
-          colour?: 'class' | 'module' | 'process_group';
+          color?: 'class' | 'module' | 'process_group';
         };
         header?: never;
         path?: never;
@@ -1114,7 +1187,7 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
-  '/view/trace/colours': {
+  '/view/trace/colors': {
     parameters: {
       query?: never;
       header?: never;
@@ -1156,7 +1229,7 @@ export interface paths {
                 worker: string;
                 span: string;
               };
-              payload: components['schemas']['TraceColours'];
+              payload: components['schemas']['TraceColors'];
             };
           };
         };
@@ -3560,7 +3633,7 @@ export interface components {
     };
     /**
      * Frame
-     * @description One frame; file, line and function where its text tells them, the event where it is one.
+     * @description One frame; file, line and function if its text has them, `event` if the frame is one of the trace.
      */
     Frame: {
       text: string;
@@ -3700,12 +3773,14 @@ export interface components {
      * TracePayload
      * @description What there is to draw; the slices themselves come by window from `trace/tile`.
      *
+     *     headline          how busy the busiest device is over the whole recording, or what is recorded instead
      *     begin_ns, end_ns  the window that shows all of it (ns since the trace's start); `counts.outside` slices
      *                       have absurd times and lie beyond
-     *     classes           what the colour codes of `trace/tile?colour=class` mean
+     *     classes           what the color codes of `trace/tile?color=class` mean
      *     reasons           why `steps` or a counter is missing
      */
     TracePayload: {
+      headline: components['schemas']['Phrase'][];
       trace_start_ns: number;
       base_ns: number;
       begin_ns: number;
@@ -3718,7 +3793,7 @@ export interface components {
       classes: string[];
       python: boolean;
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
@@ -3773,7 +3848,7 @@ export interface components {
      * @description Events of the file by what they are.
      *
      *     untimed           slices and instants without a time
-     *     outside           slices with an absurd one
+     *     outside           slices with an absurd time
      *     side              slices that overlap without nesting and so have side lanes
      *     other             none of these and no metadata: asynchronous events, a begin without an end; they are in the
      *                       file but not on the timeline
@@ -3797,6 +3872,18 @@ export interface components {
       complete: boolean;
     };
     /**
+     * TraceHeadline
+     * @description A window in words.
+     *
+     *     headline  how busy the busiest device is and what takes the most time; without a device the name with the most
+     *               self time
+     *     detail    how much is in the window, and how much of the communication overlaps compute
+     */
+    TraceHeadline: {
+      headline: components['schemas']['Phrase'][];
+      detail: components['schemas']['Phrase'][];
+    };
+    /**
      * TraceTile
      * @description Boxes by lane. Columns are little-endian arrays of equal length, one entry per box.
      *
@@ -3810,7 +3897,7 @@ export interface components {
      *     count          uint32  slices in the box; 1: the very slice `event`
      *     event          int32   row of the (longest) slice
      *     name           int32   code of its name; -1 none
-     *     colour         uint16
+     *     color          uint16
      *     names          code -> text, cut to 300 characters, of the boxes wide enough for a label
      */
     TraceTile: {
@@ -3827,7 +3914,7 @@ export interface components {
       count: string;
       event: string;
       name: string;
-      colour: string;
+      color: string;
       names: {
         [key: string]: string;
       };
@@ -3842,10 +3929,10 @@ export interface components {
       };
     };
     /**
-     * TraceColours
-     * @description The legend: texts by colour code; code 0 of process groups and modules is "none".
+     * TraceColors
+     * @description The legend: texts by color code; code 0 of process groups and modules is "none".
      */
-    TraceColours: {
+    TraceColors: {
       by: string;
       texts: string[];
     };
@@ -3876,11 +3963,12 @@ export interface components {
      * TraceEvent
      * @description An event in full.
      *
+     *     headline     what it is, how long it took and in which step
      *     start_ns     since the trace's start; null if it has none
      *     duration_ns  as recorded, null for instants and where unknown
      *     self_ns      what no slice nested in it covers; null where it is not drawn
      *     track        null for what is no slice and no instant (metadata, flow and counter events)
-     *     colour       index into TracePayload.classes
+     *     color        index into TracePayload.classes
      *     step         name of the step it begins in
      *     args         all of them, decoded
      *     around       slices around it, outermost first
@@ -3890,12 +3978,13 @@ export interface components {
      *     reasons      field -> why it is null
      */
     TraceEvent: {
+      headline: components['schemas']['Phrase'][];
       event: number;
       name: string;
       category: string;
       phase: string;
       kind: string;
-      colour: number;
+      color: number;
       thread: string;
       track: number | null;
       depth: number | null;
@@ -3912,12 +4001,12 @@ export interface components {
       operator_name: string | null;
       kernel_name: string | null;
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
      * TraceRef
-     * @description A slice or instant and its place; `depth` is null where it is not drawn (a folded Python frame).
+     * @description A slice or instant and where it is drawn; `depth` is null where it is not (a folded Python frame).
      */
     TraceRef: {
       event: number;
@@ -3926,7 +4015,7 @@ export interface components {
       duration_ns: number | null;
       track: number;
       depth: number | null;
-      colour: number;
+      color: number;
     };
     /**
      * TraceModule
@@ -3938,16 +4027,18 @@ export interface components {
       event: number;
       path: string[];
       backward: boolean;
-      reason: string | null;
+      reason: components['schemas']['Phrase'][] | null;
     };
     /**
      * TraceFlows
      * @description Links of an event in order of the targets' time.
      *
+     *     headline        how long it waited in the queue, what it launched; empty if neither applies
      *     previous, next  the slices one step back and ahead; `total` links there are, the first 200 are listed
      *     kernels         rows of all device work launched inside a host slice, to be lit
      */
     TraceFlows: {
+      headline: components['schemas']['Phrase'][];
       event: number;
       total: number;
       edges: components['schemas']['TraceEdge'][];
@@ -3970,6 +4061,7 @@ export interface components {
      * @description How many slices and instants match; `index` is the position of `next` among all hits.
      */
     TraceSearch: {
+      headline: components['schemas']['Phrase'][];
       hits: number;
       by_track: components['schemas']['TrackHits'][];
       rows: components['schemas']['TraceRef'][];
@@ -3985,8 +4077,11 @@ export interface components {
     /**
      * TraceSelection
      * @description What happens in a window. `names` and `slices` count all of them, whatever `rows` lists.
+     *
+     *     summary  how each device spends the window, one text each; or that no device work is recorded
      */
     TraceSelection: {
+      summary: components['schemas']['Phrase'][][];
       begin_ns: number;
       end_ns: number;
       slices: number;
@@ -4001,7 +4096,7 @@ export interface components {
      */
     SelectionRow: {
       name: string;
-      colour: number;
+      color: number;
       count: number;
       total_ns: number;
       self_ns: number;

@@ -69,9 +69,10 @@ export type TraceCounters = Schemas['TraceCounters'];
 export type TraceEvent = Schemas['TraceEvent'];
 export type TraceModule = Schemas['TraceModule'];
 export type TraceFlows = Schemas['TraceFlows'];
+export type TraceHeadline = Schemas['TraceHeadline'];
 export type TraceSearch = Schemas['TraceSearch'];
 export type TraceSelection = Schemas['TraceSelection'];
-export type TraceColors = Schemas['TraceColours'];
+export type TraceColors = Schemas['TraceColors'];
 export type TraceRef = Schemas['TraceRef'];
 
 export interface Ready<P> {

@@ -31,7 +31,7 @@ export function pan(window: Span, by: number, extent: Span): Span {
   return clamp({ begin: window.begin + by, end: window.end + by }, extent);
 }
 
-/** Room around a stretch so that it fills two thirds of the width. */
+/** Room around a span so that it fills two thirds of the width. */
 export function around(span: Span, extent: Span): Span {
   const length = Math.max(span.end - span.begin, SHORTEST / 2);
   return clamp({ begin: span.begin - length / 4, end: span.begin + 1.25 * length }, extent);

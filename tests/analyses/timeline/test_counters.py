@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.timeline.counters import Series, all_series, sample
+from torch_tb_profiler.analyses.timeline.counters import Series, all_series
+from torch_tb_profiler.analyses.timeline.samples import sample
 
 
 def series(samples: list[tuple[int, int]]) -> Series:
@@ -26,7 +27,7 @@ def test_no_peak_is_lost_and_means_are_exact(
     drawing: list[tuple[int, int]], begin: int, length: int, level: int
 ) -> None:
     counter, bucket, end = series(drawing), 2**level, begin + length
-    found = sample(counter, begin, end, bucket)
+    samples = sample(counter, begin, end, bucket)
     value = dict(zip(counter.times.tolist(), counter.values.tolist(), strict=True))
     held: dict[int, float] = {}  # the value at every ns, by the definition
     now = None
@@ -38,7 +39,7 @@ def test_no_peak_is_lost_and_means_are_exact(
     buckets = {time // bucket for time in inside}
     if begin in held:
         buckets.add(begin // bucket)
-    assert (found.time // bucket).tolist() == sorted(buckets)
+    assert (samples.time // bucket).tolist() == sorted(buckets)
     for i, number in enumerate(sorted(buckets)):
         # What the window shows of the bucket, and after a sample all of the bucket.
         first = max(number * bucket, begin) if i == 0 else number * bucket
@@ -46,14 +47,14 @@ def test_no_peak_is_lost_and_means_are_exact(
         here = [held[time] for time in range(first, (number + 1) * bucket) if time in held and time < end]
         after = [value[last_sample]] if last_sample is not None else []
         if i or last_sample is None or begin % bucket == 0:
-            assert found.low[i] == min(here + after)
-            assert found.high[i] == max(here + after)
-        assert found.last[i] == held[min(end - 1, (number + 1) * bucket - 1)]
+            assert samples.low[i] == min(here + after)
+            assert samples.high[i] == max(here + after)
+        assert samples.last[i] == held[min(end - 1, (number + 1) * bucket - 1)]
 
 
 def test_the_mean_of_a_bucket_is_over_its_time() -> None:
-    found = sample(series([(0, 1), (3, 0), (8, 5)]), 0, 16, 8)
-    assert found.mean.tolist() == pytest.approx([3 / 8, 5])
+    samples = sample(series([(0, 1), (3, 0), (8, 5)]), 0, 16, 8)
+    assert samples.mean.tolist() == pytest.approx([3 / 8, 5])
 
 
 def test_what_held_before_the_first_sample_of_a_bucket_is_part_of_its_mean() -> None:
@@ -85,12 +86,12 @@ def test_sm_efficiency_adds_up_to_one_at_most() -> None:
         for tid, ts, dur, blocks in ((7, 10, 20, 0.5), (8, 20, 20, 0.7), (9, 50, 10, 0.1), (7, 70, 0, 9))
     ]  # fmt: skip
     trace = draw("host cpu_op start 0 1", *kernels)
-    (efficiency,) = (each for each in all_series(trace) if each.role == "sm_efficiency")
+    (efficiency,) = (counter for counter in all_series(trace) if counter.role == "sm_efficiency")
     assert efficiency.times.tolist() == [0, 10_000, 20_000, 30_000, 40_000, 50_000, 60_000]
     assert efficiency.values.tolist() == pytest.approx([0, 0.5, 1, 0.7, 0, 0.1, 0])
 
 
-def test_every_series_of_the_files_own_counters() -> None:
+def test_all_series_of_the_files_own_counters() -> None:
     def counter(ts: float, name: str, pid: int = 1, **args: object) -> dict[str, object]:
         return {"ph": "C", "name": name, "pid": pid, "ts": ts, "args": args}
 
@@ -102,8 +103,7 @@ def test_every_series_of_the_files_own_counters() -> None:
         counter(3, "load", pid=99, cpu0="no number"),
         counter(4, "memory bytes", value=9),
     )
-    found = {each.name: (each.group, each.unit, each.values.tolist()) for each in all_series(trace)}
-    assert found == {
+    assert {s.name: (s.group, s.unit, s.values.tolist()) for s in all_series(trace)} == {
         "load · cpu0": (0, "", [1.5, 3]),
         "load · cpu0, 99": (None, "", [7]),
         "load · cpu1": (0, "", [2]),

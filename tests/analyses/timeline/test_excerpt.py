@@ -50,7 +50,7 @@ def test_categories_and_least_duration() -> None:
     trace = draw(PICTURE)
     assert names(trace, categories="CPU_op, kernel") == ["aten::mm", "aten::add", "gemm"]
     assert names(trace, categories="cpu_op", min_duration_ns=2000) == ["aten::mm"]
-    with pytest.raises(UsageError, match="nothing") as error:
+    with pytest.raises(UsageError, match="no events match") as error:
         cut(trace, categories="nothing")
     assert "cuda_runtime" in str(error.value.hint)
 
@@ -104,7 +104,7 @@ def test_everything_else_survives() -> None:
 
 
 @pytest.mark.slow
-def test_every_real_trace_is_the_same_after_a_whole_cut(corpus: Path) -> None:
+def test_real_traces_are_the_same_after_a_whole_cut(corpus: Path) -> None:
     """Whole traces written and read again have the same columns, to the nanosecond."""
     compared = 0
     for run in ("kineto2021_resnet50_v100_nw0", "hta_ns_resolution_v100", "composer_merged_dev", "pippy_gloo_ref",

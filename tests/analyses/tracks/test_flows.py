@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.tracks.flows import BACKWARD, LAUNCH, edges, launch_of, operator_of
+from torch_tb_profiler.analyses.tracks.flows import BACKWARD, LAUNCH, edges
+from torch_tb_profiler.analyses.tracks.launches import launch_of, operator_of
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.calls.autograd import backward_links
 from torch_tb_profiler.model.calls.links import device_links

@@ -5,16 +5,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.traces import draw, read
-from torch_tb_profiler.analyses.tracks.lanes import Lanes, drawn, lanes, lanes_with_python
-from torch_tb_profiler.analyses.tracks.tracks import Role, all_slices, count_other, roles, tracks
+from torch_tb_profiler.analyses.tracks.events import all_slices, count_other, drawn
+from torch_tb_profiler.analyses.tracks.lanes import Lanes, lanes
+from torch_tb_profiler.analyses.tracks.roles import Role, roles
+from torch_tb_profiler.analyses.tracks.tracks import tracks, work_tracks
 from torch_tb_profiler.model.trace import Trace
 
 
-def layout(trace: Trace, laid: Lanes) -> dict[str, tuple[str, int]]:
+def lane_by_name(trace: Trace, layout: Lanes) -> dict[str, tuple[str, int]]:
     """Name of each slice -> (name of its track, its lane)."""
     where = {}
-    for i, (track, depth) in enumerate(zip(laid.track.tolist(), laid.depth.tolist(), strict=True)):
-        for row in laid.rows[laid.bounds[i] : laid.bounds[i + 1]].tolist():
+    for i, (track, depth) in enumerate(zip(layout.track.tolist(), layout.depth.tolist(), strict=True)):
+        for row in layout.rows[layout.bounds[i] : layout.bounds[i + 1]].tolist():
             where[trace.strings[trace.events.name[row]]] = (tracks(trace).tracks[track].name, depth)
     return where
 
@@ -27,16 +29,16 @@ def test_slices_nest_and_overlap_gets_a_side_lane() -> None:
     host  cpu_op  late   25   20
     host  cpu_op  in_late 26   2
     """)
-    laid = lanes(trace)
-    assert {name: lane for name, (_, lane) in layout(trace, laid).items()} == {
+    layout = lanes(trace, False)
+    assert {name: lane for name, (_, lane) in lane_by_name(trace, layout).items()} == {
         "outer": 0,
         "inner": 1,
         "leaf": 2,
         "late": 3,
         "in_late": 2,
     }
-    assert laid.side() == 1
-    assert laid.root.tolist() == [True, False, False, True]
+    assert layout.side() == 1
+    assert layout.root.tolist() == [True, False, False, True]
 
 
 def test_python_frames_are_folded_until_asked_for() -> None:
@@ -44,8 +46,8 @@ def test_python_frames_are_folded_until_asked_for() -> None:
     host  python_function  train  0  100
     host  cpu_op           mm    10   20
     """)
-    assert layout(trace, lanes(trace)) == {"mm": ("thread 1", 0)}
-    assert layout(trace, lanes_with_python(trace)) == {"train": ("thread 1", 0), "mm": ("thread 1", 1)}
+    assert lane_by_name(trace, lanes(trace, False)) == {"mm": ("thread 1", 0)}
+    assert lane_by_name(trace, lanes(trace, True)) == {"train": ("thread 1", 0), "mm": ("thread 1", 1)}
     (track,) = tracks(trace).tracks
     assert (track.slices, track.python_slices) == (2, 1)
 
@@ -58,8 +60,7 @@ def test_annotations_and_waits_stand_beside_the_work_of_their_stream() -> None:
     gpu0  gpu_memcpy           copy      0    5  stream=8
     gpu0  kernel               ncclDevKernel_AllReduce   0    5  stream=9
     """)
-    found = [(track.kind, track.role, track.stream) for track in tracks(trace).tracks]
-    assert found == [
+    assert [(track.kind, track.role, track.stream) for track in tracks(trace).tracks] == [
         ("stream", "compute", 7),
         ("stream", "annotation", 7),
         ("stream", "sync", 7),
@@ -71,7 +72,32 @@ def test_annotations_and_waits_stand_beside_the_work_of_their_stream() -> None:
         "stream 7, annotations",
         "stream 7, waits",
     ]
-    assert set(lanes(trace).depth.tolist()) == {0}
+    assert set(lanes(trace, False).depth.tolist()) == {0}
+
+
+def test_work_is_on_the_streams_and_without_any_on_the_threads() -> None:
+    spans = {
+        "ph": "X",
+        "cat": "Trace",
+        "name": "PyTorch Profiler (0)",
+        "pid": "Spans",
+        "tid": 0,
+        "ts": 0,
+        "dur": 9,
+    }
+    host = "host cpu_op mm 0 10"
+    trace = draw(host, spans)
+    assert [tracks(trace).tracks[id].name for id in work_tracks(trace)] == ["thread 1"]
+    trace = draw(
+        f"""
+    {host}
+    gpu0  gpu_user_annotation  forward   0   50  stream=7
+    gpu0  kernel               gemm     10   45  stream=7
+    gpu0  cuda_sync            wait     20   10  stream=7
+    """,
+        spans,
+    )
+    assert [tracks(trace).tracks[id].name for id in work_tracks(trace)] == ["stream 7"]
 
 
 def test_groups_are_processes_then_devices_then_the_profiler() -> None:
@@ -97,13 +123,13 @@ def test_groups_are_processes_then_devices_then_the_profiler() -> None:
             "dur": 9,
         },
     )
-    found = tracks(trace)
-    assert [(group.kind, group.name) for group in found.groups] == [
+    table = tracks(trace)
+    assert [(group.kind, group.name) for group in table.groups] == [
         ("process", "python"),
         ("device", "GPU 3"),
         ("profiler", "Profiler"),
     ]
-    assert [(track.name, track.role) for track in found.tracks[:2]] == [("thread 2", "main"), ("loader", "")]
+    assert [(track.name, track.role) for track in table.tracks[:2]] == [("thread 2", "main"), ("loader", "")]
 
 
 def test_instants_have_tracks_of_their_own() -> None:
@@ -115,7 +141,7 @@ def test_instants_have_tracks_of_their_own() -> None:
     thread, instants = tracks(trace).tracks
     assert (thread.slices, thread.instants) == (1, 0)
     assert (instants.kind, instants.slices, instants.instants, instants.untimed) == ("instants", 0, 2, 1)
-    assert len(lanes(trace).rows) == 2
+    assert len(lanes(trace, False).rows) == 2
 
 
 def test_what_is_on_no_track_is_counted() -> None:
@@ -138,7 +164,7 @@ def test_slices_without_a_time_are_counted_and_not_drawn() -> None:
         ]
     )
     (track,) = tracks(trace).tracks
-    assert (track.slices, track.untimed, len(lanes(trace).rows)) == (2, 1, 1)
+    assert (track.slices, track.untimed, len(lanes(trace, False).rows)) == (2, 1, 1)
 
 
 slices = st.lists(
@@ -154,17 +180,17 @@ slices = st.lists(
 
 @settings(deadline=None)
 @given(slices)
-def test_every_slice_is_drawn_once_and_nothing_overlaps(drawing: list[tuple[str, int, int, str]]) -> None:
+def test_each_slice_is_drawn_once_and_nothing_overlaps(drawing: list[tuple[str, int, int, str]]) -> None:
     lines = [
         f"{thread} {category} s{i} {start} {length}" for i, (thread, start, length, category) in enumerate(drawing)
     ]
     trace = draw("\n".join(["host cpu_op first 0 1", *lines]))
-    laid = lanes_with_python(trace)
-    assert sorted(laid.rows.tolist()) == np.flatnonzero(drawn(trace)).tolist()
-    for low, high in zip(laid.bounds[:-1], laid.bounds[1:], strict=True):
-        assert (laid.end[low : high - 1] <= laid.start[low + 1 : high]).all()
+    layout = lanes(trace, True)
+    assert sorted(layout.rows.tolist()) == np.flatnonzero(drawn(trace)).tolist()
+    for low, high in zip(layout.bounds[:-1], layout.bounds[1:], strict=True):
+        assert (layout.end[low : high - 1] <= layout.start[low + 1 : high]).all()
     per_track = [track.slices for track in tracks(trace).tracks]
-    lane_sizes = np.diff(laid.bounds)
-    assert np.bincount(laid.track, lane_sizes, minlength=len(per_track)).tolist() == per_track
+    lane_sizes = np.diff(layout.bounds)
+    assert np.bincount(layout.track, lane_sizes, minlength=len(per_track)).tolist() == per_track
     assert sum(per_track) == int(all_slices(trace).sum())
     assert not (roles(trace) == Role.INSTANT).any()

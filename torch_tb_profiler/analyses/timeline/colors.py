@@ -1,8 +1,9 @@
-"""What a slice is coloured by: the class of its work, its module, its process group."""
+"""What a slice is colored by: the class of its work, its module, its process group."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,10 @@ import numpy.typing as npt
 from torch_tb_profiler.base.markers import is_data_loading, is_step
 from torch_tb_profiler.model.communication.events import communication_calls, communication_kernels
 from torch_tb_profiler.model.kinds import Kind, kinds
+from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.trace import Int32, Trace, derived, name_mask
+
+ColorBy = Literal["class", "process_group", "module"]
 
 CLASSES = (
     "kernel",
@@ -25,7 +29,7 @@ CLASSES = (
     "python",
     "sync",
 )
-"""The eight categories of the overview, then what the timeline tells apart beyond them."""
+"""The eight categories of the overview, then what the timeline distinguishes beyond them."""
 
 _OF_KIND = {
     Kind.CPU_OP: "cpu_exec",
@@ -45,29 +49,55 @@ _OF_KIND = {
 def classes(trace: Trace) -> npt.NDArray[np.int8]:
     """int8[n]: index into CLASSES of every event."""
     table = np.array([CLASSES.index(_OF_KIND.get(kind, "other")) for kind in Kind], np.int8)
-    found: npt.NDArray[np.int8] = table[kinds(trace)]
-    found[communication_kernels(trace) | communication_calls(trace)] = CLASSES.index("communication")
-    found[name_mask(trace.strings, is_data_loading)[trace.events.name]] = CLASSES.index("dataloader")
+    codes: npt.NDArray[np.int8] = table[kinds(trace)]
+    codes[communication_kernels(trace) | communication_calls(trace)] = CLASSES.index("communication")
+    codes[name_mask(trace.strings, is_data_loading)[trace.events.name]] = CLASSES.index("dataloader")
     # Old profilers record steps as operators.
-    found[name_mask(trace.strings, is_step)[trace.events.name]] = CLASSES.index("annotation")
-    return found
+    codes[name_mask(trace.strings, is_step)[trace.events.name]] = CLASSES.index("annotation")
+    return codes
 
 
 @derived
 def process_groups(trace: Trace) -> tuple[Int32, Sequence[str]]:
     """int32[n] codes and their texts: the process group of every collective; 0 ("none") elsewhere."""
-    codes, texts = trace.arg_codes("Process Group Name")
-    described, descriptions = trace.arg_codes("Process Group Description")
+    names, texts = trace.arg_codes("Process Group Name")
+    abouts, descriptions = trace.arg_codes("Process Group Description")
     if len(texts) == 0:
         return np.zeros(len(trace), np.int32), ("none",)
-    pair = (codes.astype(np.int64) + 1) * (len(descriptions) + 1) + described + 1
-    pair[codes < 0] = 0
-    distinct, dense = np.unique(pair, return_inverse=True)
-    labels = ["none"] if distinct[0] == 0 else []
-    for key in distinct[len(labels) :].tolist():
+    pair = (names.astype(np.int64) + 1) * (len(descriptions) + 1) + abouts + 1
+    pair[names < 0] = 0
+    distinct, codes = np.unique(np.append(0, pair), return_inverse=True)
+    labels = ["none"]
+    for key in distinct[1:].tolist():
         name, about = divmod(key, len(descriptions) + 1)
-        said = descriptions[about - 1] if about else ""
-        labels.append(f"{texts[name - 1]} ({said})" if said and said != "undefined" else texts[name - 1])
-    if distinct[0] != 0:
-        return (dense + 1).astype(np.int32), ("none", *labels)
-    return dense.astype(np.int32), tuple(labels)
+        description = descriptions[about - 1] if about else ""
+        labels.append(texts[name - 1] + (f" ({description})" if description not in ("", "undefined") else ""))
+    return codes[1:].astype(np.int32), tuple(labels)
+
+
+def color_codes(trace: Trace, rows: Int32, by: ColorBy) -> npt.NDArray[np.generic]:
+    """[k]: what each of these events is colored by, at most 65,535; index into `legend`."""
+    if by == "class":
+        return classes(trace)[rows]
+    if by == "process_group":
+        return np.minimum(process_groups(trace)[0][rows], _MAX_CODE)
+    return np.minimum(modules(trace).code[rows] + 1, _MAX_CODE)
+
+
+def class_of(trace: Trace, row: int) -> int:
+    """Index into CLASSES of one event."""
+    return int(classes(trace)[row])
+
+
+def legend(trace: Trace, by: ColorBy) -> list[str]:
+    """What the codes of `color_codes` mean; code 0 of process groups and modules is "none"."""
+    if by == "class":
+        return list(CLASSES)
+    if by == "process_group":
+        return list(process_groups(trace)[1])
+    table = modules(trace)
+    return ["none", *(" / ".join(table.path(code)) for code in range(min(len(table.names), _MAX_CODE - 1)))]
+
+
+_MAX_CODE = 0xFFFF
+"""Color codes travel as uint16."""

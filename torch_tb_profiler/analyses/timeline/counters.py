@@ -1,7 +1,6 @@
 """Counters of the timeline as step functions: utilization and SM efficiency of devices, memory, the file's own.
 
-A value holds from its sample to the next. Below a pixel samples are merged into their least, greatest, mean
-over time and last value, so that no peak is lost at any zoom.
+A value holds from its sample to the next.
 """
 
 from __future__ import annotations
@@ -37,16 +36,22 @@ class Series(msgspec.Struct, frozen=True):
     times: Int64
     values: Float64
 
+    @property
+    def range(self) -> tuple[float, float] | tuple[None, None]:
+        """Least and greatest value; (None, None) if no value is finite."""
+        finite = self.values[np.isfinite(self.values)]
+        return (float(finite.min()), float(finite.max())) if len(finite) else (None, None)
+
 
 @derived
 def all_series(trace: Trace) -> tuple[Series, ...]:
-    """Every counter: of each device, of the allocator, of the file."""
+    """All counters: of each device, of the allocator, of the file."""
     return (*_of_devices(trace), *_of_memory(trace), *_of_file(trace))
 
 
-def count_counters(trace: Trace) -> int:
-    """How many counter events ("C") the file has."""
-    return int((trace.events.phase == ord("C")).sum())
+def counter_id(trace: Trace, index: int) -> int:
+    """Track id of a counter, by its index in `all_series`: tracks of slices come first."""
+    return len(tracks(trace).tracks) + index
 
 
 def _of_devices(trace: Trace) -> list[Series]:
@@ -54,7 +59,7 @@ def _of_devices(trace: Trace) -> list[Series]:
     owner = device_of(trace)[kernels]
     blocks = trace.arg_float("blocks per SM", kernels)
     start, end = trace.events.start[kernels], ends(trace)[kernels]
-    made = []
+    series = []
     for info in devices(trace):
         mine = owner == info.id
         if not mine.any():
@@ -63,16 +68,16 @@ def _of_devices(trace: Trace) -> list[Series]:
         busy = merge(start[mine], end[mine])
         edges = np.stack([busy.starts, busy.ends], 1).ravel()
         times, values = _from_zero(edges, np.resize([1.0, 0.0], len(edges)))
-        made.append(Series("utilization", "Utilization", group, info.id, "ratio", times, values))
+        series.append(Series("utilization", "Utilization", group, info.id, "ratio", times, values))
         known = mine & (blocks > 0) & (end > start)
         if known.any():
             times, values = _from_zero(*_last(*sm_efficiency(start[known], end[known], blocks[known])))
-            made.append(Series("sm_efficiency", "SM efficiency, est.", group, info.id, "ratio", times, values))
-    return made
+            series.append(Series("sm_efficiency", "SM efficiency, est.", group, info.id, "ratio", times, values))
+    return series
 
 
 def _from_zero(times: Int64, values: Float64) -> tuple[Int64, Float64]:
-    """A device that has not yet begun is idle, not unknown."""
+    """A device that has not begun yet is idle, not unknown."""
     if len(times) and times[0] > 0:
         return np.append(0, times), np.append(0.0, values)
     return times, values
@@ -93,9 +98,18 @@ def _group_of_device(trace: Trace, device: int) -> int | None:
     return None
 
 
+def _group_of_process(trace: Trace, row: int) -> int | None:
+    """The group of the process that an event belongs to."""
+    pid = str(trace.threads[trace.events.thread[row]].pid)
+    for i, group in enumerate(tracks(trace).groups):
+        if group.kind == "process" and group.pid == pid:
+            return i
+    return None
+
+
 def _of_memory(trace: Trace) -> list[Series]:
     """Allocated and reserved bytes per device, from the `[memory]` instants."""
-    made = []
+    series = []
     for level in levels(trace):
         host = level.device.name == "CPU"
         if level.relative:
@@ -110,54 +124,48 @@ def _of_memory(trace: Trace) -> list[Series]:
         for values, title in ((level.allocated, "Memory allocated"), (level.reserved, "Memory reserved")):
             known = values != ABSENT
             if known.any() and (not host or values[known].any()):
-                series = _last(level.time[known], values[known].astype(np.float64))
-                place = None if host else level.device.id
-                made.append(Series("memory", title + suffix, group, place, "bytes", *series))
-    return made
-
-
-def _group_of_process(trace: Trace, row: int) -> int | None:
-    """The group of the process that an event belongs to."""
-    pid = str(trace.threads[trace.events.thread[row]].pid)
-    for i, group in enumerate(tracks(trace).groups):
-        if group.kind == "process" and group.pid == pid:
-            return i
-    return None
+                samples = _last(level.time[known], values[known].astype(np.float64))
+                device = None if host else level.device.id
+                series.append(Series("memory", title + suffix, group, device, "bytes", *samples))
+    return series
 
 
 def _of_file(trace: Trace) -> list[Series]:
-    """Every series of every "C" event: one per (pid, name, id, argument)."""
+    """The counters of the "C" events: one per (pid, name, id, argument)."""
     events = trace.events
     rows = np.flatnonzero((events.phase == ord("C")) & (events.start != ABSENT)).astype(np.int32)
     if len(rows) == 0:
         return []
     pids = {pid: i for i, pid in enumerate(dict.fromkeys(thread.pid for thread in trace.threads))}
     process = np.array([pids[thread.pid] for thread in trace.threads])[events.thread[rows]]
-    key = np.stack([process, events.name[rows], events.id[rows]])
-    distinct, which = np.unique(key, axis=1, return_inverse=True)
-    made = []
+    keys = np.stack([process, events.name[rows], events.id[rows]])
+    _, counter = np.unique(keys, axis=1, return_inverse=True)
+    counter = counter.ravel()
+    series = []
     for argument in trace.args:
         carriers = np.isin(rows, trace.args[argument].rows)
-        for i in np.unique(which.ravel()[carriers]).tolist():
-            series = _series_of(trace, rows[carriers & (which.ravel() == i)], argument)
-            if series is None:
-                continue
-            _, name, id = distinct[:, i].tolist()
-            first = int(rows[np.flatnonzero(which.ravel() == i)[0]])
-            group = _group_of_process(trace, first)
-            title = trace.strings[name] if name >= 0 else "counter"
-            title += f" {id}" if id != ABSENT else ""
-            title += f" · {argument}" if argument not in (title, "value") else ""
-            title += f", {trace.threads[trace.events.thread[first]].pid}" if group is None else ""
-            made.append(Series("", title, group, None, _unit(title), *series))
-    return made
+        for i in np.unique(counter[carriers]).tolist():
+            first = int(rows[np.flatnonzero(counter == i)[0]])
+            samples = _samples_of(trace, rows[carriers & (counter == i)], argument)
+            if samples is not None:
+                group = _group_of_process(trace, first)
+                title = _title(trace, first, argument, with_pid=group is None)
+                unit = "bytes" if "bytes" in title.lower() else ""
+                series.append(Series("", title, group, None, unit, *samples))
+    return series
 
 
-def _unit(name: str) -> str:
-    return "bytes" if "bytes" in name.lower() else ""
+def _title(trace: Trace, row: int, argument: str, *, with_pid: bool) -> str:
+    """Name, id, argument and process of the counter that an event is a sample of, as far as they say anything."""
+    name, id = int(trace.events.name[row]), int(trace.events.id[row])
+    title = trace.strings[name] if name >= 0 else "counter"
+    title += f" {id}" if id != ABSENT else ""
+    title += f" · {argument}" if argument not in (title, "value") else ""
+    return title + (f", {trace.threads[trace.events.thread[row]].pid}" if with_pid else "")
 
 
-def _series_of(trace: Trace, rows: Int32, argument: str) -> tuple[Int64, Float64] | None:
+def _samples_of(trace: Trace, rows: Int32, argument: str) -> tuple[Int64, Float64] | None:
+    """(times, values) of an argument of these events, None if none of its values is a number."""
     values = trace.arg_float(argument, rows)
     known = np.isfinite(values)
     if not known.any():
@@ -165,42 +173,3 @@ def _series_of(trace: Trace, rows: Int32, argument: str) -> tuple[Int64, Float64
     times, values = trace.events.start[rows[known]], values[known]
     order = np.argsort(times, kind="stable")
     return _last(times[order], values[order])
-
-
-class Samples(msgspec.Struct, frozen=True):
-    """Merged samples of a window, by bucket.
-
-    time   int64[k]    ns of the first sample of the bucket (of the window's begin for what holds before it)
-    low, high, mean, last  float64[k]: during the bucket; `last` holds until the next entry
-    """
-
-    time: Int64
-    low: Float64
-    high: Float64
-    mean: Float64
-    last: Float64
-
-
-def sample(series: Series, begin: int, end: int, resolution: int) -> Samples:
-    """The counter in [begin, end) merged into buckets (time // resolution)."""
-    first, last = np.searchsorted(series.times, [begin, end], "left").tolist()
-    times, values = series.times[first:last], series.values[first:last]
-    before = series.values[first - 1] if first else np.nan
-    if first and (len(times) == 0 or times[0] > begin):
-        times, values = np.append(begin, times), np.append(before, values)
-    if len(times) == 0:
-        none = np.empty(0)
-        return Samples(times, none, none, none, none)
-    bucket = times // resolution
-    at = np.flatnonzero(np.append(True, bucket[1:] != bucket[:-1]))
-    closing = np.append(at[1:], len(times)) - 1
-    low, high = np.minimum.reduceat(values, at), np.maximum.reduceat(values, at)
-    # What held before the first sample of a bucket belongs to the bucket as well.
-    held = np.append(before if first else np.nan, values[closing[:-1]])
-    opening = bucket[at] * resolution
-    waited = np.where(np.isnan(held), 0, times[at] - opening)
-    low, high = np.where(waited > 0, np.fmin(low, held), low), np.where(waited > 0, np.fmax(high, held), high)
-    until = np.minimum(np.append(times[1:], np.iinfo(np.int64).max), (bucket + 1) * resolution)
-    covered = np.add.reduceat(until - times, at) + waited
-    area = np.add.reduceat(values * (until - times), at) + np.where(waited > 0, held, 0) * waited
-    return Samples(times[at], low, high, area / covered, values[closing])

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.tracks.lanes import drawn
-from torch_tb_profiler.analyses.tracks.tracks import track_of, tracks
+from torch_tb_profiler.analyses.tracks.events import drawn
+from torch_tb_profiler.analyses.tracks.tracks import tracks, tracks_of
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, derived
 
@@ -28,6 +28,11 @@ class Hits(msgspec.Struct, frozen=True):
     track: Int32
     by_track: Int64
 
+    def on(self, track: int) -> Int32:
+        """int32[m]: the rows on one track."""
+        rows: Int32 = self.rows[self.track == track]
+        return rows
+
 
 def search(trace: Trace, query: str, *, regex: bool) -> Hits:
     """Slices and instants with `query` in their name, whatever the case; or a regular expression.
@@ -37,7 +42,7 @@ def search(trace: Trace, query: str, *, regex: bool) -> Hits:
     match = _matching_names(trace, query, regex)
     rows = np.flatnonzero(match[trace.events.name] & drawn(trace)).astype(np.int32)
     rows = rows[np.argsort(trace.events.start[rows], kind="stable")]
-    track = track_of(trace, rows)
+    track = tracks_of(trace, rows)
     return Hits(rows, track, np.bincount(track, minlength=len(tracks(trace).tracks)))
 
 
@@ -52,10 +57,10 @@ def _matching_names(trace: Trace, query: str, regex: bool) -> Bool:
 
     match = pc.match_substring_regex if regex else pc.match_substring
     try:
-        found = match(_names(trace), query, ignore_case=True)
+        mask = match(_names(trace), query, ignore_case=True)
     except pa.ArrowInvalid as error:
         raise UsageError(f"the regular expression {query!r} cannot be read", hint=str(error)) from error
-    return np.append(found.to_numpy(zero_copy_only=False).astype(np.bool_), False)
+    return np.append(mask.to_numpy(zero_copy_only=False).astype(np.bool_), False)
 
 
 @derived
@@ -69,9 +74,9 @@ def next_hit(trace: Trace, hits: Hits, time: int, row: int) -> tuple[int | None,
     """Positions of the (previous, next) hit from a slice: from row `row` at `time`, or from a time (row -1)."""
     starts = trace.events.start[hits.rows]
     low, high = np.searchsorted(starts, time, "left"), np.searchsorted(starts, time, "right")
-    here = np.flatnonzero(hits.rows[low:high] == row)
-    if len(here):
-        before, after = int(low + here[0]) - 1, int(low + here[0]) + 1
+    same = np.flatnonzero(hits.rows[low:high] == row)
+    if len(same):
+        before, after = int(low + same[0]) - 1, int(low + same[0]) + 1
     else:
         before, after = int(low) - 1, int(low if row < 0 else high)
     return before if before >= 0 else None, after if after < len(starts) else None

@@ -1,1 +1,1 @@
-"""Where every event stands: tracks, lanes, neighbors, flows."""
+"""Where every event of a trace is drawn: tracks, lanes, neighbors, flows."""

@@ -1,4 +1,4 @@
-"""The window that shows all of a trace: absurd times (see the trace's health) must not stretch the axis."""
+"""The window that shows all of a trace. Absurd times (see the trace's health) must not stretch the axis."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torch_tb_profiler.analyses.tracks.tracks import all_slices
+from torch_tb_profiler.analyses.tracks.events import all_slices
 from torch_tb_profiler.model.kinds import ends
 from torch_tb_profiler.model.trace import ABSENT, WEEK_NS, Trace, derived
 
 
 class Extent(NamedTuple):
-    """[begin, end) in ns since the trace's start; how many slices lie beyond."""
+    """[begin, end) in ns since the trace's start; `outside` slices lie beyond."""
 
     begin: int
     end: int

@@ -11,13 +11,16 @@ the slices where they are recorded, and a fold hides them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.tracks.tracks import Role, all_slices, roles, track_of
+from torch_tb_profiler.analyses.tracks.events import drawn
+from torch_tb_profiler.analyses.tracks.tracks import tracks_of
 from torch_tb_profiler.model.calls.nesting import nest, nesting_order, one_axis
 from torch_tb_profiler.model.kinds import Kind, ends, kinds
-from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, derived
 
 
 class Lanes(msgspec.Struct, frozen=True):
@@ -40,45 +43,36 @@ class Lanes(msgspec.Struct, frozen=True):
     depth: Int32
     root: Bool
 
-    def depths(self, tracks: int) -> Int64:
-        """int64[tracks]: how many lanes each track has."""
-        return np.bincount(self.track, minlength=tracks)
+    def depths(self, tracks: int) -> list[int]:
+        """How many lanes each track has."""
+        counts: list[int] = np.bincount(self.track, minlength=tracks).tolist()
+        return counts
 
     def side(self) -> int:
         """How many slices are on side stacks."""
-        aside = (np.cumsum(self.root) - 1)[np.searchsorted(self.track, self.track)] < np.cumsum(self.root) - 1
+        stack = np.cumsum(self.root) - 1
+        aside = stack[np.searchsorted(self.track, self.track)] < stack
         return int(np.diff(self.bounds)[aside].sum())
 
-
-@derived
-def lanes(trace: Trace) -> Lanes:
-    """Lanes of all slices but Python frames, and of the instants."""
-    return _arrange(trace, drawn(trace) & (kinds(trace) != Kind.PYTHON))
+    def of_tracks(self, tracks: Sequence[int]) -> Int64:
+        """int64[m]: the lanes of some tracks, ascending."""
+        return np.flatnonzero(np.isin(self.track, tracks))
 
 
 @derived
-def lanes_with_python(trace: Trace) -> Lanes:
-    """Lanes of all slices and of the instants."""
-    return _arrange(trace, drawn(trace))
+def lanes(trace: Trace, python: bool) -> Lanes:
+    """Lanes of all slices and of the instants; of the Python frames only if `python`."""
+    mask = drawn(trace)
+    if not python:
+        mask &= kinds(trace) != Kind.PYTHON
+    return _arrange(trace, np.flatnonzero(mask).astype(np.int32))
 
 
-def lanes_of(trace: Trace, python: bool) -> Lanes:
-    """Lanes with or without Python frames."""
-    return lanes_with_python(trace) if python else lanes(trace)
-
-
-def drawn(trace: Trace) -> Bool:
-    """bool[n]: slices and instants that have a time."""
-    found: Bool = (all_slices(trace) | (roles(trace) == Role.INSTANT)) & (trace.events.start != ABSENT)
-    return found
-
-
-def _arrange(trace: Trace, which: Bool) -> Lanes:
-    rows = np.flatnonzero(which).astype(np.int32)
+def _arrange(trace: Trace, rows: Int32) -> Lanes:
     start, finish = trace.events.start, ends(trace)
     parts: list[tuple[Int32, Int32, Int64]] = []  # rows, track, depth; one entry per stack
     while len(rows):
-        track = track_of(trace, rows)
+        track = tracks_of(trace, rows)
         begin, end = one_axis(start[rows], finish[rows], track)
         order = nesting_order(begin, end)
         rows, track = rows[order], track[order]

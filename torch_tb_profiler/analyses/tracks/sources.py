@@ -7,8 +7,8 @@ import re
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.tracks.flows import launch_of
-from torch_tb_profiler.analyses.tracks.places import python_frames
+from torch_tb_profiler.analyses.tracks.launches import launch_of
+from torch_tb_profiler.analyses.tracks.positions import python_frames
 from torch_tb_profiler.model.kinds import DEVICE, kinds
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 
@@ -16,7 +16,7 @@ _LOCATION = re.compile(r"^(?P<file>.+)\((?P<line>\d+)\): (?P<function>.+)$", re.
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """One frame; file, line and function where its text tells them, the event where it is one."""
+    """One frame; file, line and function if its text has them, `event` if the frame is one of the trace."""
 
     text: str
     file: str | None
@@ -38,7 +38,7 @@ def stack(trace: Trace, row: int, operator: int) -> tuple[list[Frame], str | Non
     if host == NO_CODE:
         return [], None
     rows = python_frames(trace, host)[::-1].tolist()
-    frames = [frame(name_of(trace, each), each) for each in rows]
+    frames = [frame(name_of(trace, frame_row), frame_row) for frame_row in rows]
     return frames, "python frames" if frames else None
 
 

@@ -1,5 +1,17 @@
 """The Trace tab."""
 
-from torch_tb_profiler.views.trace.build import TAB
+from torch_tb_profiler.view import Tab, TraceView
+from torch_tb_profiler.views.trace import colors, counters, event, flows, headline, search, selection, tile
+from torch_tb_profiler.views.trace.build import build, unavailable
+from torch_tb_profiler.views.trace.payload import TraceParams, TracePayload
+
+TAB = Tab(
+    "Where the time goes",
+    TraceView("trace", "Trace", TraceParams, TracePayload, build),
+    unavailable,
+    tuple(
+        view for part in (headline, tile, colors, counters, event, flows, search, selection) for view in part.PARTS
+    ),
+)
 
 __all__ = ["TAB"]

@@ -1,4 +1,4 @@
-// What lies above the slices: the ruler, the chosen stretch, marks, the selected slice and its links.
+// What lies above the slices: the ruler, the selected window, marks, the selected slice and its links.
 import { formatDuration } from '../../base/format';
 import { LANE, type Layout } from './layout';
 import type { Palette } from './colors';

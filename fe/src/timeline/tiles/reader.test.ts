@@ -20,7 +20,7 @@ const WIRE = {
   count: base64(new Uint32Array([1])),
   event: base64(new Int32Array([9])),
   name: base64(new Int32Array([0])),
-  colour: base64(new Uint16Array([2])),
+  color: base64(new Uint16Array([2])),
   names: { 0: 'aten::mm' },
 };
 

@@ -69,7 +69,7 @@ export function decodeTile(wire: TraceTile): Tile {
     count: new Uint32Array(bytesOf(wire.count)),
     event: new Int32Array(bytesOf(wire.event)),
     name: new Int32Array(bytesOf(wire.name)),
-    color: new Uint16Array(bytesOf(wire.colour)),
+    color: new Uint16Array(bytesOf(wire.color)),
     names: new Map(Object.entries(wire.names).map(([code, text]) => [Number(code), text])),
   };
 }

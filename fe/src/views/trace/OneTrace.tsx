@@ -1,19 +1,17 @@
 import { useMemo, useState } from 'react';
 import type { TracePayload } from '../../api/types';
-import { formatDuration } from '../../base/format';
 import { useClient } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import type { Highlights } from '../../timeline/contract';
 import type { Arrow } from '../../timeline/draw/overlay';
-import { Mark } from '../../widgets/Answer';
 import { Select } from '../../widgets/inputs/Select';
+import { Sentence } from '../../widgets/Sentence';
 import { SourceSettingsMenu } from '../../widgets/SourceFrame';
 import { range, useAnswers } from './answers';
 import { arrows, placeOf } from './flows';
 import { Area } from './panels/Area';
 import { Details } from './panels/Details';
 import { Hint } from './panels/Hint';
-import { sentence } from './select';
 import { traceSource } from './source';
 import { Timeline } from './Timeline';
 import css from './Timeline.module.css';
@@ -24,6 +22,8 @@ import { CLOCKS, COLORS, Legend, Tracks } from './tools/Tools';
 import { useFollow } from './useFollow';
 import { spanOf, useLayout, useTimeline } from './useTimeline';
 
+/** Parameters that a link in the headline leaves as they are. */
+const KEPT = ['python', 'pins', 'folded', 'hidden', 'order', 'color', 'clock', 'marks'];
 const NO_ARROWS: readonly Arrow[] = [];
 
 /** One trace with all that can be asked about it. */
@@ -62,7 +62,6 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
     select({ params: python ? others : { ...others, python: 'true' } });
   };
 
-  const said = sentence(payload, answers.inSight, shown);
   return (
     <Timeline
       timeline={timeline}
@@ -72,14 +71,8 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
       layout={layout}
       highlights={highlights}
       crumb={crumb}
-      headline={
-        <>
-          {said.before}
-          {said.mark && <Mark color={said.color}>{said.mark}</Mark>}
-          {said.after}
-        </>
-      }
-      why={`${formatDuration(shown.end - shown.begin)} shown${said.why}`}
+      headline={<Sentence text={answers.inSight?.headline ?? payload.headline} keep={KEPT} />}
+      why={<Sentence text={answers.inSight?.detail ?? []} />}
       tools={
         <>
           <Find

@@ -5,6 +5,7 @@ import type {
   TraceColors,
   TraceEvent,
   TraceFlows,
+  TraceHeadline,
   TraceModule,
   TracePayload,
   TraceSelection,
@@ -13,7 +14,7 @@ import type {
 } from '../../api/types';
 import { useView } from '../../state/queries';
 import type { Span } from '../../timeline/tiles/store';
-import { mainTracks, spokenTracks, workTracks } from './select';
+import { mainTracks, workTracks } from './select';
 import type { TraceState } from './state';
 
 const MAP_WIDTH = 800;
@@ -28,7 +29,7 @@ const spanQuery = (window: Span, python: boolean): Record<string, string> => ({
   ...(python ? { python: 'true' } : {}),
 });
 
-/** The answers about the selected slice, the chosen stretch, the window in sight and the whole trace; those about
+/** The answers about the selected slice, the selected window, the window in sight and the whole trace; those about
  * another slice than the one that is selected now are left out. */
 export function useAnswers(
   payload: TracePayload,
@@ -54,14 +55,14 @@ export function useAnswers(
     { ...spanQuery(area ?? shown, python), tracks: allWork },
     area !== null,
   );
-  const windowAnswer = useView<TraceSelection>(
-    'trace/selection',
+  const windowAnswer = useView<TraceHeadline>(
+    'trace/headline',
     selectors,
-    { ...spanQuery(shown, false), sort: 'self', limit: '1', tracks: spokenTracks(payload).join(',') },
+    range(shown.begin, shown.end),
     drawn,
   );
   const colorsAnswer = useView<TraceColors>(
-    'trace/colours',
+    'trace/colors',
     selectors,
     { by: state.color },
     state.color === 'module' || state.color === 'process_group',

@@ -15,8 +15,8 @@ export const TRACE_KEYS: readonly [string, string][] = [
   ['↑ ↓', 'the slice around / inside'],
   ['[ ]', 'back / ahead along the flow'],
   ['/', 'find; Enter and Shift+Enter step through the hits'],
-  ['Esc', 'let go of the selection'],
-  ['drag', 'choose a stretch of time'],
+  ['Esc', 'clear the selection'],
+  ['drag', 'select a window of time'],
   ['Shift + drag, Shift + wheel', 'pan'],
   ['Ctrl + wheel, pinch', 'zoom'],
 ];

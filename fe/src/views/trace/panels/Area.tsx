@@ -1,10 +1,11 @@
-// What happens in the chosen stretch: totals by name, how busy the devices are.
+// What happens in the selected window: totals by name, how busy the devices are.
 import { useMemo, useState } from 'react';
 import type { TraceSelection } from '../../../api/types';
 import { sliceName } from '../../../base/kernelName';
-import { formatDuration, formatRatio } from '../../../base/format';
+import { formatDuration } from '../../../base/format';
 import { classColor } from '../../../timeline/draw/colors';
 import { Icon } from '../../../widgets/Icon';
+import { Sentence } from '../../../widgets/Sentence';
 import type { Column } from '../../../widgets/table/columns';
 import { DataTable, type Sort } from '../../../widgets/table/DataTable';
 import type { Search } from '../../../widgets/table/search';
@@ -34,8 +35,8 @@ export function Area({ selection, classes, time, onEvent, onZoom, onClose }: Pro
         value: row => row.name,
         render: row => (
           <span className="clip" title={row.name}>
-            <i className="dot" style={{ background: classColor(classes[row.colour] ?? 'other') }} />{' '}
-            {sliceName(row.name, classes[row.colour])}
+            <i className="dot" style={{ background: classColor(classes[row.color] ?? 'other') }} />{' '}
+            {sliceName(row.name, classes[row.color])}
           </span>
         ),
       },
@@ -55,7 +56,7 @@ export function Area({ selection, classes, time, onEvent, onZoom, onClose }: Pro
     [classes, length],
   );
   return (
-    <section className={css.area} data-part="selected-area" aria-label="Selected stretch">
+    <section className={css.area} data-part="selected-area" aria-label="Selected window">
       <header>
         <h2>
           Selected {formatDuration(length)} <span className="dim">from {time(selection.begin_ns)}</span>
@@ -70,15 +71,11 @@ export function Area({ selection, classes, time, onEvent, onZoom, onClose }: Pro
         </span>
       </header>
       <p className={css.devices} data-part="area-devices">
-        {selection.devices.map(device => (
-          <span key={device.device}>
-            Device {device.device} busy <strong>{formatDuration(device.busy_ns)}</strong> (
-            {formatRatio(device.busy_ns / length)}), idle {formatDuration(device.idle_ns)}
-            {device.communication_ns > 0 &&
-              `, communication ${formatDuration(device.communication_ns)}, ${formatDuration(device.overlap_ns)} of it under compute`}
+        {selection.summary.map((text, i) => (
+          <span key={selection.devices[i]?.device ?? 'none'}>
+            <Sentence text={text} />
           </span>
         ))}
-        {selection.devices.length === 0 && <span className="dim">No device work is recorded.</span>}
       </p>
       <DataTable
         name="selection"
@@ -94,7 +91,7 @@ export function Area({ selection, classes, time, onEvent, onZoom, onClose }: Pro
         onOpen={row => onEvent(row.event)}
         onSelect={row => row && onEvent(row.event)}
         noun="names"
-        empty="Nothing lies in this stretch."
+        empty="No slices in this selection."
       />
     </section>
   );

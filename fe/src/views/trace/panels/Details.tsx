@@ -5,6 +5,7 @@ import { exactDuration, formatCount, formatDuration, formatNumber } from '../../
 import { classColor } from '../../../timeline/draw/colors';
 import { CopyButton } from '../../../widgets/inputs/CopyButton';
 import { Icon } from '../../../widgets/Icon';
+import { Sentence } from '../../../widgets/Sentence';
 import { SourceFrame } from '../../../widgets/SourceFrame';
 import css from './Details.module.css';
 import sourceFrameCss from '../../../widgets/SourceFrame.module.css';
@@ -21,22 +22,7 @@ interface Props {
   onClose: () => void;
 }
 
-const TITLE: Record<string, string> = {
-  cpu_op: 'Operator',
-  annotation: 'Annotation',
-  python: 'Python frame',
-  runtime: 'Runtime call',
-  driver: 'Driver call',
-  kernel: 'Kernel',
-  memcpy: 'Copy',
-  memset: 'Memset',
-  device_annotation: 'Annotation on the device',
-  sync: 'Synchronisation',
-};
-
 export function Details({ event, flows, module, classes, time, onEvent, onView, onZoom, onClose }: Props) {
-  const incoming = flows?.edges.filter(edge => edge.target.event === event.event) ?? [];
-  const waited = incoming.find(edge => edge.kind === 'launch' && edge.delay_ns !== null);
   const facts: [string, string, string?][] = [];
   if (event.duration_ns !== null) {
     facts.push(['Duration', formatDuration(event.duration_ns), exactDuration(event.duration_ns)]);
@@ -51,15 +37,15 @@ export function Details({ event, flows, module, classes, time, onEvent, onView, 
   facts.push(['Category', event.category || 'none'], ['Thread', event.thread]);
   for (const [key, value] of Object.entries(event.args)) {
     if (key !== 'Call stack') {
-      facts.push([key, said(value), typeof value === 'string' ? value : JSON.stringify(value)]);
+      facts.push([key, valueText(value), typeof value === 'string' ? value : JSON.stringify(value)]);
     }
   }
   return (
     <section className={css.details} data-part="event-details" aria-label="Selected slice">
       <header>
-        <i className="dot" style={{ background: classColor(classes[event.colour] ?? 'other') }} />
+        <i className="dot" style={{ background: classColor(classes[event.color] ?? 'other') }} />
         <h2 className="clip" title={event.name}>
-          {sliceName(event.name, classes[event.colour])}
+          {sliceName(event.name, classes[event.color])}
         </h2>
         <span className={css.actions}>
           <button
@@ -90,9 +76,7 @@ export function Details({ event, flows, module, classes, time, onEvent, onView, 
         </span>
       </header>
       <p className="dim">
-        {TITLE[event.kind] ?? 'Event'}
-        {waited && ` · waited ${formatDuration(waited.delay_ns!)} in the queue`}
-        {flows && flows.kernels.length > 0 && ` · launched ${plural(flows.kernels.length)}`}
+        <Sentence text={event.headline} /> <Sentence text={flows?.headline ?? []} />
       </p>
       <div className={css.links} data-part="event-links">
         {event.operator && <Link label="In operator" to={event.operator} onEvent={onEvent} />}
@@ -146,7 +130,7 @@ export function Details({ event, flows, module, classes, time, onEvent, onView, 
                     {edge.source.event === event.event ? '→' : '←'} {edge.kind}
                   </span>{' '}
                   <button type="button" className="textlink clip" onClick={() => onEvent(other.event)}>
-                    {sliceName(other.name, classes[other.colour])}
+                    {sliceName(other.name, classes[other.color])}
                   </button>{' '}
                   {edge.delay_ns !== null && (
                     <span className="dim">{formatDuration(edge.delay_ns)} later</span>
@@ -183,7 +167,9 @@ export function Details({ event, flows, module, classes, time, onEvent, onView, 
           ))}
         </ol>
       ) : (
-        <p className="dim">{event.reasons.stack ?? 'None is recorded.'}</p>
+        <p className="dim">
+          <Sentence text={event.reasons.stack ?? []} />
+        </p>
       )}
     </section>
   );
@@ -200,9 +186,7 @@ function Link({ label, to, onEvent }: { label: string; to: TraceRef; onEvent: (e
   );
 }
 
-const plural = (count: number): string => `${formatCount(count)} device ${count === 1 ? 'slice' : 'slices'}`;
-
-function said(value: unknown): string {
+function valueText(value: unknown): string {
   if (typeof value === 'number') {
     return Number.isInteger(value) ? value.toLocaleString('en-US') : formatNumber(value, 4);
   }

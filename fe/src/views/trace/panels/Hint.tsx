@@ -7,7 +7,7 @@ export function Hint({ error }: { error: string | null }) {
   return (
     <div className={css.hint}>
       {error !== null && <p className={findCss.problem}>{error}</p>}
-      <p>Click a slice to see all of it; drag over the timeline, or click a step, to add a stretch up.</p>
+      <p>Click a slice to see all of it; drag over the timeline, or click a step, to add up a window.</p>
       <ul>
         {TRACE_KEYS.map(([key, text]) => (
           <li key={key}>

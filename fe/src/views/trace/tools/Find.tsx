@@ -5,6 +5,7 @@ import { sliceName } from '../../../base/kernelName';
 import { formatCount, formatDuration } from '../../../base/format';
 import { nameOf } from '../../../timeline/draw/layout';
 import { useView } from '../../../state/queries';
+import { Sentence } from '../../../widgets/Sentence';
 import { Icon } from '../../../widgets/Icon';
 import css from './Find.module.css';
 import searchBoxCss from '../../../widgets/table/SearchBox.module.css';
@@ -42,8 +43,8 @@ export function Find({ payload, selectors, python, at, event, onEvent }: Props) 
     python: String(python),
   };
   const answer = useView<TraceSearch>('trace/search', selectors, params, query !== '');
-  const found = query !== '' && answer.data?.state === 'ready' ? answer.data.payload : undefined;
-  const hit = found?.rows.findIndex(row => row.event === event) ?? -1;
+  const matches = query !== '' && answer.data?.state === 'ready' ? answer.data.payload : undefined;
+  const hit = matches?.rows.findIndex(row => row.event === event) ?? -1;
   const go = (target: { event: number } | null | undefined) => {
     if (target) {
       onEvent(target.event);
@@ -86,8 +87,8 @@ export function Find({ payload, selectors, python, at, event, onEvent }: Props) 
               // The neighbors in the list are known at once, what lies beyond it is in the answer.
               go(
                 key.shiftKey
-                  ? (hit >= 0 && found?.rows[hit - 1]) || found?.previous
-                  : (hit >= 0 && found?.rows[hit + 1]) || found?.next,
+                  ? (hit >= 0 && matches?.rows[hit - 1]) || matches?.previous
+                  : (hit >= 0 && matches?.rows[hit + 1]) || matches?.next,
               );
             } else if (key.key === 'Escape') {
               key.stopPropagation();
@@ -100,10 +101,10 @@ export function Find({ payload, selectors, python, at, event, onEvent }: Props) 
           }}
         />
         {!draft && <kbd>/</kbd>}
-        {found && (
+        {matches && (
           <span className="dim" aria-live="polite">
             {hit >= 0 && track < 0 ? `${formatCount(hit + 1)} of ` : ''}
-            {formatCount(found.hits)}
+            {formatCount(matches.hits)}
           </span>
         )}
         <button
@@ -117,17 +118,21 @@ export function Find({ payload, selectors, python, at, event, onEvent }: Props) 
           .*
         </button>
       </span>
-      {open && query !== '' && (found || answer.error) && (
+      {open && query !== '' && (matches || answer.error) && (
         <div className={css.hits} data-part="find-hits">
           {answer.error && <p className={css.problem}>{answer.error.message}</p>}
-          {found && found.hits === 0 && <p className="dim">No slice has “{query}” in its name.</p>}
-          {found && found.hits > 0 && (
+          {matches && matches.hits === 0 && (
+            <p className="dim">
+              <Sentence text={matches.headline} />
+            </p>
+          )}
+          {matches && matches.hits > 0 && (
             <>
               <div className={css.tracks}>
                 <button type="button" aria-pressed={track < 0} onClick={() => setTrack(-1)}>
-                  All {formatCount(found.hits)}
+                  All {formatCount(matches.hits)}
                 </button>
-                {found.by_track.map(each => (
+                {matches.by_track.map(each => (
                   <button
                     key={each.track}
                     type="button"
@@ -140,7 +145,7 @@ export function Find({ payload, selectors, python, at, event, onEvent }: Props) 
                 ))}
               </div>
               <ol>
-                {found.rows.map(row => (
+                {matches.rows.map(row => (
                   <li key={row.event}>
                     <button
                       type="button"
@@ -148,7 +153,7 @@ export function Find({ payload, selectors, python, at, event, onEvent }: Props) 
                       onClick={() => onEvent(row.event)}
                     >
                       <span className="clip" title={row.name}>
-                        {sliceName(row.name, payload.classes[row.colour])}
+                        {sliceName(row.name, payload.classes[row.color])}
                       </span>
                       <span className="num">
                         {row.duration_ns === null ? '' : formatDuration(row.duration_ns)}
@@ -159,7 +164,7 @@ export function Find({ payload, selectors, python, at, event, onEvent }: Props) 
               </ol>
               <p className="dim">
                 Enter goes to the next, Shift+Enter to the previous.
-                {found.rows.length < found.hits && track < 0 && ` The first ${LISTED} are listed.`}
+                {matches.rows.length < matches.hits && track < 0 && ` The first ${LISTED} are listed.`}
               </p>
             </>
           )}

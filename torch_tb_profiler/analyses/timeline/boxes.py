@@ -5,8 +5,8 @@
     boxes       [a b]   [c]   [----- d -----] [e]        a and b: one box, count 2, busy = a + b
 
 A slice that lasts r or longer is a box of its own. Consecutive shorter ones that begin in the same bucket
-(start // r) share a box, which reaches from the first start to the last end, knows how many they are and how
-long they are busy, and shows the longest. No slice is ever left out: the counts of the boxes sum to the slices.
+(start // r) share a box from the first start to the last end. It counts them and their busy time, and shows
+the longest. No slice is ever left out: the counts of the boxes sum to the slices.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.analyses.tracks.lanes import Lanes, lanes, lanes_with_python
-from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived
+from torch_tb_profiler.analyses.tracks.lanes import Lanes
+from torch_tb_profiler.model.trace import Int32, Int64
 
 T = TypeVar("T", bound=np.generic)
 
@@ -43,65 +43,17 @@ class Boxes(msgspec.Struct, frozen=True):
     bounds: Int64
 
 
-def resolution(begin: int, end: int, width: int) -> int:
-    """ns per bucket: the largest power of two that gives at least `width` buckets; at least 1."""
-    return 1 << max(0, ((end - begin) // max(width, 1)).bit_length() - 1)
-
-
-def tile(trace: Trace, python: bool, which: Int64, begin: int, end: int, resolution: int) -> Boxes:
-    """The boxes of some lanes (as positions) that touch [begin, end), at a resolution (a power of two)."""
-    for finest, boxes in reversed(_pyramid_with_python(trace) if python else _pyramid(trace)):
-        if finest <= resolution:
-            return merge(clip(boxes, which, begin, end), resolution)
-    raise AssertionError("the finest level holds every slice")
-
-
-def single(lanes: Lanes) -> Boxes:
+def single(layout: Lanes) -> Boxes:
     """Every slice as a box of its own."""
-    lasting = lanes.end - lanes.start
-    ones = np.broadcast_to(np.int64(1), len(lasting))
-    return Boxes(lanes.start, lanes.end, lasting, lasting, ones, lanes.rows, lanes.bounds)
+    duration = layout.end - layout.start
+    ones = np.broadcast_to(np.int64(1), len(duration))
+    return Boxes(layout.start, layout.end, duration, duration, ones, layout.rows, layout.bounds)
 
 
-Pyramid = list[tuple[int, Boxes]]
-"""Boxes of all lanes by resolution, finest (1 ns: every slice alone) first."""
-
-
-@derived
-def _pyramid(trace: Trace) -> Pyramid:
-    return pyramid(lanes(trace))
-
-
-@derived
-def _pyramid_with_python(trace: Trace) -> Pyramid:
-    return pyramid(lanes_with_python(trace))
-
-
-def pyramid(lanes: Lanes) -> Pyramid:
-    """Coarser levels, each kept only if it has at most half the boxes of the one before.
-
-    So all levels together are no larger than the finest, and a wide window reads few boxes per pixel.
-    """
-    levels = [(1, single(lanes))]
-    reach = int(lanes.end.max(initial=0) - lanes.start.min(initial=0))
-    for exponent in range(10, max(reach, 1).bit_length(), 2):
-        boxes = levels[-1][1]
-        if len(boxes.row) < SMALL:
-            break
-        begins = _begins(boxes, 1 << exponent)
-        if 2 * len(begins) <= len(boxes.row):
-            levels.append((1 << exponent, _join(boxes, begins)))
-    return levels
-
-
-SMALL = 20_000
-"""Boxes that need no coarser level: merging them takes less than a millisecond or two."""
-
-
-def clip(boxes: Boxes, which: Int64, begin: int, end: int) -> Boxes:
+def clip(boxes: Boxes, lanes: Int64, begin: int, end: int) -> Boxes:
     """The boxes of these lanes that touch [begin, end)."""
     spans = []
-    for lane in which.tolist():
+    for lane in lanes.tolist():
         low, high = boxes.bounds[lane : lane + 2].tolist()
         # Ends ascend as starts do, because nothing overlaps. Empty slices at `begin` count.
         first = low + int(np.searchsorted(boxes.end[low:high], begin, "left"))
@@ -125,10 +77,10 @@ def clip(boxes: Boxes, which: Int64, begin: int, end: int) -> Boxes:
 
 def merge(boxes: Boxes, resolution: int) -> Boxes:
     """Boxes at a resolution that is a multiple of theirs."""
-    return _join(boxes, _begins(boxes, resolution)) if len(boxes.row) else boxes
+    return join(boxes, group_begins(boxes, resolution)) if len(boxes.row) else boxes
 
 
-def _begins(boxes: Boxes, resolution: int) -> Int64:
+def group_begins(boxes: Boxes, resolution: int) -> Int64:
     """int64[k]: where the groups begin that share a box at this resolution."""
     first = np.ones(len(boxes.row), np.bool_)
     bucket = boxes.start // resolution
@@ -142,7 +94,7 @@ def _begins(boxes: Boxes, resolution: int) -> Int64:
     return np.flatnonzero(first)
 
 
-def _join(boxes: Boxes, begins: Int64) -> Boxes:
+def join(boxes: Boxes, begins: Int64) -> Boxes:
     """One box per group, which begins where it says."""
     if len(begins) == len(boxes.row):
         return boxes

@@ -6,15 +6,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.traces import draw, read
-from torch_tb_profiler.analyses.timeline import tiles
-from torch_tb_profiler.analyses.timeline.tiles import Boxes, resolution, tile
+from torch_tb_profiler.analyses.timeline import boxes as level_of_detail
+from torch_tb_profiler.analyses.timeline import pyramid as levels_of_detail
+from torch_tb_profiler.analyses.timeline.boxes import Boxes
+from torch_tb_profiler.analyses.timeline.grid import Grid
+from torch_tb_profiler.analyses.timeline.pyramid import boxes_in, pyramid
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.base.intervals import covered, merge
 from torch_tb_profiler.model.trace import Trace
 
 
 def boxes(trace: Trace, bucket: int, begin: int = 0, end: int = 10**6) -> Boxes:
-    return tile(trace, False, np.arange(len(lanes(trace).track)), begin, end, bucket)
+    return boxes_in(trace, False, np.arange(len(lanes(trace, False).track)), begin, end, bucket)
 
 
 def test_short_slices_of_a_bucket_share_a_box_that_shows_the_longest() -> None:
@@ -25,20 +28,20 @@ def test_short_slices_of_a_bucket_share_a_box_that_shows_the_longest() -> None:
     host  cpu_op  d    9   20
     host  cpu_op  e   29    1
     """)
-    found = boxes(trace, 4096)
-    name = [trace.strings[code] for code in trace.events.name[found.row]]
+    merged = boxes(trace, 4096)
+    name = [trace.strings[code] for code in trace.events.name[merged.row]]
     assert name == ["b", "c", "d", "e"]
-    assert found.count.tolist() == [2, 1, 1, 1]
-    assert found.busy.tolist() == [3000, 1000, 20000, 1000]
-    assert found.start.tolist() == [0, 5000, 9000, 29000]
-    assert found.end.tolist() == [3500, 6000, 29000, 30000]
+    assert merged.count.tolist() == [2, 1, 1, 1]
+    assert merged.busy.tolist() == [3000, 1000, 20000, 1000]
+    assert merged.start.tolist() == [0, 5000, 9000, 29000]
+    assert merged.end.tolist() == [3500, 6000, 29000, 30000]
 
 
 def test_resolution_is_a_power_of_two_with_enough_buckets() -> None:
-    assert resolution(0, 1000, 1000) == 1
-    assert resolution(0, 100, 1000) == 1
-    assert resolution(0, 10**9, 1000) == 2**19
-    assert resolution(-500, 500, 1) == 512
+    assert Grid.of(0, 1000, 1000).resolution == 1
+    assert Grid.of(0, 100, 1000).resolution == 1
+    assert Grid.of(0, 10**9, 1000).resolution == 2**19
+    assert Grid.of(-500, 500, 1).resolution == 512
 
 
 picture = st.lists(st.tuples(st.integers(0, 500), st.integers(0, 60)), min_size=1, max_size=60)
@@ -52,45 +55,45 @@ def test_no_slice_is_lost_and_busy_time_is_exact(
     lines = [f"host cpu_op s{i} {start / 1000} {lasting / 1000}" for i, (start, lasting) in enumerate(drawing)]
     trace = draw("\n".join(["host cpu_op first 0 0", *lines]))
     bucket, end = 2**level, begin + length
-    found, laid = boxes(trace, bucket, begin, end), lanes(trace)
-    touching = (laid.start < end) & (laid.end >= begin)
-    assert found.count.sum() == touching.sum()
-    assert found.busy.sum() == (laid.end - laid.start)[touching].sum()
-    for lane, (low, high) in enumerate(zip(found.bounds[:-1], found.bounds[1:], strict=True)):
-        starts, ends = found.start[low:high], found.end[low:high]
+    merged, layout = boxes(trace, bucket, begin, end), lanes(trace, False)
+    touching = (layout.start < end) & (layout.end >= begin)
+    assert merged.count.sum() == touching.sum()
+    assert merged.busy.sum() == (layout.end - layout.start)[touching].sum()
+    for lane, (low, high) in enumerate(zip(merged.bounds[:-1], merged.bounds[1:], strict=True)):
+        starts, ends = merged.start[low:high], merged.end[low:high]
         assert (ends[:-1] <= starts[1:]).all()
-        mine = slice(laid.bounds[lane], laid.bounds[lane + 1])
-        exact = merge(laid.start[mine][touching[mine]], laid.end[mine][touching[mine]])
+        mine = slice(layout.bounds[lane], layout.bounds[lane + 1])
+        exact = merge(layout.start[mine][touching[mine]], layout.end[mine][touching[mine]])
         # Within a box that merges slices busy time is exact; outside of boxes there is none.
-        assert (covered(exact, starts, ends) == found.busy[low:high]).all()
+        assert (covered(exact, starts, ends) == merged.busy[low:high]).all()
         # What lasts a bucket or longer stands alone; what is merged begins in one bucket.
-        lasting = (laid.end - laid.start)[mine][touching[mine]]
-        alone = found.count[low:high] == 1
+        lasting = (layout.end - layout.start)[mine][touching[mine]]
+        alone = merged.count[low:high] == 1
         assert (lasting >= bucket).sum() == (alone & (ends - starts >= bucket)).sum()
         assert ((ends - starts)[~alone] < 2 * bucket).all()
-    shown = (laid.end - laid.start)[np.isin(laid.rows, found.row)]
-    if len(found.row):
-        assert shown.max() == (laid.end - laid.start)[touching].max()
+    shown = (layout.end - layout.start)[np.isin(layout.rows, merged.row)]
+    if len(merged.row):
+        assert shown.max() == (layout.end - layout.start)[touching].max()
 
 
 @settings(deadline=None)
 @given(picture, st.integers(0, 12), st.integers(0, 3))
-def test_every_level_of_the_pyramid_is_the_direct_merge(
+def test_each_level_of_the_pyramid_is_the_direct_merge(
     drawing: list[tuple[int, int]], level: int, coarser: int
 ) -> None:
     lines = [f"host cpu_op s{i} {start} {lasting / 10}" for i, (start, lasting) in enumerate(drawing)]
-    laid = lanes(draw("\n".join(["host cpu_op first 0 0", *lines])))
-    fine = tiles.merge(tiles.single(laid), 2**level)
+    layout = lanes(draw("\n".join(["host cpu_op first 0 0", *lines])), False)
+    fine = level_of_detail.merge(level_of_detail.single(layout), 2**level)
     twice, once = (
-        tiles.merge(fine, 2 ** (level + coarser)),
-        tiles.merge(tiles.single(laid), 2 ** (level + coarser)),
+        level_of_detail.merge(fine, 2 ** (level + coarser)),
+        level_of_detail.merge(level_of_detail.single(layout), 2 ** (level + coarser)),
     )
     for name in Boxes.__annotations__:
         assert getattr(twice, name).tolist() == getattr(once, name).tolist(), name
 
 
 def test_levels_halve_and_a_wide_window_reads_the_coarsest_that_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiles, "SMALL", 8)
+    monkeypatch.setattr(levels_of_detail, "SMALL", 8)
     rng = np.random.default_rng(7)
     starts = np.cumsum(rng.integers(1, 30, 3000))
     trace = read(
@@ -99,14 +102,14 @@ def test_levels_halve_and_a_wide_window_reads_the_coarsest_that_fits(monkeypatch
             for t, d in zip(starts, rng.exponential(2, 3000).clip(0, 25).round(3), strict=True)
         ]
     )
-    levels = tiles.pyramid(lanes(trace))
+    levels = pyramid(trace, False)
     assert len(levels) > 3
     sizes = [len(boxes.row) for _, boxes in levels]
     assert all(2 * after <= before for before, after in zip(sizes, sizes[1:], strict=False))
-    busy = int((lanes(trace).end - lanes(trace).start).sum())
+    busy = int((lanes(trace, False).end - lanes(trace, False).start).sum())
     for bucket, boxes in levels:
         assert (int(boxes.count.sum()), int(boxes.busy.sum())) == (3000, busy)
-        direct = tiles.merge(tiles.single(lanes(trace)), bucket)
+        direct = level_of_detail.merge(level_of_detail.single(lanes(trace, False)), bucket)
         assert boxes.row.tolist() == direct.row.tolist()
 
 
@@ -117,12 +120,12 @@ def test_up_to_any_column_the_boxes_are_as_busy_as_the_slices_within_one_column(
 ) -> None:
     lines = [f"host cpu_op s{i} {start / 1000} {lasting / 1000}" for i, (start, lasting) in enumerate(drawing)]
     trace = draw("\n".join(["host cpu_op first 0 0", *lines]))
-    laid, bucket = lanes(trace), 2**level
-    found = boxes(trace, bucket)
-    for lane, (low, high) in enumerate(zip(found.bounds[:-1], found.bounds[1:], strict=True)):
-        mine = slice(laid.bounds[lane], laid.bounds[lane + 1])
-        exact = merge(laid.start[mine], laid.end[mine])
-        start, busy, alone = found.start[low:high], found.busy[low:high], found.count[low:high] == 1
+    layout, bucket = lanes(trace, False), 2**level
+    merged = boxes(trace, bucket)
+    for lane, (low, high) in enumerate(zip(merged.bounds[:-1], merged.bounds[1:], strict=True)):
+        mine = slice(layout.bounds[lane], layout.bounds[lane + 1])
+        exact = merge(layout.start[mine], layout.end[mine])
+        start, busy, alone = merged.start[low:high], merged.busy[low:high], merged.count[low:high] == 1
         columns = np.arange(0, 700, bucket)
         up_to = columns[:, None]
         shown = np.where(alone, np.clip(up_to - start, 0, busy), busy * (start < up_to)).sum(1)

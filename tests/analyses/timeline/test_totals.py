@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.timeline.selection import busy_of_tracks, device_times, totals
-from torch_tb_profiler.analyses.tracks.lanes import lanes, lanes_of
+from torch_tb_profiler.analyses.timeline.device_times import busy_of_tracks, device_times
+from torch_tb_profiler.analyses.timeline.totals import totals
+from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.kinds import ends
 from torch_tb_profiler.model.trace import Trace
@@ -22,21 +23,21 @@ gpu0  gpu_memcpy  copy        70   10  stream=7
 
 
 def table(trace: Trace, begin: int, end: int) -> dict[str, tuple[int, int, int, int, int]]:
-    laid = lanes(trace)
-    found = totals(trace, False, np.arange(len(laid.track)), begin, end)
-    columns = (found.count, found.total, found.self_time, found.least, found.most)
+    layout = lanes(trace, False)
+    sums = totals(trace, False, np.arange(len(layout.track)), begin, end)
+    columns = (sums.count, sums.total, sums.self_time, sums.least, sums.most)
     return {
         trace.strings[code]: tuple(int(column[i]) for column in columns)  # type: ignore[misc]
-        for i, code in enumerate(found.name.tolist())
+        for i, code in enumerate(sums.name.tolist())
     }
 
 
 def test_totals_are_clipped_to_the_window() -> None:
-    found = table(draw(STEP), 10_000, 35_000)
-    assert found["aten::mm"] == (2, 20_000, 20_000, 5_000, 15_000)
-    assert found["aten::linear"] == (1, 25_000, 5_000, 25_000, 25_000)
-    assert found["gemm"] == (1, 25_000, 25_000, 25_000, 25_000)
-    assert "copy" not in found
+    sums = table(draw(STEP), 10_000, 35_000)
+    assert sums["aten::mm"] == (2, 20_000, 20_000, 5_000, 15_000)
+    assert sums["aten::linear"] == (1, 25_000, 5_000, 25_000, 25_000)
+    assert sums["gemm"] == (1, 25_000, 25_000, 25_000, 25_000)
+    assert "copy" not in sums
 
 
 def test_a_slice_that_ends_where_the_window_begins_is_outside() -> None:
@@ -45,9 +46,9 @@ def test_a_slice_that_ends_where_the_window_begins_is_outside() -> None:
 
 
 def test_busy_idle_and_overlap_of_a_device() -> None:
-    (found,) = device_times(draw(STEP), 0, 100_000)
-    assert (found.busy, found.idle) == (60_000, 40_000)
-    assert (found.compute, found.communication, found.overlap, found.copy) == (30_000, 30_000, 10_000, 10_000)
+    (device,) = device_times(draw(STEP), 0, 100_000)
+    assert (device.busy, device.idle) == (60_000, 40_000)
+    assert (device.compute, device.communication, device.overlap, device.copy) == (30_000, 30_000, 10_000, 10_000)
     (part,) = device_times(draw(STEP), 35_000, 75_000)
     assert (part.busy, part.compute, part.communication, part.overlap, part.copy) == (
         30_000,
@@ -64,8 +65,8 @@ def test_busy_of_tracks_is_the_union() -> None:
     host  cpu_op  b  10  20
     host  cpu_op  c  50  10
     """)
-    laid = lanes(trace)
-    assert busy_of_tracks(laid, np.arange(len(laid.track)), 5_000, 55_000) == {0: 30_000}
+    layout = lanes(trace, False)
+    assert busy_of_tracks(layout, np.arange(len(layout.track)), 5_000, 55_000) == {0: 30_000}
 
 
 slices = st.lists(
@@ -79,17 +80,17 @@ def test_self_times_in_a_window_sum_to_what_a_thread_is_busy(
     drawing: list[tuple[int, int, str]], begin: int, length: int
 ) -> None:
     trace = draw("\n".join(f"host cpu_op {name} {start} {lasting}" for start, lasting, name in drawing))
-    laid = lanes_of(trace, False)
+    layout = lanes(trace, False)
     origin = trace.trace_start_ns
     window = begin * 1000 - origin, (begin + length) * 1000 - origin
-    every = np.arange(len(laid.track))
-    found = totals(trace, False, every, *window)
+    all_lanes = np.arange(len(layout.track))
+    inside = totals(trace, False, all_lanes, *window)
     start, end = np.maximum(trace.events.start, window[0]), np.minimum(ends(trace), window[1])
-    assert int(found.total.sum()) == int(np.maximum(end - start, 0).sum())
-    if laid.side() == 0:
-        assert int(found.self_time.sum()) == sum(busy_of_tracks(laid, every, *window).values())
+    assert int(inside.total.sum()) == int(np.maximum(end - start, 0).sum())
+    if layout.side() == 0:
+        assert int(inside.self_time.sum()) == sum(busy_of_tracks(layout, all_lanes, *window).values())
     tree = call_tree(trace)
-    whole = totals(trace, False, every, -(10**9), 10**9)
+    whole = totals(trace, False, all_lanes, -(10**9), 10**9)
     lasting = ends(trace) - trace.events.start
     alone = lasting.copy()
     children = np.flatnonzero(tree.parent >= 0)

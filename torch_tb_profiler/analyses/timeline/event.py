@@ -1,0 +1,94 @@
+"""What the file says of one event, looked up in the columns of the trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.tracks.events import all_slices
+from torch_tb_profiler.analyses.tracks.lanes import lanes
+from torch_tb_profiler.analyses.tracks.positions import ancestors, position_of, self_time
+from torch_tb_profiler.model.modules.modules import modules
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import ABSENT, Trace
+
+
+def start_of(trace: Trace, row: int) -> int | None:
+    """ns since the trace's start, None if the event has no time."""
+    return _known(int(trace.events.start[row]))
+
+
+def duration_of(trace: Trace, row: int) -> int | None:
+    """ns as recorded, None for instants and where unknown."""
+    return _known(int(trace.events.duration[row]))
+
+
+def _known(value: int) -> int | None:
+    return None if value == ABSENT else value
+
+
+def self_time_of(trace: Trace, row: int, python: bool) -> int | None:
+    """ns that no slice nested in this one covers; None for instants and for what is not drawn."""
+    layout = lanes(trace, python)
+    position = position_of(trace, layout, row) if all_slices(trace)[row] else None
+    return None if position is None else self_time(layout, position)
+
+
+def ancestors_of(trace: Trace, row: int, python: bool) -> list[int]:
+    """Rows of the slices around an event, outermost first; none if it is not drawn."""
+    layout = lanes(trace, python)
+    position = position_of(trace, layout, row)
+    return [] if position is None else ancestors(layout, position)
+
+
+def step_of(trace: Trace, row: int) -> str | None:
+    """Name of the recorded step that an event begins in."""
+    table, start = steps(trace), trace.events.start[row]
+    inside = np.flatnonzero((table.starts <= start) & (start < table.ends))
+    return table.names[int(inside[0])] if table.recorded and len(inside) else None
+
+
+def arguments_of(trace: Trace, row: int) -> dict[str, Any]:
+    """All arguments of an event, decoded; keys of the event itself begin with "@"."""
+    arguments: dict[str, Any] = {}
+    for key, column in trace.args.items():
+        at = int(np.searchsorted(column.rows, row))
+        if at == len(column.rows) or column.rows[at] != row:
+            continue
+        value = column.values[at].item()
+        if column.kind == "text":
+            value = column.dictionary[value]
+        elif column.kind == "json":
+            value = _decoded(column.dictionary[value])
+        arguments[key] = value
+    return arguments
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+
+
+class ModulePath(msgspec.Struct, frozen=True):
+    """The nn.Module that an event belongs to.
+
+    path      outermost first; [] if it belongs to none
+    backward  it runs in the backward pass of the module
+    recorded  the trace has any module at all
+    """
+
+    path: tuple[str, ...]
+    backward: bool
+    recorded: bool
+
+
+def module_of(trace: Trace, row: int) -> ModulePath:
+    """The module of an event, of device work by its launch, of backward work by its forward operator."""
+    table = modules(trace)
+    return ModulePath(
+        tuple(table.path(int(table.code[row]))), bool(table.backward[row]), recorded=len(table.names) > 0
+    )

@@ -1,0 +1,40 @@
+"""Boxes of all lanes at several resolutions, so that a wide window reads few boxes per pixel."""
+
+from __future__ import annotations
+
+from torch_tb_profiler.analyses.timeline.boxes import Boxes, clip, group_begins, join, merge, single
+from torch_tb_profiler.analyses.tracks.lanes import lanes
+from torch_tb_profiler.model.trace import Int64, Trace, derived
+
+SMALL = 20_000
+"""Boxes that need no coarser level: merging them takes less than a millisecond or two."""
+
+Pyramid = list[tuple[int, Boxes]]
+"""Boxes of all lanes by resolution, finest (1 ns: every slice alone) first."""
+
+
+@derived
+def pyramid(trace: Trace, python: bool) -> Pyramid:
+    """Levels of the lanes (with Python frames if `python`), each with at most half the boxes of the one before.
+
+    So all levels together are no larger than the finest.
+    """
+    layout = lanes(trace, python)
+    levels = [(1, single(layout))]
+    length = int(layout.end.max(initial=0) - layout.start.min(initial=0))
+    for exponent in range(10, max(length, 1).bit_length(), 2):
+        boxes = levels[-1][1]
+        if len(boxes.row) < SMALL:
+            break
+        begins = group_begins(boxes, 1 << exponent)
+        if 2 * len(begins) <= len(boxes.row):
+            levels.append((1 << exponent, join(boxes, begins)))
+    return levels
+
+
+def boxes_in(trace: Trace, python: bool, lanes: Int64, begin: int, end: int, resolution: int) -> Boxes:
+    """The boxes of some lanes (by index) that touch [begin, end), at a resolution (a power of two)."""
+    for finest, boxes in reversed(pyramid(trace, python)):
+        if finest <= resolution:
+            return merge(clip(boxes, lanes, begin, end), resolution)
+    raise AssertionError("the finest level holds every slice")

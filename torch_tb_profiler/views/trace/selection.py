@@ -1,0 +1,124 @@
+"""What happens in a window: totals by name, how busy devices and tracks are."""
+
+from __future__ import annotations
+
+import msgspec
+
+from torch_tb_profiler.analyses.timeline.colors import class_of
+from torch_tb_profiler.analyses.timeline.device_times import busy_of_tracks, device_times
+from torch_tb_profiler.analyses.timeline.totals import NameTotal, Sort, ranked, totals
+from torch_tb_profiler.analyses.tracks.lanes import lanes
+from torch_tb_profiler.analyses.tracks.tracks import device_labels, tracks
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.view import Page, TraceView
+from torch_tb_profiler.views._shared.text import Text
+from torch_tb_profiler.views.trace import words
+from torch_tb_profiler.views.trace.params import Time, check_order, track_ids
+
+
+class SelectionParams(Page, frozen=True, kw_only=True):
+    """A window [begin, end) in ns and tracks (ids; empty: all); `sort`: total, self, count, mean, most or name."""
+
+    begin: Time
+    end: Time
+    tracks: str = ""
+    python: bool = False
+    sort: Sort = "total"
+
+    def __post_init__(self) -> None:
+        check_order(self.begin, self.end)
+
+
+class SelectionRow(msgspec.Struct, frozen=True):
+    """Slices of one name, their times clipped to the window. `event` is the longest of them."""
+
+    name: str
+    color: int
+    count: int
+    total_ns: int
+    self_ns: int
+    mean_ns: float
+    min_ns: int
+    max_ns: int
+    event: int
+
+
+class SelectionDevice(msgspec.Struct, frozen=True):
+    """One device: busy + idle = the window; `compute` are kernels without communication."""
+
+    device: int
+    busy_ns: int
+    idle_ns: int
+    compute_ns: int
+    communication_ns: int
+    overlap_ns: int
+    copy_ns: int
+
+
+class SelectionTrack(msgspec.Struct, frozen=True):
+    """How much of the window the slices of a track cover."""
+
+    track: int
+    busy_ns: int
+
+
+class TraceSelection(msgspec.Struct, frozen=True):
+    """What happens in a window. `names` and `slices` count all of them, whatever `rows` lists.
+
+    summary  how each device spends the window, one text each; or that no device work is recorded
+    """
+
+    summary: list[Text]
+    begin_ns: int
+    end_ns: int
+    slices: int
+    names: int
+    rows: list[SelectionRow]
+    devices: list[SelectionDevice]
+    tracks: list[SelectionTrack]
+
+
+def build_selection(trace: Trace, params: SelectionParams) -> TraceSelection:
+    """Totals of a window by name, largest first."""
+    begin, end = params.begin, params.end
+    layout = lanes(trace, params.python)
+    chosen = layout.of_tracks([id for id in track_ids(trace, params.tracks) if _has_slices(trace, id)])
+    table = totals(trace, params.python, chosen, begin, end)
+    times = device_times(trace, begin, end)
+    return TraceSelection(
+        summary=words.devices(times, device_labels(trace)),
+        begin_ns=begin,
+        end_ns=end,
+        slices=table.slices,
+        names=len(table.name),
+        rows=[_row(trace, row) for row in ranked(trace, table, params.sort, params.rows)],
+        devices=[
+            SelectionDevice(
+                time.device, time.busy, time.idle, time.compute, time.communication, time.overlap, time.copy
+            )
+            for time in times
+        ],
+        tracks=[SelectionTrack(*item) for item in busy_of_tracks(layout, chosen, begin, end).items()],
+    )
+
+
+def _has_slices(trace: Trace, id: int) -> bool:
+    slice_tracks = tracks(trace).tracks
+    return 0 <= id < len(slice_tracks) and slice_tracks[id].kind != "instants"
+
+
+def _row(trace: Trace, row: NameTotal) -> SelectionRow:
+    return SelectionRow(
+        name=row.name,
+        color=class_of(trace, row.row),
+        count=row.count,
+        total_ns=row.total,
+        self_ns=row.self_time,
+        mean_ns=row.total / row.count,
+        min_ns=row.least,
+        max_ns=row.most,
+        event=row.row,
+    )
+
+
+PARTS = (TraceView("trace/selection", "Selection", SelectionParams, TraceSelection, build_selection),)

@@ -1,0 +1,117 @@
+"""The slices of a window, by level of detail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from torch_tb_profiler.analyses.timeline.colors import ColorBy
+from torch_tb_profiler.analyses.timeline.grid import Grid
+from torch_tb_profiler.analyses.timeline.tile import tile
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.view import TraceView
+from torch_tb_profiler.views._shared.lists import parse_numbers
+from torch_tb_profiler.views.trace.params import Time, Width, check_order, track_ids
+
+MAX_CODES = 1000
+
+
+class TileParams(msgspec.Struct, frozen=True):
+    """A window [begin, end) in ns, as many buckets as pixels or a few more, some tracks (ids; empty: all).
+
+    `color` says what the color codes are: `class` (TracePayload.classes), `process_group` or `module`
+    (their texts are in `trace/colors`).
+    """
+
+    begin: Time
+    end: Time
+    width: Width = 1500
+    tracks: str = ""
+    python: bool = False
+    color: ColorBy = "class"
+
+    def __post_init__(self) -> None:
+        check_order(self.begin, self.end)
+
+
+class TraceTile(msgspec.Struct, frozen=True):
+    """Boxes by lane. Columns are little-endian arrays of equal length, one entry per box.
+
+    resolution_ns  a power of two; shorter slices that begin in the same bucket of so many ns share a box; coarser
+                   than asked where there would be more than 75,000 boxes
+    unit_ns        unit of `start` (from begin_ns), `duration` and `busy`; 1 wherever a bucket is up to 256 ns
+    lane_track, lane_depth  of each lane that has boxes; lane i holds the boxes lane_first[i]..lane_first[i + 1]
+    start          int32   a box may reach beyond the window on both sides
+    duration       int32   from the first start to the last end
+    busy           int32   covered by slices; duration of a single slice
+    count          uint32  slices in the box; 1: the very slice `event`
+    event          int32   row of the (longest) slice
+    name           int32   code of its name; -1 none
+    color          uint16
+    names          code -> text, cut to 300 characters, of the boxes wide enough for a label
+    """
+
+    begin_ns: int
+    end_ns: int
+    resolution_ns: int
+    unit_ns: int
+    lane_track: list[int]
+    lane_depth: list[int]
+    lane_first: list[int]
+    start: bytes
+    duration: bytes
+    busy: bytes
+    count: bytes
+    event: bytes
+    name: bytes
+    color: bytes
+    names: Mapping[int, str]
+
+
+def build_tile(trace: Trace, params: TileParams) -> TraceTile:
+    """The slices of a window, merged below a bucket."""
+    grid = Grid.of(params.begin, params.end, params.width)
+    tracks = track_ids(trace, params.tracks)
+    boxes = tile(trace, grid, tracks, python=params.python, color=params.color)
+    return TraceTile(
+        begin_ns=params.begin,
+        end_ns=params.end,
+        resolution_ns=boxes.grid.resolution,
+        unit_ns=boxes.grid.unit,
+        lane_track=boxes.lane_track,
+        lane_depth=boxes.lane_depth,
+        lane_first=boxes.lane_first,
+        start=boxes.start,
+        duration=boxes.duration,
+        busy=boxes.busy,
+        count=boxes.count,
+        event=boxes.event,
+        name=boxes.name,
+        color=boxes.color,
+        names=boxes.names,
+    )
+
+
+class NamesParams(msgspec.Struct, frozen=True):
+    """Codes of names with commas between them, at most 1000."""
+
+    codes: str
+
+
+class TraceNames(msgspec.Struct, frozen=True):
+    """Texts of names by code, whole."""
+
+    names: Mapping[int, str]
+
+
+def build_names(trace: Trace, params: NamesParams) -> TraceNames:
+    """The texts of some names."""
+    codes = parse_numbers("codes", params.codes)[:MAX_CODES]
+    return TraceNames({code: trace.strings[code] for code in codes if 0 <= code < len(trace.strings)})
+
+
+PARTS = (
+    TraceView("trace/tile", "Timeline tile", TileParams, TraceTile, build_tile),
+    TraceView("trace/names", "Timeline names", NamesParams, TraceNames, build_names),
+)

@@ -1,0 +1,195 @@
+"""The timeline in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from torch_tb_profiler.analyses.timeline.device_times import DeviceTime
+from torch_tb_profiler.analyses.timeline.summary import WindowSummary, busiest
+from torch_tb_profiler.base.units import format_duration, format_ratio, plural
+from torch_tb_profiler.model.kinds import Kind
+from torch_tb_profiler.views._shared.names import spoken_kernel_name, spoken_name
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
+from torch_tb_profiler.views.trace.payload import TraceCounts
+
+NO_TIME = "no event of this trace has a time (`ts`), so nothing can be placed on a timeline"
+
+
+def headline(
+    devices: Sequence[DeviceTime], labels: Mapping[int, str], counts: TraceCounts, begin: int, end: int
+) -> Text:
+    """The busiest device of a recording [begin, end), or what is recorded instead; `labels` by device."""
+    drawn = counts.slices + counts.instants - counts.untimed
+    if drawn == 0:
+        return text("No slice or instant of this trace has a time, so there is nothing to draw.")
+    whole = format_duration(end - begin)
+    evidence = link("trace", area=f"{begin}-{end}")
+    top = busiest(devices)
+    if top is None:
+        amount = plural(counts.slices, "slice") if counts.slices else plural(counts.instants, "instant")
+        return text(
+            "{amount} in {whole}; no device work is recorded.", amount=Phrase(amount, evidence), whole=whole
+        )
+    return text(
+        "{subject} is busy {share} of the {whole} recorded.",
+        subject=_subject(top, devices, labels),
+        share=Phrase(format_ratio(top.busy / (end - begin)), evidence),
+        whole=whole,
+    )
+
+
+def window(summary: WindowSummary, labels: Mapping[int, str], begin: int, end: int) -> Text:
+    """How [begin, end) is spent: by the busiest device, else by the name with the most self time."""
+    if summary.top is None:
+        return text("No device work runs in this window." if summary.on_device else "Nothing runs in this window.")
+    at = f"{begin}-{end}"
+    name = spoken_kernel_name(summary.top.name) if summary.on_device else spoken_name(summary.top.name)
+    top = Phrase(name or "a slice without a name", link("trace", event=summary.top.row, at=at))
+    device = busiest(summary.devices)
+    if device is None:
+        share = format_ratio(summary.top.self_time / summary.length)
+        return text("{top} has the most self time here: {share} of this window.", top=top, share=share)
+    return text(
+        "{subject} is busy {share} of this window; {top} takes the most time.",
+        subject=_subject(device, summary.devices, labels),
+        share=Phrase(format_ratio(min(device.busy / summary.length, 1)), link("trace", area=at, at=at)),
+        top=top,
+    )
+
+
+def _subject(device: DeviceTime, devices: Sequence[DeviceTime], labels: Mapping[int, str]) -> str:
+    label = _label(device, labels)
+    return label if len(devices) == 1 else f"{label}, the busiest of {len(devices)} devices,"
+
+
+def _label(device: DeviceTime, labels: Mapping[int, str]) -> str:
+    return labels.get(device.device, f"Device {device.device}")
+
+
+def window_detail(summary: WindowSummary, length: int) -> Text:
+    """How much is in a window of `length` ns, and how much of the busiest device's communication is hidden."""
+    amount = text(
+        "{length} shown: {slices} with {names}{place}.",
+        length=format_duration(length),
+        slices=plural(summary.slices, "slice"),
+        names=plural(summary.names, "name"),
+        place=" on streams" if summary.on_device else " on threads",
+    )
+    device = busiest(summary.devices)
+    if device is None or device.communication == 0:
+        return amount
+    overlap = format_ratio(device.overlap / device.communication)
+    return sentences(amount, text("{overlap} of its communication overlaps compute.", overlap=overlap))
+
+
+def devices(times: Sequence[DeviceTime], labels: Mapping[int, str]) -> list[Text]:
+    """How each device spends a window."""
+    return [_device(device, labels) for device in times] or [text("No device work is recorded.")]
+
+
+def _device(device: DeviceTime, labels: Mapping[int, str]) -> Text:
+    busy = text(
+        "{label}: busy {busy} ({share}), idle {idle}",
+        label=_label(device, labels),
+        busy=format_duration(device.busy),
+        share=format_ratio(device.busy / (device.busy + device.idle)),
+        idle=format_duration(device.idle),
+    )
+    if device.communication == 0:
+        return text("{busy}.", busy=busy)
+    return text(
+        "{busy}; communication {communication}, of which {overlap} overlap compute.",
+        busy=busy,
+        communication=format_duration(device.communication),
+        overlap=format_duration(device.overlap),
+    )
+
+
+def missing(*, steps: bool, sm_efficiency: bool, memory: bool) -> dict[str, Text]:
+    """Why what is missing in a trace is missing."""
+    reasons = {
+        "steps": "No `ProfilerStep` is recorded (call `prof.step()` in the training loop), so the whole trace is "
+        "shown as one step.",
+        "sm_efficiency": "The kernels of this trace have no `blocks per SM`.",
+        "memory": "No allocation is recorded (`profile(profile_memory=True)`).",
+    }
+    absent = {"steps": steps, "sm_efficiency": sm_efficiency, "memory": memory}
+    return {name: text(reason) for name, reason in reasons.items() if absent[name]}
+
+
+_KINDS = {
+    Kind.CPU_OP: "Operator",
+    Kind.ANNOTATION: "Annotation",
+    Kind.PYTHON: "Python frame",
+    Kind.RUNTIME: "Runtime call",
+    Kind.DRIVER: "Driver call",
+    Kind.KERNEL: "Kernel",
+    Kind.MEMCPY: "Copy",
+    Kind.MEMSET: "Memset",
+    Kind.DEVICE_ANNOTATION: "Annotation on the device",
+    Kind.SYNC: "Synchronization",
+}
+
+
+def event(kind: Kind, duration: int | None, self_time: int | None, step: str | None) -> Text:
+    """What an event is, how long it took, in which step it began."""
+    words = _KINDS.get(kind, "Event")
+    if duration is not None:
+        words += f" of {format_duration(duration)}"
+    if duration is not None and self_time is not None and self_time != duration:
+        words += f", {format_duration(self_time)} of it self time"
+    return text("{words}{step}.", words=words, step="" if step is None else f", in step {step}")
+
+
+def missing_links(*, launch: bool, operator: bool, stack: bool) -> dict[str, Text]:
+    """Why an event has no launch, operator or stack."""
+    reasons = {
+        "launch": "No runtime or driver call with the same `correlation` is recorded.",
+        "operator": "No operator encloses the launch.",
+        "stack": "No Python source is recorded here (`profile(with_stack=True)`).",
+    }
+    absent = {"launch": launch, "operator": operator, "stack": stack}
+    return {name: text(reason) for name, reason in reasons.items() if absent[name]}
+
+
+def no_module(recorded: bool) -> Text:
+    """Why an event belongs to no module; `recorded`: whether the trace has any."""
+    if recorded:
+        return text("This runs outside of all modules.")
+    return text("No `nn.Module` is recorded (`profile(with_stack=True)`).")
+
+
+def flows(delay: int | None, launched: int) -> Text:
+    """How long an event waited for its start after its launch, and how many it launched itself."""
+    return sentences(
+        _queue(delay), text("It launched {slices}.", slices=plural(launched, "device slice")) if launched else ()
+    )
+
+
+def _queue(delay: int | None) -> Text:
+    if delay is None:
+        return ()
+    if delay < 0:
+        ahead = format_duration(-delay)
+        return text(
+            "By its timestamps it began {ahead} before its launch: the clocks of host and device disagree.",
+            ahead=ahead,
+        )
+    return text("It waited {delay} in the queue.", delay=format_duration(delay))
+
+
+def search(query: str, regex: bool, hits: int, tracks: int) -> Text:
+    """How many names of slices and instants match."""
+    if hits == 0:
+        template = (
+            "No slice or instant matches “{query}”." if regex else "No slice or instant has “{query}” in its name."
+        )
+        return text(template, query=spoken_name(query))
+    amount = f"{hits:,} slices and instants" if hits > 1 else "1 slice or instant"
+    return text(
+        "{amount} on {tracks} {match} “{query}”.",
+        amount=amount,
+        tracks=plural(tracks, "track"),
+        match="match" if hits > 1 else "matches",
+        query=spoken_name(query),
+    )
