@@ -44,9 +44,9 @@ def traces(corpus: Path) -> dict[str, Trace]:
     """Traces with memory events."""
     files = sorted((corpus / "traces").glob("*/*.json*"))
     loaded = {f"{path.parent.name}/{path.name}": read(path) for path in files}
-    found = {name: each for name, each in loaded.items() if each is not None and not unavailable(each)}
-    assert len(found) > 25
-    return found
+    recorded = {name: each for name, each in loaded.items() if each is not None and not unavailable(each)}
+    assert len(recorded) > 25
+    return recorded
 
 
 def raw(corpus: Path, name: str) -> dict[str, list[dict[str, Any]]]:
@@ -54,12 +54,12 @@ def raw(corpus: Path, name: str) -> dict[str, list[dict[str, Any]]]:
     content = (corpus / "traces" / name).read_bytes()
     document = json.loads(gzip.decompress(content))
     events = document if isinstance(document, list) else document["traceEvents"]
-    found: dict[str, list[dict[str, Any]]] = {}
+    by_device: dict[str, list[dict[str, Any]]] = {}
     for event in sorted((e for e in events if e.get("name") == "[memory]"), key=lambda e: float(e["ts"])):
         args = event["args"]
         id = "" if args["Device Type"] == 0 else args["Device Id"]
-        found.setdefault(f"{NAMES[args['Device Type']]}{id}", []).append(args)
-    return found
+        by_device.setdefault(f"{NAMES[args['Device Type']]}{id}", []).append(args)
+    return by_device
 
 
 def sound(traces: dict[str, Trace]) -> dict[str, Trace]:

@@ -40,17 +40,17 @@ def traces(corpus: Path) -> dict[str, Trace]:
     """Traces with module calls."""
     files = sorted((corpus / "traces").glob("*/*.json*"))
     read_all = {f"{path.parent.name}/{path.name}": read(path) for path in files}
-    found = {name: trace for name, trace in read_all.items() if trace is not None and modules(trace).names}
-    assert len(found) > 20
-    return found
+    recorded = {name: trace for name, trace in read_all.items() if trace is not None and modules(trace).names}
+    assert len(recorded) > 20
+    return recorded
 
 
 def test_host_totals_are_those_of_the_python_frames(traces: dict[str, Trace]) -> None:
     for name, trace in traces.items():
-        found = modules(trace)
-        times = module_times(trace, found)
+        model = modules(trace)
+        times = module_times(trace, model)
         ours: dict[str, int] = defaultdict(int)
-        for code, module in enumerate(found.names):
+        for code, module in enumerate(model.names):
             ours[f"nn.Module: {module}"] += int(times.host_total[code])
         frames: dict[str, int] = defaultdict(int)
         column = trace.args["Python module id"]
@@ -61,12 +61,12 @@ def test_host_totals_are_those_of_the_python_frames(traces: dict[str, Trace]) ->
 
 def test_a_module_is_its_own_time_its_operators_and_the_modules_inside(traces: dict[str, Trace]) -> None:
     for name, trace in traces.items():
-        found = modules(trace)
-        times = module_times(trace, found)
-        inside = np.zeros(len(found.names), np.int64)
-        rows = found.nesting.rows
-        rows = rows[np.isin(found.nesting.parent[rows], found.calls)]
-        np.add.at(inside, found.code[found.nesting.parent[rows]], ends(trace)[rows] - trace.events.start[rows])
+        model = modules(trace)
+        times = module_times(trace, model)
+        inside = np.zeros(len(model.names), np.int64)
+        rows = model.nesting.rows
+        rows = rows[np.isin(model.nesting.parent[rows], model.calls)]
+        np.add.at(inside, model.code[model.nesting.parent[rows]], ends(trace)[rows] - trace.events.start[rows])
         assert (times.host_self + times.operators_time + inside == times.host_total).all(), name
         assert (times.host_self >= 0).all() and (times.operators_time >= 0).all(), name
         assert (times.backward_host_self >= 0).all(), name
@@ -92,9 +92,9 @@ def flat(rows: Any) -> Any:
 
 def test_frames_of_the_flame_graph_fit_into_each_other(traces: dict[str, Trace]) -> None:
     for name, trace in traces.items():
-        found = modules(trace)
+        model = modules(trace)
         for time in ("host", "device"):
-            frames = build_flame(found, trace, FlameParams(time)).frames
+            frames = build_flame(model, trace, FlameParams(time)).frames
             inside = np.zeros(len(frames), np.int64)
             for i, frame in enumerate(frames):
                 if frame.parent is not None:
@@ -132,11 +132,11 @@ def test_host_figures_are_those_of_the_predecessor(corpus: Path, traces: dict[st
 
 
 def compare(name: str, trace: Trace, table: list[Row]) -> None:
-    found = modules(trace)
-    times = module_times(trace, found)
+    model = modules(trace)
+    times = module_times(trace, model)
     ours: dict[str, np.ndarray] = defaultdict(lambda: np.zeros(4, np.int64))
     columns = (times.calls, times.operators, times.host_total, times.host_self)
-    for code, module in enumerate(found.names):
+    for code, module in enumerate(model.names):
         ours[module] += [int(column[code]) for column in columns]
     for row in walk(table):
         calls, operators, total, own = ours[row["name"]].tolist()

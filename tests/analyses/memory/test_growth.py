@@ -20,9 +20,9 @@ def grown(*ends: int, peak: int = 0) -> Growth:
             events.append(f"{100 * i + 150} CPU b{i} {end - before} {end} 0")
         before = end
     trace = draw("host cpu_op start 0 1\n" + picture, *memory("\n".join(events)))
-    found = growth(trace, levels(trace)[0])
-    assert found is not None
-    return found
+    change = growth(trace, levels(trace)[0])
+    assert change is not None
+    return change
 
 
 @pytest.mark.parametrize(
@@ -40,8 +40,8 @@ def grown(*ends: int, peak: int = 0) -> Growth:
 def test_memory_grows_if_every_end_has_more_since_the_first_or_second(
     ends: tuple[int, ...], growing: bool, since: int
 ) -> None:
-    found = grown(*ends)
-    assert (found.live.tolist(), found.growing, found.since) == (list(ends), growing, since)
+    change = grown(*ends)
+    assert (change.live.tolist(), change.growing, change.since) == (list(ends), growing, since)
 
 
 @pytest.mark.parametrize(("peak", "growing"), [(19_999, True), (20_000, False)])
@@ -54,8 +54,8 @@ def test_a_record_at_the_very_end_of_a_step_counts_for_it() -> None:
         "host user_annotation ProfilerStep#0 0 100\nhost user_annotation ProfilerStep#1 100 100",
         *memory("100 CPU a 8 8 0\n201 CPU b 8 16 0"),
     )
-    found = growth(trace, levels(trace)[0])
-    assert found is not None and found.live.tolist() == [8, 8]
+    change = growth(trace, levels(trace)[0])
+    assert change is not None and change.live.tolist() == [8, 8]
 
 
 def test_holders_are_the_blocks_that_stay() -> None:
@@ -72,8 +72,15 @@ def test_holders_are_the_blocks_that_stay() -> None:
         230  CPU  b  -50  300  0
         """),
     )
-    found = growth(trace, levels(trace)[0])
-    assert found is not None and found.growing
-    (keep,) = found.holders
+    change = growth(trace, levels(trace)[0])
+    assert change is not None and change.growing
+    (keep,) = change.holders
     assert keep.live.tolist() == [100, 200, 300]
     assert keep.blocks == 2  # d and e
+
+
+def test_growth_is_unknown_where_the_first_events_have_no_totals() -> None:
+    steps = "\n".join(f"host user_annotation ProfilerStep#{i} {100 * i} 100" for i in range(3))
+    events = memory("20 CPU a 10 - -\n120 CPU b 10 20 0\n220 CPU c 10 30 0")
+    trace = draw(steps, *events)
+    assert growth(trace, levels(trace)[0]) is None

@@ -114,8 +114,8 @@ def test_samples_bound_every_event_and_reach_every_peak(moves: list[Move], point
 @settings(deadline=None)
 def test_every_event_is_in_one_block_and_every_page_is_part_of_the_table(moves: list[Move]) -> None:
     trace = drawn(moves)
-    every, records = memory_blocks(trace), memory_records(trace)
-    used = np.concatenate([every.allocation[every.allocation >= 0], every.release[every.release >= 0]])
+    blocks, records = memory_blocks(trace), memory_records(trace)
+    used = np.concatenate([blocks.allocation[blocks.allocation >= 0], blocks.release[blocks.release >= 0]])
     assert sorted(used.tolist()) == np.flatnonzero(records.size).tolist()
     for device in records.devices:
         whole = build_events(trace, EventsParams(device.name, sort="size"))
@@ -135,13 +135,13 @@ def test_operators_and_the_rest_add_up_to_all_events(moves: list[Move], part: tu
         sizes = memory_records(trace).size[level.positions]
         if begin is not None and end is not None:
             sizes = sizes[(level.time >= begin) & (level.time <= end)]
-        found = build_operators(trace, MemoryOperatorsParams(level.device.name, begin, end))
-        rest = found.outside
-        assert sum(row.self_size_increase_bytes for row in found.rows) + rest.size_increase_bytes == sizes.sum()
-        assert sum(row.self_allocation_count for row in found.rows) + rest.allocation_count == (sizes > 0).sum()
-        allocated = sum(row.self_allocation_size_bytes for row in found.rows) + rest.allocation_size_bytes
+        table = build_operators(trace, MemoryOperatorsParams(level.device.name, begin, end))
+        rest = table.outside
+        assert sum(row.self_size_increase_bytes for row in table.rows) + rest.size_increase_bytes == sizes.sum()
+        assert sum(row.self_allocation_count for row in table.rows) + rest.allocation_count == (sizes > 0).sum()
+        allocated = sum(row.self_allocation_size_bytes for row in table.rows) + rest.allocation_size_bytes
         assert allocated == sizes[sizes > 0].sum()
-        assert all(row.allocation_count >= row.self_allocation_count for row in found.rows)
+        assert all(row.allocation_count >= row.self_allocation_count for row in table.rows)
 
 
 @given(MOVES)
@@ -165,10 +165,10 @@ def test_holders_explain_growth(moves: list[Move]) -> None:
             live = []
             for end in ends:
                 position = int(np.searchsorted(memory_records(trace).time, end, "right")) - 1
-                every = memory_blocks(trace)
-                open_ = every.live_after(position) & (memory_records(trace).device[every.allocation] == code)
-                names = [texts[c] if c >= 0 else None for c in codes[every.allocation[open_]].tolist()]
-                live.append(sum(size for size, name in zip(every.size[open_].tolist(), names, strict=True)
+                blocks = memory_blocks(trace)
+                open_ = blocks.live_after(position) & (memory_records(trace).device[blocks.allocation] == code)
+                names = [texts[c] if c >= 0 else None for c in codes[blocks.allocation[open_]].tolist()]
+                live.append(sum(size for size, name in zip(blocks.size[open_].tolist(), names, strict=True)
                                 if name == holder.name))  # fmt: skip
             assert holder.step_bytes == live and holder.growth_bytes == live[-1] - live[0] > 0
 

@@ -46,18 +46,18 @@ def events(draw: Any) -> dict[str, Any]:
 @given(st.lists(events(), min_size=1, max_size=25))
 def test_times_add_up_in_any_trace(drawn: list[dict[str, Any]]) -> None:
     trace = read(drawn)
-    found = modules(trace)
-    times = module_times(trace, found)
-    lasting = ends(trace) - trace.events.start
-    assert times.device_time == lasting[of_kind(trace, *DEVICE)].sum()
-    inside = np.zeros(len(found.names), np.int64)
-    rows = found.nesting.rows
-    rows = rows[np.isin(found.nesting.parent[rows], found.calls)]
-    np.add.at(inside, found.code[found.nesting.parent[rows]], lasting[rows])
+    model = modules(trace)
+    times = module_times(trace, model)
+    durations = ends(trace) - trace.events.start
+    assert times.device_time == durations[of_kind(trace, *DEVICE)].sum()
+    inside = np.zeros(len(model.names), np.int64)
+    rows = model.nesting.rows
+    rows = rows[np.isin(model.nesting.parent[rows], model.calls)]
+    np.add.at(inside, model.code[model.nesting.parent[rows]], durations[rows])
     assert (times.host_self + times.operators_time + inside == times.host_total).all()
-    assert (found.parent < np.arange(len(found.names))).all()
-    assert int(times.calls.sum()) == len(found.calls)
+    assert (model.parent < np.arange(len(model.names))).all()
+    assert int(times.calls.sum()) == len(model.calls)
     for time in ("host", "device"):
-        flame = module_flame(trace, found, "host" if time == "host" else "device")
+        flame = module_flame(trace, model, "host" if time == "host" else "device")
         assert (flame.value > 0).all()
         assert (flame.parent < np.arange(len(flame.names))).all()

@@ -12,10 +12,10 @@ from torch_tb_profiler.model.trace import Trace
 
 def by_name(trace: Trace, field: str) -> dict[str, float]:
     """Module -> a figure, times in us."""
-    found = modules(trace)
-    values = getattr(module_times(trace, found), field)
+    model = modules(trace)
+    values = getattr(module_times(trace, model), field)
     unit = 1 if field in ("calls", "operators") else 1000
-    return {name: int(value) / unit for name, value in zip(found.names, values, strict=True)}
+    return {name: int(value) / unit for name, value in zip(model.names, values, strict=True)}
 
 
 def test_each_call_is_self_and_operators_and_modules_inside() -> None:

@@ -26,11 +26,11 @@ HOOKS = """
 
 
 def flat(rows: list[Any], above: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    paths: dict[str, Any] = {}
     for row in rows:
         path = f"{above}/{row['name']}".lstrip("/")
-        found |= {path: row, **flat(row["children"], path)}
-    return found
+        paths |= {path: row, **flat(row["children"], path)}
+    return paths
 
 
 @pytest.mark.parametrize("category", ["user_annotation", "cpu_op", "Operator"])

@@ -33,9 +33,14 @@ def test_devices_with_exact_peaks() -> None:
 def test_allocations_that_fail_are_listed() -> None:
     (failure,) = memory("115 GPU0 - 4096 1312 9000")
     failure["name"] = "[OutOfMemory]"
-    (found,) = build(draw(CALLS, *memory(EVENTS), failure), NoParams()).out_of_memory
-    assert (found.device, found.bytes, found.allocated_bytes, found.reserved_bytes) == ("GPU0", 4096, 1312, 9000)
-    assert (found.operator, found.time_ns) == ("aten::relu", 115_000)
+    (failed,) = build(draw(CALLS, *memory(EVENTS), failure), NoParams()).out_of_memory
+    assert (failed.device, failed.bytes, failed.allocated_bytes, failed.reserved_bytes) == (
+        "GPU0",
+        4096,
+        1312,
+        9000,
+    )
+    assert (failed.operator, failed.time_ns) == ("aten::relu", 115_000)
     assert build(three_steps(), NoParams()).out_of_memory == []
 
 

@@ -62,3 +62,9 @@ def test_two_steps_tell_no_growth_and_the_payload_says_so() -> None:
                  *memory("20 GPU0 a 512 512 0\n120 GPU0 b 8 520 0"))  # fmt: skip
     payload = build(short, NoParams())
     assert not payload.growth[0].growing and "3 steps" in payload.reasons["growth"]
+
+
+def test_unknown_growth_has_a_reason() -> None:
+    payload = build(draw(CALLS, *memory("20 GPU0 a 10 - -\n120 GPU0 b 10 20 0")), NoParams())
+    assert payload.growth == [] and "no totals" in payload.reasons["growth"]
+    assert "growth" not in build(three_steps(), NoParams()).reasons

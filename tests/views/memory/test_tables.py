@@ -44,8 +44,8 @@ def test_live_by_module_stack_and_size() -> None:
 
 
 def test_events_say_who_allocated_and_how_long_it_lived() -> None:
-    found = build_events(three_steps(), EventsParams(sort="allocated", descending=False))
-    rows = [(r.operator, r.size_bytes, r.allocated_ns, r.released_ns, r.duration_ns, r.state) for r in found.rows]
+    table = build_events(three_steps(), EventsParams(sort="allocated", descending=False))
+    rows = [(r.operator, r.size_bytes, r.allocated_ns, r.released_ns, r.duration_ns, r.state) for r in table.rows]
     assert rows == [
         ("aten::linear (aten::empty)", 512, 20_000, None, None, "unreleased"),
         ("aten::linear", 100, 30_000, 60_000, 30_000, "released"),
@@ -54,7 +54,7 @@ def test_events_say_who_allocated_and_how_long_it_lived() -> None:
         ("aten::relu", 300, 215_000, None, None, "unreleased"),
         (None, 200, None, 61_000, None, "older"),
     ]
-    assert (found.total, found.total_bytes) == (6, 2412)
+    assert (table.total, table.total_bytes) == (6, 2412)
 
 
 @pytest.mark.parametrize(
@@ -80,25 +80,25 @@ def test_events_are_filtered_sorted_and_paged(params: EventsParams, sizes: list[
 
 
 def test_statistics_of_operators() -> None:
-    found = build_operators(three_steps(), MemoryOperatorsParams())
+    table = build_operators(three_steps(), MemoryOperatorsParams())
     rows = {
         row.name: (
             row.calls, row.size_increase_bytes, row.self_size_increase_bytes, row.allocation_count,
             row.self_allocation_count, row.allocation_size_bytes, row.self_allocation_size_bytes,
         )
-        for row in found.rows
+        for row in table.rows
     }  # fmt: skip
     assert rows == {
         "aten::relu": (2, 1600, 1600, 3, 3, 1600, 1600),
         "aten::empty": (1, 512, 512, 1, 1, 512, 512),
         "aten::linear": (1, 612, 100, 2, 1, 612, 100),
     }
-    assert (found.outside.size_increase_bytes, found.outside.allocation_count) == (-1300, 0)
+    assert (table.outside.size_increase_bytes, table.outside.allocation_count) == (-1300, 0)
 
 
 def test_statistics_of_a_range() -> None:
-    found = build_operators(three_steps(), MemoryOperatorsParams(begin=25_000, end=116_000))
-    assert [(row.name, row.calls, row.allocation_size_bytes) for row in found.rows] == [
+    table = build_operators(three_steps(), MemoryOperatorsParams(begin=25_000, end=116_000))
+    assert [(row.name, row.calls, row.allocation_size_bytes) for row in table.rows] == [
         ("aten::relu", 1, 300),
         ("aten::linear", 1, 100),
     ]

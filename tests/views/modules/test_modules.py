@@ -68,9 +68,9 @@ def test_frames_refer_to_the_one_around_them() -> None:
 
 def test_calls_of_a_module_longest_first() -> None:
     again = "\nhost  python_function  nn.Module:~Net_0  800  150  Python module id=0"
-    found = ask(draw(TRAINING + again), "modules/instances", place=0)
-    assert found["path"] == ["Net_0"]
-    assert [(call["start_ns"], call["duration_ns"], call["device_ns"]) for call in found["rows"]] == [
+    calls = ask(draw(TRAINING + again), "modules/instances", place=0)
+    assert calls["path"] == ["Net_0"]
+    assert [(call["start_ns"], call["duration_ns"], call["device_ns"]) for call in calls["rows"]] == [
         (800_000, 150_000, 0),
         (0, 100_000, 57_000),
     ]

@@ -1,4 +1,4 @@
-"""Allocations that found no memory."""
+"""Allocations that failed for lack of memory."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Calls(msgspec.Struct, frozen=True):
 
 @derived
 def calls(trace: Trace) -> Calls:
-    """Children, covered time and device time of every call."""
+    """Children, covered time and device time of each call."""
     tree = call_tree(trace)
     rows, count = tree.rows, len(trace)
     parent = tree.parent[rows]

@@ -108,7 +108,7 @@ class MemoryGrowth(msgspec.Struct, frozen=True):
 
 
 class MemoryFailure(msgspec.Struct, frozen=True):
-    """An allocation that found no memory: what it asked for, the totals then, the operator (null: outside)."""
+    """An allocation that failed for lack of memory: its size, the totals then, the operator (null: outside)."""
 
     event: int
     device: str

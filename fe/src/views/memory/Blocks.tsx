@@ -109,7 +109,7 @@ function columnsOf(
       title: 'Module',
       kind: 'text',
       value: row => row.module,
-      reason: 'Outside of every module.',
+      reason: 'Outside of any module.',
     },
     { id: 'size', title: 'Size', kind: 'bytes', value: row => row.size_bytes },
     {

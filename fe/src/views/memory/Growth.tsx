@@ -94,7 +94,7 @@ function columnsOf(steps: string[]): Column<Row>[] {
       title: 'Module',
       kind: 'text',
       value: row => row.module,
-      reason: 'Outside of every module.',
+      reason: 'Outside of any module.',
     },
     { id: 'growth_bytes', title: 'Growth', kind: 'bytes', value: row => row.growth_bytes },
     { id: 'blocks', title: 'Blocks', kind: 'count', value: row => row.blocks },

@@ -39,25 +39,25 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
     limit: LIMIT,
     ...(device && { device }),
   });
-  const found = data?.state === 'ready' ? data.payload : undefined;
-  const here = found?.devices.find(each => each.id === found.device);
-  if (!found || !here) {
+  const snapshot = data?.state === 'ready' ? data.payload : undefined;
+  const held = snapshot?.devices.find(each => each.id === snapshot.device);
+  if (!snapshot || !held) {
     return <FileState file={file} crumb={crumb} files={files} error={error} />;
   }
-  const top = found.stacks[0];
+  const top = snapshot.stacks[0];
   const known = (top?.frames.length ?? 0) > 0;
   return (
     <div className={pageCss.view}>
-      <Answer crumb={`${crumb} · ${file.name}`} why={<Sentence text={found.details} />}>
-        <Sentence text={found.headline} />
+      <Answer crumb={`${crumb} · ${file.name}`} why={<Sentence text={snapshot.details} />}>
+        <Sentence text={snapshot.headline} />
       </Answer>
       <div className={pageCss.tools} data-part="file-tools">
         {files}
-        {found.devices.length > 1 && (
+        {snapshot.devices.length > 1 && (
           <Select
             label="Device"
-            value={String(found.device)}
-            options={found.devices.map(each => [String(each.id), `GPU ${each.id}`] as const)}
+            value={String(snapshot.device)}
+            options={snapshot.devices.map(each => [String(each.id), `GPU ${each.id}`] as const)}
             onChange={setDevice}
           />
         )}
@@ -65,10 +65,14 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
       <div className={pageCss.top}>
         <Panel
           title="Recorded history"
-          note={`${plural(here.entries, 'entry').replace('entrys', 'entries')}; peak ${formatBytes(found.peak_allocated_bytes)}`}
+          note={`${formatCount(held.entries)} ${held.entries === 1 ? 'entry' : 'entries'}; peak ${formatBytes(snapshot.peak_allocated_bytes)}`}
         >
-          {found.reasons.entry ? <p className="dim">{found.reasons.entry}</p> : <History snapshot={found} />}
-          {found.out_of_memory.map(each => (
+          {snapshot.reasons.entry ? (
+            <p className="dim">{snapshot.reasons.entry}</p>
+          ) : (
+            <History snapshot={snapshot} />
+          )}
+          {snapshot.out_of_memory.map(each => (
             <details key={each.entry} className="status error" data-part="allocation-error">
               <summary>
                 An allocation of {formatBytes(each.bytes)} failed
@@ -82,12 +86,14 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
           <header className={panelCss.head}>
             <h2>In use by stack</h2>
             <span className={panelCss.note}>
-              {formatBytes(here.allocated_bytes)}, {plural(found.total_stacks, 'stack')}
+              {formatBytes(held.allocated_bytes)}, {plural(snapshot.total_stacks, 'stack')}
             </span>
           </header>
-          {!known && found.reasons.stacks && <p className={`dim ${pageCss.pad}`}>{found.reasons.stacks}</p>}
+          {!known && snapshot.reasons.stacks && (
+            <p className={`dim ${pageCss.pad}`}>{snapshot.reasons.stacks}</p>
+          )}
           <ol className={liveCss.rows} data-part="live-rows">
-            {found.stacks.map((stack, i) => (
+            {snapshot.stacks.map((stack, i) => (
               // oxlint-disable-next-line react/no-array-index-key -- a fixed list, largest first
               <li key={i}>
                 <details>
@@ -97,10 +103,10 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
                     </span>
                     <span className="num dim">{formatCount(stack.blocks)}</span>
                     <span className={liveCss.bar}>
-                      <i style={{ width: `${(stack.bytes / (here.allocated_bytes || 1)) * 100}%` }} />
+                      <i style={{ width: `${(stack.bytes / (held.allocated_bytes || 1)) * 100}%` }} />
                     </span>
                     <span className="num">{formatBytes(stack.bytes)}</span>
-                    <span className="num dim">{formatRatio(stack.bytes / (here.allocated_bytes || 1))}</span>
+                    <span className="num dim">{formatRatio(stack.bytes / (held.allocated_bytes || 1))}</span>
                   </summary>
                   <Frames frames={stack.frames} />
                 </details>
@@ -111,10 +117,10 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
       </div>
       <Panel
         title="Segments"
-        note={`${formatCount(found.total_segments)}; each is one cudaMalloc, the filled part is in use`}
+        note={`${formatCount(snapshot.total_segments)}; each is one cudaMalloc, the filled part is in use`}
       >
         <ol className={css.segments} data-part="segments">
-          {found.segments.map(segment => (
+          {snapshot.segments.map(segment => (
             <li key={segment.address} title={`${segment.address}, stream ${segment.stream}, ${segment.kind}`}>
               <span className="mono dim">{segment.address}</span>
               <span className={liveCss.bar}>

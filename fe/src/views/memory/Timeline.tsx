@@ -48,23 +48,23 @@ export function Timeline({ selectors, file, crumb, files }: Props) {
     file: String(file.file),
     points: POINTS,
   });
-  const found = data?.state === 'ready' ? data.payload : undefined;
-  if (!found) {
+  const timeline = data?.state === 'ready' ? data.payload : undefined;
+  if (!timeline) {
     return <FileState file={file} crumb={crumb} files={files} error={error} />;
   }
   return (
     <div className={pageCss.view}>
       <Answer
         crumb={`${crumb} · ${file.name}`}
-        why={`${formatCount(found.events)} events of an exported timeline.`}
+        why={`${formatCount(timeline.events)} events of an exported timeline.`}
       >
-        <Sentence text={found.headline} />
+        <Sentence text={timeline.headline} />
       </Answer>
       <div className={pageCss.tools} data-part="file-tools">
         {files}
       </div>
       <Panel title="Memory by kind of tensor" note="stacked; the dashed line is the peak">
-        <Stack timeline={found} />
+        <Stack timeline={timeline} />
       </Panel>
     </div>
   );

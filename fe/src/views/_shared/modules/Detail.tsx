@@ -18,7 +18,7 @@ interface Props {
 
 const PAGE = 50;
 
-/** One module: its figures, its calls, and the ways to where they can be seen. */
+/** One module: its figures, its calls, and links to where they can be seen. */
 export function Detail({ tab, path, hasDevice, onPlace }: Props) {
   const { selection, select } = useSelection();
   const [most, setMost] = useState(PAGE);
@@ -58,7 +58,7 @@ export function Detail({ tab, path, hasDevice, onPlace }: Props) {
         ))}
         <span className="dim">{row.class_name}</span>
       </p>
-      <p className={css.ways}>
+      <p className={css.links}>
         {row.event !== null && (
           <button type="button" className="button primary" onClick={() => show(row.event!)}>
             <Icon name="timeline" size={14} /> Show on timeline
@@ -85,17 +85,17 @@ export function Detail({ tab, path, hasDevice, onPlace }: Props) {
             <Figure
               name="Device, forward"
               total={row.forward_device_total_ns}
-              own={row.forward_device_self_ns}
+              self={row.forward_device_self_ns}
             />
             <Figure
               name="Device, backward"
               total={row.backward_device_total_ns}
-              own={row.backward_device_self_ns}
+              self={row.backward_device_self_ns}
             />
           </>
         )}
-        <Figure name="Host, forward" total={row.host_total_ns} own={row.host_self_ns} />
-        <Figure name="Host, backward" total={row.backward_host_total_ns} own={row.backward_host_self_ns} />
+        <Figure name="Host, forward" total={row.host_total_ns} self={row.host_self_ns} />
+        <Figure name="Host, backward" total={row.backward_host_total_ns} self={row.backward_host_self_ns} />
       </dl>
       {row.host_share !== null && (
         <p className={css.note}>
@@ -141,13 +141,13 @@ export function Detail({ tab, path, hasDevice, onPlace }: Props) {
   );
 }
 
-function Figure({ name, total, own }: { name: string; total: number; own: number | null }) {
+function Figure({ name, total, self }: { name: string; total: number; self: number | null }) {
   return (
     <div>
       <dt>{name}</dt>
       <dd>
         <strong>{formatDuration(total)}</strong>{' '}
-        {own !== null && <span className="dim">self {formatDuration(own)}</span>}
+        {self !== null && <span className="dim">self {formatDuration(self)}</span>}
       </dd>
     </div>
   );
