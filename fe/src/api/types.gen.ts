@@ -5032,7 +5032,7 @@ export interface components {
     };
     /**
      * MemoryFailure
-     * @description An allocation that found no memory: what it asked for, the totals then, the operator (null: outside).
+     * @description An allocation that failed for lack of memory: its size, the totals then, the operator (null: outside).
      */
     MemoryFailure: {
       event: number;
