@@ -1,0 +1,103 @@
+// Draws a view as the page does: its payload and those of its parts are goldens that the Python side has written.
+import { MantineProvider } from '@mantine/core';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { cleanup, render } from '@testing-library/react';
+import { Suspense, type ComponentType } from 'react';
+import { afterEach, beforeEach, vi } from 'vitest';
+import { httpClient } from '../api/client';
+import type { Selectors } from '../api/types';
+import { ClientContext } from '../state/queries';
+import { SelectionContext, useSelectionState } from '../state/selection';
+import type { ViewProps } from '../views';
+
+export type Payloads = Record<string, unknown>;
+
+interface Options {
+  /** Parameters in the address. */
+  params?: Record<string, string>;
+  base?: Required<Selectors>;
+}
+
+const WIDTH = 900;
+const HEIGHT = 600;
+
+class Observer implements ResizeObserver {
+  constructor(private readonly callback: ResizeObserverCallback) {}
+  observe(target: Element): void {
+    const contentRect = new DOMRect(0, 0, WIDTH, HEIGHT);
+    this.callback([{ target, contentRect } as unknown as ResizeObserverEntry], this);
+  }
+  unobserve(): void {}
+  disconnect(): void {}
+}
+
+/** A context that takes every call: what is drawn on a canvas is tested where it is computed. */
+const canvas = new Proxy({} as CanvasRenderingContext2D, {
+  get: (_, name) => {
+    if (name === 'canvas') {
+      return document.body;
+    }
+    return name === 'measureText' ? () => ({ width: 6 }) : () => canvas;
+  },
+  set: () => true,
+});
+
+/** Gives every element of the tests in this file a size, as a browser does, and answers requests from goldens. */
+export function serveGoldens(payloads: Payloads): void {
+  beforeEach(() => {
+    location.hash = '';
+    vi.stubGlobal('ResizeObserver', Observer);
+    vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(HEIGHT);
+    vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(WIDTH);
+    vi.spyOn(HTMLCanvasElement.prototype, 'getContext').mockReturnValue(canvas as never);
+    vi.stubGlobal('fetch', (address: URL | string) => {
+      const url = new URL(address);
+      const slug = url.pathname.replace(/^\/view\//, '');
+      const payload = payloads[slug];
+      const answer = { view: slug, run: 'run', worker: 'w', span: '1', state: 'ready', loading: 0, payload };
+      return Promise.resolve(
+        payload === undefined ? new Response('{}', { status: 404 }) : new Response(JSON.stringify(answer)),
+      );
+    });
+  });
+  afterEach(() => {
+    cleanup();
+    vi.restoreAllMocks();
+    vi.unstubAllGlobals();
+  });
+}
+
+export function drawView(View: ComponentType<never>, payload: unknown, { params = {}, base }: Options = {}) {
+  const parts = Object.entries({ run: 'run', ...params }).map(
+    ([key, value]) => `p.pytorch_profiler.${key}=${encodeURIComponent(value)}`,
+  );
+  location.hash = `#${['pytorch_profiler', ...parts].join('&')}`;
+  const queries = new QueryClient({ defaultOptions: { queries: { retry: false } } });
+  const client = httpClient(new URL('http://localhost/'));
+  const Component = View as unknown as ComponentType<ViewProps>;
+  function Page() {
+    return (
+      <SelectionContext value={useSelectionState()}>
+        <Suspense fallback="Reading">
+          <Component
+            payload={payload as never}
+            crumb="run · w · span 1"
+            run="run"
+            worker="w"
+            span="1"
+            base={base ?? null}
+          />
+        </Suspense>
+      </SelectionContext>
+    );
+  }
+  return render(
+    <MantineProvider>
+      <QueryClientProvider client={queries}>
+        <ClientContext value={client}>
+          <Page />
+        </ClientContext>
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+}

@@ -1,0 +1,26 @@
+import { fireEvent, screen } from '@testing-library/react';
+import { expect, it } from 'vitest';
+import golden from '../../../../tests/golden/payloads/diff.json';
+import { drawView, serveGoldens } from '../../testing/view';
+import View from '.';
+
+serveGoldens(golden);
+
+const base = { run: 'base', worker: 'w', span: '1' };
+
+it('compares both sides, as a whole and by kernel', () => {
+  drawView(View, golden.diff, { base });
+  expect(screen.getByText(/Device 0 busy/).closest('tr')!.textContent).toBe(
+    'Device 0 busy500 µs300 µs−200 µs −40%↓ faster',
+  );
+  expect(screen.getByText(/Device 0 utilization/).closest('tr')!.textContent).toContain('−20 points');
+  fireEvent.click(screen.getByText('Kernels'));
+  const row = screen.getByText('sgemm', { selector: '[role=row] *' }).closest('[role=row]')!;
+  expect(row.textContent).toContain('−200 µs');
+});
+
+it('draws what makes the difference, and a pair of bars per part of the step', async () => {
+  drawView(View, golden.diff, { base });
+  expect(await screen.findByLabelText('What makes the difference')).toBeTruthy();
+  expect(document.querySelectorAll('[data-part=part-pair]')).toHaveLength(golden.diff.level.parts.length);
+});

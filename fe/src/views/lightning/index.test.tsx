@@ -1,0 +1,15 @@
+import { fireEvent, screen } from '@testing-library/react';
+import { expect, it } from 'vitest';
+import golden from '../../../../tests/golden/payloads/lightning.json';
+import { drawView, serveGoldens } from '../../testing/view';
+import View from '.';
+
+serveGoldens(golden);
+
+it('shows the hooks, and the modules on demand', async () => {
+  drawView(View, golden.lightning);
+  const hook = screen.getByText(/run_training_batch/, { selector: '[role=row] *' });
+  expect(hook.closest('[role=row]')!.textContent).toContain('200 µs');
+  fireEvent.click(screen.getByText('Modules', { selector: 'button' }));
+  expect(await screen.findByText('layer')).toBeTruthy();
+});

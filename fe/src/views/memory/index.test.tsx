@@ -1,0 +1,26 @@
+import { screen } from '@testing-library/react';
+import { expect, it } from 'vitest';
+import golden from '../../../../tests/golden/payloads/memory.json';
+import { drawView, serveGoldens } from '../../testing/view';
+import View from '.';
+
+serveGoldens(golden);
+
+it('shows the peak, who holds it, and that it grows', async () => {
+  drawView(View, golden.memory);
+  expect(screen.getByRole('heading', { level: 1 }).textContent).toContain('67.3 MiB, 6.6% of the GPU');
+  expect(
+    (await screen.findByText('aten::kept <img src=x onerror=alert(1)>', { selector: 'ol span' }))
+      .parentElement!.textContent,
+  ).toContain('3.00 MiB');
+  expect(await screen.findByLabelText(/Instant in the memory/)).toBeTruthy();
+  expect(document.querySelector('[data-part=memory-warning]')!.textContent).toContain('1.00 MiB a step');
+});
+
+it('lists the blocks', async () => {
+  drawView(View, golden.memory);
+  expect((await screen.findAllByText('aten::scratch', { selector: '[role=row] *' })).length).toBeGreaterThan(
+    5,
+  );
+  expect(screen.getByText('18 blocks')).toBeTruthy();
+});

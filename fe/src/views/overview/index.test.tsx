@@ -1,0 +1,26 @@
+import { fireEvent, screen } from '@testing-library/react';
+import { expect, it } from 'vitest';
+import golden from '../../../../tests/golden/payloads/overview.json';
+import { drawView, serveGoldens } from '../../testing/view';
+import View from '.';
+
+serveGoldens(golden);
+
+it('says what the device waits for, and for how long', () => {
+  drawView(View, golden.overview);
+  expect(screen.getByRole('heading', { level: 1 }).textContent).toMatch(
+    /^The GPU waits 50% of every step; .* data loader\.$/,
+  );
+  expect(screen.getByText('DataLoader', { selector: 'th' }).closest('tr')!.textContent).toContain(
+    '330 µs33%',
+  );
+  expect(screen.getByText('up to −330 µs per step')).toBeTruthy();
+});
+
+it('shows one step alone, and the average again', async () => {
+  drawView(View, golden.overview);
+  fireEvent.click(await screen.findByLabelText(/^Step 1, 1\.00 ms/));
+  expect(screen.getByText('Step 1, 1.00 ms')).toBeTruthy();
+  fireEvent.click(screen.getByText('Show the average'));
+  expect(screen.getByText('An average step, 1.00 ms')).toBeTruthy();
+});

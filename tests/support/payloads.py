@@ -1,0 +1,97 @@
+"""The payloads that the page's tests draw: each view of drawn runs, as the server sends it.
+
+`python -m tests.support.payloads` writes them to tests/golden/payloads, one file per view: its payload and those
+of the parts that it asks for, by slug.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+import torch_tb_profiler
+from tests.support.jobs import Job, ddp
+from tests.support.page import leaking, model, training
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "payloads"
+
+
+class Ask(NamedTuple):
+    slug: str
+    run: str
+    params: Mapping[str, str] = {}
+
+
+_BASE = {"base_run": "training", "base_worker": "w", "base_span": "1"}
+_EVENT = {"event": "2"}
+_KERNEL = {"event": "4"}
+_WINDOW = {"begin": "0", "end": "3000000"}
+ASKED = (
+    Ask("overview", "training"),
+    Ask("operators", "training"),
+    Ask("operators/instances", "training", _EVENT),
+    Ask("operators/stacks", "training", _EVENT),
+    Ask("kernels", "training"),
+    Ask("kernels/instances", "training", _KERNEL),
+    Ask("trace", "training"),
+    Ask("trace/event", "training", _EVENT),
+    Ask("trace/flows", "training", _EVENT),
+    Ask("trace/module", "training", _EVENT),
+    Ask("trace/selection", "training", _WINDOW),
+    Ask("trace/search", "training", {"query": "sgemm"}),
+    Ask("trace/tile", "training", {**_WINDOW, "width": "40"}),
+    Ask("modules", "modules"),
+    Ask("modules/flame", "modules", {"time": "device"}),
+    Ask("modules/calls", "modules"),
+    Ask("modules/instances", "modules", {"place": "0"}),
+    Ask("lightning", "modules"),
+    Ask("memory", "memory"),
+    Ask("memory/curve", "memory", {"points": "20"}),
+    Ask("memory/live", "memory"),
+    Ask("memory/events", "memory", {"limit": "20"}),
+    Ask("memory/operators", "memory"),
+    Ask("distributed", "job"),
+    Ask("distributed/collectives", "job"),
+    Ask("distributed/collective", "job", {"collective": "0"}),
+    Ask("diff", "faster", _BASE),
+    Ask("diff/part", "faster", _BASE),
+)
+
+
+def write_runs(folder: Path) -> None:
+    documents = {
+        "training/w": training(3),
+        "faster/w": training(3, kernel_us=300),
+        "modules/w": model(),
+        "memory/w": leaking(3, 5),
+        **{f"job/rank{rank}": content for rank, content in Job(3, ddp(2), straggler=1).documents().items()},
+    }
+    for path, content in documents.items():
+        file = folder / f"{path}.pt.trace.json"
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(content)
+
+
+def goldens() -> Iterator[tuple[str, str]]:
+    """The name of each file and its text."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_runs(Path(folder))
+        payloads: dict[str, dict[str, object]] = {}
+        with torch_tb_profiler.open(folder) as session:
+            for slug, run, params in ASKED:
+                answer = session.view(slug, run, params=params, wait=True)
+                if answer.payload is None:
+                    raise RuntimeError(f"{slug}: {answer.state}")
+                payloads.setdefault(slug.split("/")[0], {})[slug] = msgspec.Raw(answer.payload)
+    for view, parts in payloads.items():
+        yield f"{view}.json", msgspec.json.format(msgspec.json.encode(parts), indent=1).decode() + "\n"
+
+
+if __name__ == "__main__":
+    GOLDEN.mkdir(exist_ok=True)
+    for name, text in goldens():
+        (GOLDEN / name).write_text(text, encoding="utf-8")
