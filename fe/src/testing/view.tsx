@@ -101,3 +101,7 @@ export function drawView(View: ComponentType<never>, payload: unknown, { params 
     </MantineProvider>,
   );
 }
+
+/** A sentence of the server as one text. */
+export const textOf = (phrases: readonly { text: string }[]): string =>
+  phrases.map(({ text }) => text).join('');

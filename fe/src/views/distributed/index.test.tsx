@@ -15,8 +15,8 @@ it('names the rank that the others wait for, and what it did', () => {
   expect(document.querySelectorAll('[data-part=rank-bar]')).toHaveLength(3);
 });
 
-it('lists every collective page by page', async () => {
+it('lists all collectives page by page', async () => {
   drawView(View, golden.distributed);
-  fireEvent.click(screen.getByText('Every collective'));
+  fireEvent.click(screen.getByText('All collectives'));
   expect((await screen.findAllByText('nccl:all_reduce', { selector: 'button' })).length).toBeGreaterThan(1);
 });
