@@ -8,6 +8,7 @@ from torch_tb_profiler.analyses.distributed.collectives import connections
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.view import Members, RunView
+from torch_tb_profiler.views._shared.lists import parse_texts
 from torch_tb_profiler.views.distributed.members import RANK_SUMMARIES, compare_members
 from torch_tb_profiler.views.distributed.payload.connections import (
     AlignedRank,
@@ -23,7 +24,7 @@ MOST = 2000
 def build(members: Members[RankSummary], params: ConnectionsParams) -> Connections:
     """NotFoundError for a worker that the run does not have."""
     comparison = compare_members(members)
-    ranks = [_aligned(members, unquote(name)) for name in params.workers.split(",") if name]
+    ranks = [_aligned(members, unquote(name)) for name in parse_texts(params.workers)]
     keys = {rank.worker: key for key, rank in enumerate(ranks) if rank.worker in comparison.positions}
     limit = min(max(params.limit, 0), MOST)
     joined = connections.connections(
