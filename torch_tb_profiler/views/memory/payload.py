@@ -124,7 +124,7 @@ class MemoryPayload(msgspec.Struct, frozen=True):
     """The memory of each device over the trace.
 
     headline        of the default device, and whether its memory may leak
-    default_device  an accelerator if one has events, else the CPU; null without events (then `attachments` of
+    default_device  an accelerator if one has events, else the CPU; null without events (then the memory files of
                     the run are all there is)
     growth          per device, in traces with steps
     out_of_memory   the first 100 allocations that failed
