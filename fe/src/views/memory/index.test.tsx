@@ -8,7 +8,7 @@ serveGoldens(golden);
 
 it('shows the peak, who holds it, and that it grows', async () => {
   drawView(View, golden.memory);
-  expect(document.querySelector('h1')!.textContent).toBe(textOf(golden.memory.headline));
+  expect(document.querySelector('h1')!.textContent).toBe(textOf(golden.memory.devices[0]!.headline));
   expect(
     (await screen.findByText('aten::kept <img src=x onerror=alert(1)>', { selector: 'ol span' }))
       .parentElement!.textContent,
