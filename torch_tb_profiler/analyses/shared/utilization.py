@@ -86,7 +86,7 @@ def _mean_sm_efficiency(start: Int64, finish: Int64, blocks: Float64, begin: int
 
 
 def sm_efficiency(start: Int64, end: Int64, blocks: Float64) -> tuple[Int64, Float64]:
-    """min(1, sum of `blocks per SM` of the running kernels) as (int64[2 k] ns, float64[2 k] that hold from then on)."""
+    """min(1, sum of `blocks per SM` of the running kernels): (int64[2 k] ns, float64[2 k] from then on)."""
     times = np.concatenate([start, end])
     order = np.argsort(times, kind="stable")
     change = np.concatenate([blocks, -blocks])[order]
