@@ -32,6 +32,9 @@ class Point(msgspec.Struct):
     label: str | None = None
 
 
+PAIR = np.dtype([("start", np.int64), ("code", np.int16)])
+
+
 class Page(msgspec.Struct, Generic[T]):
     rows: list[T]
 
@@ -98,3 +101,9 @@ def test_the_name_of_an_entry_is_the_same_in_every_process() -> None:
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         names.add(subprocess.check_output([sys.executable, "-c", code], env=environment, text=True, timeout=60))
     assert len(names) == 1
+
+
+def test_bytes_that_hold_an_array_say_its_layout() -> None:
+    assert structure_of(Annotated[bytes, PAIR]) == "bytes[('start', '<i8'), ('code', '<i2')]"
+    wider = np.dtype([("start", np.int64), ("code", np.int32)])
+    assert structure_of(Annotated[bytes, PAIR]) != structure_of(Annotated[bytes, wider])

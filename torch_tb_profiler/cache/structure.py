@@ -4,7 +4,7 @@
         x: Annotated[int, Meta(ge=0)]          Point(x: int, label: None | str)
         label: str | None = None
 
-Docstrings, defaults, limits of values and private fields are no structure: what is written with one can be read
+Bytes that hold an array say its dtype: `Annotated[bytes, DTYPE]`. Docstrings, defaults, limits of values and private fields are no structure: what is written with one can be read
 with another.
 """
 
@@ -32,7 +32,8 @@ def _spell(hint: Any, spelled: set[type]) -> str:
     if origin is Literal:
         return f"Literal[{', '.join(sorted(map(repr, arguments)))}]"
     if origin is Annotated:
-        return _spell(arguments[0], spelled)
+        layouts = [str(each.descr) for each in hint.__metadata__ if isinstance(each, np.dtype)]
+        return "".join([_spell(arguments[0], spelled), *layouts])
     if origin in (Union, types.UnionType):
         return " | ".join(sorted(_spell(each, spelled) for each in arguments))
     if origin is np.ndarray:  # its first argument, the shape, depends on the version of numpy
@@ -52,6 +53,6 @@ def _spell_class(cls: type, spelled: set[type]) -> str:
     if issubclass(cls, Enum):
         return f"{name}({', '.join(f'{member.name}={member.value!r}' for member in cls)})"
     if is_dataclass(cls) or issubclass(cls, msgspec.Struct):
-        fields = {field: hint for field, hint in get_type_hints(cls).items() if not field.startswith("_")}
+        fields = {field: hint for field, hint in get_type_hints(cls, include_extras=True).items() if not field.startswith("_")}
         return f"{name}({', '.join(f'{field}: {_spell(hint, spelled)}' for field, hint in fields.items())})"
     return name

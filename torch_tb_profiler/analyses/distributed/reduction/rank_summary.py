@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -66,7 +66,6 @@ class RankSummary(msgspec.Struct, frozen=True):
     length      ns from the first event to the end of the last step or operation
     names       texts that the codes in `operations` stand for
     operations  bytes of an array of OPERATION, in order of time
-    layout      raised when OPERATION or a definition changes: cached summaries of another layout are not decoded
     by_kernels  computation is measured by kernels; False: by CPU Exec, as there is no GPU
     recorded_steps  False: no ProfilerStep is recorded, and the only step is the whole recording
     """
@@ -86,8 +85,7 @@ class RankSummary(msgspec.Struct, frozen=True):
     by_kernels: bool
     names: tuple[str, ...]
     totals: tuple[NameTotal, ...]
-    operations: bytes
-    layout: Literal[1] = 1
+    operations: Annotated[bytes, OPERATION]
 
     def table(self) -> Operations:
         """The operations as a structured array (read-only)."""
