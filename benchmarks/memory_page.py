@@ -18,7 +18,7 @@ from playwright.sync_api import FrameLocator, Page, sync_playwright
 
 from benchmarks.timeline_page import ARGUMENTS, READ_SECONDS
 from tests.support.browser_work import record, tasks
-from tests.support.tensorboard import tensorboard
+from tests.support.servers.tensorboard import tensorboard
 
 STEPS = 100
 

@@ -25,7 +25,7 @@ from playwright.sync_api import Browser, Frame, Page, Request, sync_playwright
 
 from benchmarks.measure import pss_mb
 from tests.support.browser_work import DRAWS, record, tasks
-from tests.support.tensorboard import tensorboard
+from tests.support.servers.tensorboard import tensorboard
 
 ARGUMENTS = [
     "--no-sandbox",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tensorboard.plugins import base_plugin
 
-from tests.support.tensorboard import tensorboard
+from tests.support.servers.tensorboard import tensorboard
 from tests.support.traces import document
 from tests.support.waiting import PATIENCE, until
 from torch_tb_profiler.plugin import PluginLoader, ProfilerPlugin

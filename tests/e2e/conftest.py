@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, FrameLocator, Page, expect, sync_playwr
 
 from tests.support.jobs import Job, ddp
 from tests.support.page import MEMORY_TIMELINE, Open, leaking, model, training
+from tests.support.servers.tensorboard import tensorboard
 from tests.support.snapshots import snapshot
-from tests.support.tensorboard import tensorboard
 from tests.support.waiting import PATIENCE
 
 ARGUMENTS = [

@@ -145,7 +145,7 @@ def test_dark_follows_the_host(open_page: Open) -> None:
 
 
 def test_nothing_here_yet(browser, tmp_path_factory) -> None:  # type: ignore[no-untyped-def]
-    from tests.support.tensorboard import tensorboard
+    from tests.support.servers.tensorboard import tensorboard
 
     folder = tmp_path_factory.mktemp("empty")
     with tensorboard("--logdir", str(folder), cache=tmp_path_factory.mktemp("cache")) as address:

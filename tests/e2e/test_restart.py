@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.support.logs import write_log
-from tests.support.server import server
+from tests.support.servers.fragile import server
 
 pytestmark = [
     pytest.mark.browser,

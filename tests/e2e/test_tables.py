@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, FrameLocator, Page, expect
 
 from tests.support.browser_work import record, tasks
 from tests.support.page import SCRIPT, Open
-from tests.support.tensorboard import tensorboard
+from tests.support.servers.tensorboard import tensorboard
 from tests.support.traces import document
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 import psutil
 
 from tests.support.logs import trace
-from tests.support.server import ROUTE, Server
+from tests.support.servers.fragile import ROUTE, Server
 from torch_tb_profiler.http.openapi import document
 from torch_tb_profiler.http.routes import ROUTES
 from torch_tb_profiler.views import all_views

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.logs import all_payloads, expected, opened, payload, settings, write_log
-from tests.support.server import FULL_DISK
+from tests.support.servers.fragile import FULL_DISK
 from torch_tb_profiler.cache import Cache, cache_key, folder
 from torch_tb_profiler.session import summary
 from torch_tb_profiler.storage import FileId

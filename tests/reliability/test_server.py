@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from tests.support.logs import VIEWS, expected, write_log
-from tests.support.server import FULL_DISK, ROUTE, Server, server
+from tests.support.servers.fragile import FULL_DISK, ROUTE, Server, server
 from tests.support.waiting import PATIENCE, until
 from torch_tb_profiler.base.settings import Settings
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.reliability.soak import Record, soak
 from tests.support.logs import write_log
-from tests.support.server import server
+from tests.support.servers.fragile import server
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.cluster import Cluster, cluster
-from tests.support.storage_servers import free_port, s3
+from tests.support.servers.cluster import Cluster, cluster
+from tests.support.servers.storage import free_port, s3
 from tests.support.traces import document
 from tests.support.waiting import until
 from torch_tb_profiler.base.errors import MissingExtraError, WorkerDiedError

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support import storage_servers as servers
-from tests.support.storage_servers import SECRET, CuttingProxy, Place
-from tests.support.tensorboard import tensorboard
+from tests.support.servers import storage as servers
+from tests.support.servers.storage import SECRET, CuttingProxy, Place
+from tests.support.servers.tensorboard import tensorboard
 from tests.support.traces import document
 from tests.support.waiting import PATIENCE, until
 from torch_tb_profiler.base.errors import StorageError

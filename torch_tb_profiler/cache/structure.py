@@ -53,6 +53,10 @@ def _spell_class(cls: type, spelled: set[type]) -> str:
     if issubclass(cls, Enum):
         return f"{name}({', '.join(f'{member.name}={member.value!r}' for member in cls)})"
     if is_dataclass(cls) or issubclass(cls, msgspec.Struct):
-        fields = {field: hint for field, hint in get_type_hints(cls, include_extras=True).items() if not field.startswith("_")}
+        fields = {
+            field: hint
+            for field, hint in get_type_hints(cls, include_extras=True).items()
+            if not field.startswith("_")
+        }
         return f"{name}({', '.join(f'{field}: {_spell(hint, spelled)}' for field, hint in fields.items())})"
     return name

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.traces import read
-from torch_tb_profiler.cache import structure_of
 from torch_tb_profiler.analyses.distributed.reduction.operations import OPERATION
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary, summarize
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
+from torch_tb_profiler.cache import structure_of
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.trace import ABSENT

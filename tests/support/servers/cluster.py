@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.storage_servers import free_port, wait_for
+from tests.support.servers.storage import free_port, wait_for
 
 
 @dataclass

@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 
 import psutil
 
-from tests.support.storage_servers import free_port, wait_for
+from tests.support.servers.storage import free_port, wait_for
 from tests.support.waiting import PATIENCE, until
 
 ROUTE = "/data/plugin/pytorch_profiler"

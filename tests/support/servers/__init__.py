@@ -1,0 +1,1 @@
+"""Real servers on loopback: TensorBoard, storage, a Dask cluster."""
