@@ -4,8 +4,8 @@
         x: Annotated[int, Meta(ge=0)]          Point(x: int, label: None | str)
         label: str | None = None
 
-Bytes that hold an array say its dtype: `Annotated[bytes, DTYPE]`. Docstrings, defaults, limits of values and private fields are no structure: what is written with one can be read
-with another.
+Bytes that hold an array say its dtype: `Annotated[bytes, DTYPE]`. Docstrings, defaults, limits of values and
+private fields are not structure: what is written with one can be read with another.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class Kind(IntEnum):
     SPAN = 12
 
 
-# Lower-cased category -> kind. Old Kineto capitalised them; vendors add their own prefix.
+# Lower-cased category -> kind. Old Kineto capitalized them; vendors add their own prefix.
 CATEGORIES: dict[str, Kind] = {
     "cpu_op": Kind.CPU_OP,
     "operator": Kind.CPU_OP,

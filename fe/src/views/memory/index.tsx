@@ -5,8 +5,8 @@ import { useSelection } from '../../state/selection';
 import { Answer } from '../../widgets/Answer';
 import { Select } from '../../widgets/inputs/Select';
 import { Sentence } from '../../widgets/Sentence';
-import { Snapshot } from './Snapshot';
-import { Timeline } from './Timeline';
+import { Snapshot } from './files/Snapshot';
+import { Timeline } from './files/Timeline';
 import { TraceMemory } from './TraceMemory';
 
 interface Props {

@@ -2,21 +2,21 @@
 import { bisectRight } from 'd3-array';
 import { scaleLinear } from 'd3-scale';
 import { useMemo, useState } from 'react';
-import type { MemoryFileInfo, MemoryTimeline, Selectors } from '../../api/types';
-import { floatsOf } from '../../base/base64';
-import { formatBytes, formatCount } from '../../base/format';
-import { useView } from '../../state/queries';
-import { since, ticks } from '../../base/ticks';
-import { Answer } from '../../widgets/Answer';
-import { Sentence } from '../../widgets/Sentence';
-import { Panel } from '../../widgets/Panel';
-import { Grid } from '../../widgets/charts/Grid';
-import { useWidth } from '../../widgets/charts/useWidth';
-import { byteTicks, stacked } from './curve';
+import type { MemoryFileInfo, MemoryTimeline, Selectors } from '../../../api/types';
+import { floatsOf } from '../../../base/base64';
+import { formatBytes, formatCount } from '../../../base/format';
+import { useView } from '../../../state/queries';
+import { since, ticks } from '../../../base/ticks';
+import { Answer } from '../../../widgets/Answer';
+import { Sentence } from '../../../widgets/Sentence';
+import { Panel } from '../../../widgets/Panel';
+import { Grid } from '../../../widgets/charts/Grid';
+import { useWidth } from '../../../widgets/charts/useWidth';
+import { byteTicks, stacked } from '../curve';
 import { FileState } from './FileState';
-import pageCss from './index.module.css';
+import pageCss from '../index.module.css';
 import css from './Timeline.module.css';
-import curveCss from './Curve.module.css';
+import curveCss from '../Curve.module.css';
 
 interface Props {
   selectors: Selectors;

@@ -1,7 +1,7 @@
-import type { MemoryFileInfo } from '../../api/types';
-import { formatBytes } from '../../base/format';
-import { Answer } from '../../widgets/Answer';
-import pageCss from './index.module.css';
+import type { MemoryFileInfo } from '../../../api/types';
+import { formatBytes } from '../../../base/format';
+import { Answer } from '../../../widgets/Answer';
+import pageCss from '../index.module.css';
 
 interface Props {
   file: MemoryFileInfo;

@@ -1,25 +1,25 @@
 // A CUDA memory snapshot: what the allocator of a device held when it was taken, and how it came to that.
 import { scaleLinear } from 'd3-scale';
 import { useMemo, useState } from 'react';
-import type { MemoryFileInfo, MemorySnapshot, Selectors } from '../../api/types';
-import { floatsOf } from '../../base/base64';
-import { formatBytes, formatCount, formatRatio, plural } from '../../base/format';
-import { useView } from '../../state/queries';
-import { Answer } from '../../widgets/Answer';
-import { Panel } from '../../widgets/Panel';
-import { Select } from '../../widgets/inputs/Select';
-import { Sentence } from '../../widgets/Sentence';
-import { SourceFrame } from '../../widgets/SourceFrame';
-import { Grid } from '../../widgets/charts/Grid';
-import { useWidth } from '../../widgets/charts/useWidth';
-import { bounds, byteTicks, outline, surface, type Curve } from './curve';
+import type { MemoryFileInfo, MemorySnapshot, Selectors } from '../../../api/types';
+import { floatsOf } from '../../../base/base64';
+import { formatBytes, formatCount, formatRatio, plural } from '../../../base/format';
+import { useView } from '../../../state/queries';
+import { Answer } from '../../../widgets/Answer';
+import { Panel } from '../../../widgets/Panel';
+import { Select } from '../../../widgets/inputs/Select';
+import { Sentence } from '../../../widgets/Sentence';
+import { SourceFrame } from '../../../widgets/SourceFrame';
+import { Grid } from '../../../widgets/charts/Grid';
+import { useWidth } from '../../../widgets/charts/useWidth';
+import { bounds, byteTicks, outline, surface, type Curve } from '../curve';
 import { FileState } from './FileState';
-import pageCss from './index.module.css';
-import liveCss from './Live.module.css';
-import panelCss from '../../widgets/Panel.module.css';
+import pageCss from '../index.module.css';
+import liveCss from '../Live.module.css';
+import panelCss from '../../../widgets/Panel.module.css';
 import css from './Snapshot.module.css';
-import sourceFrameCss from '../../widgets/SourceFrame.module.css';
-import curveCss from './Curve.module.css';
+import sourceFrameCss from '../../../widgets/SourceFrame.module.css';
+import curveCss from '../Curve.module.css';
 
 interface Props {
   selectors: Selectors;
