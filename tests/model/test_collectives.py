@@ -151,7 +151,7 @@ def test_uneven_all_to_all_counts_what_leaves_the_rank() -> None:
     facts = 'Collective name=all_to_allv In msg nelems=100 dtype=Float Rank=1 In split size="[5,3,2]"'
     found = collectives(draw(CALL.format(facts=facts)))
     assert names(found) == ["nccl:all_to_allv"]
-    assert found.leaving.tolist() == [400 * 7 // 10]
+    assert found.egress_bytes.tolist() == [400 * 7 // 10]
 
 
 @pytest.mark.parametrize(

@@ -80,14 +80,14 @@ def _properties(metadata: Mapping[str, Any]) -> dict[int, Mapping[str, Any]]:
     listed = metadata.get("deviceProperties") or metadata.get("computeProperties") or []
     if isinstance(listed, Mapping):
         listed = [listed]
-    found: dict[int, Mapping[str, Any]] = {}
+    by_id: dict[int, Mapping[str, Any]] = {}
     if isinstance(listed, list):
         for position, entry in enumerate(listed):
             if isinstance(entry, Mapping):
                 id = entry.get("id", position)
                 if isinstance(id, int):
-                    found.setdefault(id, entry)
-    return found
+                    by_id.setdefault(id, entry)
+    return by_id
 
 
 def _describe(id: int, kind: str, entry: Mapping[str, Any] | None) -> DeviceInfo:

@@ -76,17 +76,17 @@ _AUTOGRAD_PROCESSES = {"CPU functions": Kind.CPU_OP, "CUDA functions": Kind.KERN
 def kinds(trace: Trace) -> npt.NDArray[np.int8]:
     """int8[n]: the Kind of every event, whatever its phase."""
     table = np.array([CATEGORIES.get(text.lower(), Kind.UNKNOWN) for text in trace.strings] + [0], np.int8)
-    found = table[trace.events.category]
+    kind = table[trace.events.category]
     by_process = np.array(
         [_AUTOGRAD_PROCESSES.get(str(thread.pid), Kind.UNKNOWN) for thread in trace.threads] + [0], np.int8
     )
     if by_process.any():
         bare = trace.events.category < 0
-        found = np.where(bare, by_process[trace.events.thread], found)
+        kind = np.where(bare, by_process[trace.events.thread], kind)
     marks = name_mask(trace.strings, is_lightning)
     if marks.any():  # old Kineto filed them under operators
-        found[marks[trace.events.name] & (found == Kind.CPU_OP)] = Kind.ANNOTATION
-    return found
+        kind[marks[trace.events.name] & (kind == Kind.CPU_OP)] = Kind.ANNOTATION
+    return kind
 
 
 @derived
@@ -108,9 +108,9 @@ def of_kind(trace: Trace, *wanted: Kind) -> npt.NDArray[np.int32]:
 def _rows_by_kind(trace: Trace) -> list[npt.NDArray[np.int32]]:
     """Of each Kind the rows of its slices, in file order."""
     rows = np.flatnonzero(is_slice(trace)).astype(np.int32)
-    found = kinds(trace)[rows]
-    rows = rows[np.argsort(found, kind="stable")]
-    return np.split(rows, np.cumsum(np.bincount(found, minlength=len(Kind)))[:-1])
+    kind = kinds(trace)[rows]
+    rows = rows[np.argsort(kind, kind="stable")]
+    return np.split(rows, np.cumsum(np.bincount(kind, minlength=len(Kind)))[:-1])
 
 
 def names_of(trace: Trace, *wanted: Kind) -> set[str]:

@@ -20,7 +20,7 @@ class Names(msgspec.Struct, frozen=True):
 @derived
 def names(trace: Trace) -> Names:
     """All names; where the file gives several, the last."""
-    found = Names({}, {}, {}, {})
+    known = Names({}, {}, {}, {})
     rows = np.flatnonzero(trace.events.phase == ord("M")).astype(np.int32)
     codes, dictionary = trace.arg_codes("name", rows)
     for row, text_code, index in zip(
@@ -31,11 +31,11 @@ def names(trace: Trace) -> Names:
         pid = trace.threads[code].pid
         text = dictionary[text_code].strip('"') if text_code >= 0 else ""
         if what == "process_name":
-            found.process[pid] = text
+            known.process[pid] = text
         elif what == "thread_name":
-            found.thread[code] = text.removesuffix(" ()")
+            known.thread[code] = text.removesuffix(" ()")
         elif what == "process_sort_index" and index != ABSENT:
-            found.process_order[pid] = index
+            known.process_order[pid] = index
         elif what == "thread_sort_index" and index != ABSENT:
-            found.thread_order[code] = index
-    return found
+            known.thread_order[code] = index
+    return known

@@ -19,7 +19,7 @@ PHASES = ("forward", "backward", "optimizer", "data")
 @derived
 def phases(trace: Trace) -> npt.NDArray[np.int8]:
     """int8[n]: index into PHASES of every event; device work has the phase of its launch."""
-    found = np.zeros(len(trace), np.int8)
+    phase_of = np.zeros(len(trace), np.int8)
     marks = of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
     for phase, rows in (
         (1, backward_tasks(trace).rows),
@@ -27,12 +27,12 @@ def phases(trace: Trace) -> npt.NDArray[np.int8]:
         (3, marks[name_mask(trace.strings, is_data_loading)[trace.events.name[marks]]]),
     ):
         if len(rows):
-            found[rows] = phase
-            found[innermost(trace, tree_of(trace, np.sort(rows).astype(np.int32))) >= 0] = phase
+            phase_of[rows] = phase
+            phase_of[innermost(trace, tree_of(trace, np.sort(rows).astype(np.int32))) >= 0] = phase
     links = device_links(trace)
     launched = links.launch >= 0
-    found[links.rows] = np.where(launched, found[links.launch], 0)
-    return found
+    phase_of[links.rows] = np.where(launched, phase_of[links.launch], 0)
+    return phase_of
 
 
 def rows_in_phase(trace: Trace, rows: Int32, phase: str) -> Bool:

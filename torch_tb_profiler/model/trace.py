@@ -133,30 +133,33 @@ class Trace:
 
     def arg_int(self, key: str, rows: Int32 | None = None) -> Int64:
         """int64[n]: the integer argument `key`, ABSENT where an event has none; int64[k]: of `rows` (or -1)."""
-        cells, found = self._places(key, rows), np.full(len(self) if rows is None else len(rows), ABSENT, np.int64)
+        cells, result = (
+            self._places(key, rows),
+            np.full(len(self) if rows is None else len(rows), ABSENT, np.int64),
+        )
         if cells is None:
-            return found
+            return result
         where, values, column = cells
         if column.kind == "int":
-            found[where] = values
+            result[where] = values
         elif column.kind == "float":
             finite = np.isfinite(values)
-            found[where[finite]] = values[finite].astype(np.int64)
+            result[where[finite]] = values[finite].astype(np.int64)
         elif column.dictionary:
-            found[where] = np.array([_int_or_absent(text) for text in column.dictionary], np.int64)[values]
-        return found
+            result[where] = np.array([_int_or_absent(text) for text in column.dictionary], np.int64)[values]
+        return result
 
     def arg_float(self, key: str, rows: Int32 | None = None) -> Float64:
         """float64[n]: the numeric argument `key`, NaN where an event has none; float64[k]: of `rows`."""
-        cells, found = self._places(key, rows), np.full(len(self) if rows is None else len(rows), np.nan)
+        cells, result = self._places(key, rows), np.full(len(self) if rows is None else len(rows), np.nan)
         if cells is None:
-            return found
+            return result
         where, values, column = cells
         if column.kind in ("int", "float"):
-            found[where] = values
+            result[where] = values
         elif column.dictionary:
-            found[where] = np.array([_float_or_nan(text) for text in column.dictionary])[values]
-        return found
+            result[where] = np.array([_float_or_nan(text) for text in column.dictionary])[values]
+        return result
 
     def arg_codes(self, key: str, rows: Int32 | None = None) -> tuple[Int32, Sequence[str]]:
         """int32[n] codes and their texts for a text or JSON argument, NO_CODE where none; int32[k]: of `rows`.
@@ -164,19 +167,19 @@ class Trace:
         JSON texts are raw (`[32, 64]`); texts are the strings themselves, without quotes. A numeric
         column is spelled as decimal text.
         """
-        cells, found = (
+        cells, result = (
             self._places(key, rows),
             np.full(len(self) if rows is None else len(rows), NO_CODE, np.int32),
         )
         if cells is None:
-            return found, ()
+            return result, ()
         where, values, column = cells
         if column.kind in ("text", "json"):
-            found[where] = values
-            return found, column.dictionary
+            result[where] = values
+            return result, column.dictionary
         distinct, codes = np.unique(values, return_inverse=True)
-        found[where] = codes
-        return found, [str(value) for value in distinct.tolist()]
+        result[where] = codes
+        return result, [str(value) for value in distinct.tolist()]
 
     def _places(self, key: str, rows: Int32 | None) -> tuple[Any, npt.NDArray[Any], ArgColumn] | None:
         """(positions among `rows` that have the argument, their values, its column)."""

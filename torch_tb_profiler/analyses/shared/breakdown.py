@@ -54,21 +54,21 @@ def breakdown(trace: Trace) -> Breakdown:
     The time of a category is what the union of it and all before it covers, less what those before cover:
     so the categories sum to the step by construction.
     """
-    found = steps(trace)
+    spans = steps(trace)
     times: dict[str, Int64] = {}
-    counted = np.zeros(len(found.starts), np.int64)
+    counted = np.zeros(len(spans.starts), np.int64)
     covering: list[Intervals] = []
     role = role_intervals(trace)
     for category in CATEGORIES[:-1]:
         if len(role[category].starts):
             covering = [union(*covering, role[category])]
-            reach = covered(covering[0], found.starts, found.ends)
+            reach = covered(covering[0], spans.starts, spans.ends)
         else:
             reach = counted
         times[category] = reach - counted
         counted = reach
-    times["other"] = found.ends - found.starts - counted
-    return Breakdown(found, times, _unknown(trace))
+    times["other"] = spans.ends - spans.starts - counted
+    return Breakdown(spans, times, _unknown(trace))
 
 
 @derived

@@ -87,13 +87,13 @@ def order_statistics(groups: Groups, values: Int64, *shares: float) -> Order:
     ordered = values[order]
     counts = groups.counts
     begin = np.cumsum(counts) - counts
-    found = []
+    quantiles = []
     for share in shares:
         at = (counts - 1) * share
         low = np.floor(at).astype(np.int64)
         high = np.minimum(low + 1, counts - 1)
-        found.append(ordered[begin + low] + (ordered[begin + high] - ordered[begin + low]) * (at - low))
-    return Order(ordered[begin], ordered[begin + counts - 1], found)
+        quantiles.append(ordered[begin + low] + (ordered[begin + high] - ordered[begin + low]) * (at - low))
+    return Order(ordered[begin], ordered[begin + counts - 1], quantiles)
 
 
 def launch_times(trace: Trace, rows: Int32) -> Int64:
@@ -107,13 +107,13 @@ def launch_times(trace: Trace, rows: Int32) -> Int64:
 
 def in_step(trace: Trace, times: Int64, name: str) -> Bool:
     """bool[k]: which times lie in a step as the host ran it; NotFoundError lists the steps."""
-    found = steps(trace)
-    at = [i for i, text in enumerate(found.names) if text == name]
+    spans = steps(trace)
+    at = [i for i, text in enumerate(spans.names) if text == name]
     if not at:
-        raise NotFoundError(f"there is no step {name!r}", hint=f"steps: {', '.join(found.names[:20])}")
+        raise NotFoundError(f"there is no step {name!r}", hint=f"steps: {', '.join(spans.names[:20])}")
     inside = np.zeros(len(times), np.bool_)
     for i in at:
-        inside |= (times >= found.host_starts[i]) & (times < found.host_ends[i])
+        inside |= (times >= spans.host_starts[i]) & (times < spans.host_ends[i])
     return inside
 
 

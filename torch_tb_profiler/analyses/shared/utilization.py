@@ -41,10 +41,10 @@ def utilizations(trace: Trace) -> tuple[Utilization, ...]:
     return tuple(_of_device(trace, device) for device in devices(trace))
 
 
-def window(found: Steps) -> tuple[int, int]:
+def window(spans: Steps) -> tuple[int, int]:
     """(start, end) ns: from the first to the last complete step; (0, 0) without steps."""
-    kept = np.flatnonzero(found.complete)
-    return (int(found.starts[kept[0]]), int(found.ends[kept[-1]])) if len(kept) else (0, 0)
+    kept = np.flatnonzero(spans.complete)
+    return (int(spans.starts[kept[0]]), int(spans.ends[kept[-1]])) if len(kept) else (0, 0)
 
 
 def _of_device(trace: Trace, device: DeviceInfo) -> Utilization:

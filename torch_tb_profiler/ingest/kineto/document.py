@@ -99,8 +99,8 @@ class _Window:
 
     def search(self, pattern: re.Pattern[bytes], start: int) -> tuple[int, int] | None:
         """(start, end) of the first match that begins at `start` or later."""
-        found = pattern.search(self._buffer, 1 + start, self._end)
-        return (found.start() - 1, found.end() - 1) if found else None
+        match = pattern.search(self._buffer, 1 + start, self._end)
+        return (match.start() - 1, match.end() - 1) if match else None
 
     def drop(self, count: int) -> None:
         """Forget the first `count` bytes."""
@@ -149,10 +149,10 @@ def _read_head(window: _Window) -> bytes:
         if first is not None and window.text(*first) == b"[":
             window.drop(first[1])
             return b""
-        found = window.search(_EVENTS_KEY, max(0, known - _KEY_LENGTH))
-        if found is not None and first is not None and window.text(*first) == b"{":
-            head = window.text(0, found[0])
-            window.drop(found[1])
+        key = window.search(_EVENTS_KEY, max(0, known - _KEY_LENGTH))
+        if key is not None and first is not None and window.text(*first) == b"{":
+            head = window.text(0, key[0])
+            window.drop(key[1])
             return head
         if not done:
             break

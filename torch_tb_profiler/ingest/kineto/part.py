@@ -132,5 +132,5 @@ def _codes(phases: bytes) -> Any:
 
 def _text(codes: dict[Any, int], code: int) -> str:
     """The text behind a code; slow, for few."""
-    found: Sequence[Any] = [text for text, number in codes.items() if number == code]
-    return str(found[0] or "") if found else ""
+    texts: Sequence[Any] = [text for text, number in codes.items() if number == code]
+    return str(texts[0] or "") if texts else ""

@@ -141,15 +141,15 @@ class _Reader:
     def _stack(self, frames: Any) -> int:
         code = self.lists.get(id(frames))
         if code is None:
-            told = tuple([self._frame(frame) for frame in _list(frames)[:_MAX_FRAMES]])
-            code = self.lists[id(frames)] = self.stacks.setdefault(told, len(self.stacks))
+            spelled = tuple([self._frame(frame) for frame in _list(frames)[:_MAX_FRAMES]])
+            code = self.lists[id(frames)] = self.stacks.setdefault(spelled, len(self.stacks))
         return code
 
     def _frame(self, frame: Any) -> str:
         text = self.frames.get(id(frame))
         if text is None:
-            told = frame if type(frame) is dict else {}
-            file, line, name = (told.get(key) for key in ("filename", "line", "name"))
+            fields = frame if type(frame) is dict else {}
+            file, line, name = (fields.get(key) for key in ("filename", "line", "name"))
             file, name = (part if type(part) is str else "" for part in (file, name))
             text = f"{file}({line}): {name}" if type(line) is int and line > 0 else name or file or "??"
             self.frames[id(frame)] = text

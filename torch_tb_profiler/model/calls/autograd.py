@@ -36,8 +36,8 @@ class BackwardLinks(msgspec.Struct, frozen=True):
 @derived
 def backward_links(trace: Trace) -> BackwardLinks:
     """Forward and backward operators that belong together, by flow, else by sequence number."""
-    found = _by_flow(trace)
-    return found if len(found.forward) else _by_sequence_number(trace)
+    by_flow = _by_flow(trace)
+    return by_flow if len(by_flow.forward) else _by_sequence_number(trace)
 
 
 class BackwardTasks(msgspec.Struct, frozen=True):
@@ -77,10 +77,10 @@ def _engine_around(trace: Trace, rows: Int32, engine: Int32) -> Int32:
     is_engine = np.zeros(len(trace), np.bool_)
     is_engine[engine] = True
     around = enclosing_operator(trace)
-    found: Int32 = rows.copy()
-    while (climbing := (found >= 0) & ~is_engine[found]).any():
-        found[climbing] = around[found[climbing]]
-    return found
+    surrounding: Int32 = rows.copy()
+    while (climbing := (surrounding >= 0) & ~is_engine[surrounding]).any():
+        surrounding[climbing] = around[surrounding[climbing]]
+    return surrounding
 
 
 def _by_flow(trace: Trace) -> BackwardLinks:

@@ -73,7 +73,7 @@ def enclosing_operator(trace: Trace) -> Int32:
     """int32[n]: the innermost operator that contains each event of the tree, itself excluded, by nesting."""
     tree = call_tree(trace)
     operator = kinds(trace) == Kind.CPU_OP
-    found = np.full(len(trace), NO_CODE, np.int32)
+    enclosing = np.full(len(trace), NO_CODE, np.int32)
     # Level by level, so that the parent's answer is there before its children ask.
     rows = tree.rows
     order = rows[np.argsort(tree.depth[rows].astype(np.int16), kind="stable")]
@@ -81,5 +81,5 @@ def enclosing_operator(trace: Trace) -> Int32:
     for low, high in zip(bounds[1:-1], bounds[2:], strict=True):
         members = order[low:high]
         above = tree.parent[members]
-        found[members] = np.where(operator[above], above, found[above])
-    return found
+        enclosing[members] = np.where(operator[above], above, enclosing[above])
+    return enclosing

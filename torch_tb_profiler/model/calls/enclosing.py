@@ -18,7 +18,7 @@ def innermost(trace: Trace, forest: CallTree, thread: Int32 | None = None, asked
     event). What overlaps without nesting (side lanes) encloses nothing. NO_CODE where there is none.
     """
     events = trace.events
-    found = np.full(len(trace), NO_CODE, np.int32)
+    running_at = np.full(len(trace), NO_CODE, np.int32)
     rows = forest.rows[forest.lane[forest.rows] == 0]
     thread = events.thread if thread is None else thread
     asked = np.arange(len(trace), dtype=np.int32) if asked is None else asked
@@ -33,8 +33,8 @@ def innermost(trace: Trace, forest: CallTree, thread: Int32 | None = None, asked
         members = by_thread[low[i] : high[i]]
         members = members[events.start[members] != ABSENT]
         times, running = changes(trace, forest, rows[bounds[i] : bounds[i + 1]])
-        found[members] = running[np.searchsorted(times, events.start[members], "right")]
-    return _outside_of_shorter(trace, forest, found)
+        running_at[members] = running[np.searchsorted(times, events.start[members], "right")]
+    return _outside_of_shorter(trace, forest, running_at)
 
 
 def changes(trace: Trace, forest: CallTree, rows: Int32) -> tuple[Int64, Int32]:
@@ -49,19 +49,19 @@ def changes(trace: Trace, forest: CallTree, rows: Int32) -> tuple[Int64, Int32]:
     return times[order], np.append(NO_CODE, running[order]).astype(np.int32)
 
 
-def _outside_of_shorter(trace: Trace, forest: CallTree, found: Int32) -> Int32:
+def _outside_of_shorter(trace: Trace, forest: CallTree, running_at: Int32) -> Int32:
     """Where an event starts together with what was found but encloses it: what runs around both."""
     events, finish = trace.events, ends(trace)
     turn = np.full(len(trace), len(forest.rows), np.int64)
     turn[forest.rows] = np.arange(len(forest.rows))
-    asked = np.flatnonzero(found >= 0)
-    asked = asked[events.start[found[asked]] == events.start[asked]]
+    asked = np.flatnonzero(running_at >= 0)
+    asked = asked[events.start[running_at[asked]] == events.start[asked]]
     while len(asked):
-        inner = found[asked]
+        inner = running_at[asked]
         outside = (events.start[inner] == events.start[asked]) & (
             (finish[asked] > finish[inner]) | (turn[asked] <= turn[inner])
         )
         asked = asked[outside]
-        found[asked] = forest.parent[found[asked]]
-        asked = asked[found[asked] >= 0]
-    return found
+        running_at[asked] = forest.parent[running_at[asked]]
+        asked = asked[running_at[asked] >= 0]
+    return running_at

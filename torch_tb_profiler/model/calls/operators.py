@@ -98,8 +98,8 @@ def operators(trace: Trace) -> Operators:
 
 def with_nested(trace: Trace, values: Int64) -> Int64:
     """int64[k]: each operator's value and those of all operators inside it; `values` in order of the operators."""
-    found = operators(trace)
-    return _with_nested(values, found.parent, found.rows, call_tree(trace).depth)
+    calls = operators(trace)
+    return _with_nested(values, calls.parent, calls.rows, call_tree(trace).depth)
 
 
 def is_operator(trace: Trace) -> Bool:
@@ -131,8 +131,8 @@ def _owners(trace: Trace, around: Int32, node_owner: Int32, position: Int32) -> 
 def _outer(owner: Int32, around: Int32, rows: Int32) -> Int32:
     """The operator around these nodes, by position."""
     above = around[rows]
-    found: Int32 = np.where(above >= 0, owner[above], NO_CODE).astype(np.int32)
-    return found
+    outer: Int32 = np.where(above >= 0, owner[above], NO_CODE).astype(np.int32)
+    return outer
 
 
 def _outermost_calls(trace: Trace, parent: Int32) -> Int32:

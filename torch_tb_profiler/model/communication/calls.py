@@ -48,9 +48,9 @@ class CollectiveCalls(msgspec.Struct, frozen=True):
 
     def first_kernel(self) -> Int32:
         """int32[k]: the earliest kernel of each operation, NO_CODE if it has none."""
-        found = np.full(len(self), NO_CODE, np.int32)
-        found[self.owner[::-1]] = self.kernels[::-1]
-        return found
+        first = np.full(len(self), NO_CODE, np.int32)
+        first[self.owner[::-1]] = self.kernels[::-1]
+        return first
 
 
 @derived
@@ -71,16 +71,16 @@ def collective_calls(trace: Trace) -> CollectiveCalls:
     loose = np.flatnonzero(owner < 0)
     owner[loose] = len(kept) + np.arange(len(loose))
     none = np.full(len(loose), NO_CODE, np.int32)
-    found = CollectiveCalls(
+    operations = CollectiveCalls(
         call=np.append(chains.root[kept], none),
         named=np.append(chains.named[kept], none),
         recorded=np.append(chains.recorded[kept], none),
         kernels=kernels,
         owner=owner,
     )
-    bare = found.recorded < 0
-    found.recorded[bare] = found.first_kernel()[bare]  # Kineto copies the metadata to the kernels
-    return found
+    bare = operations.recorded < 0
+    operations.recorded[bare] = operations.first_kernel()[bare]  # Kineto copies the metadata to the kernels
+    return operations
 
 
 class _Chains(msgspec.Struct, frozen=True):
@@ -104,9 +104,9 @@ def _chains(trace: Trace, tree: CallTree) -> _Chains:
     of[rows] = np.searchsorted(roots, outer)
 
     def first(which: Bool) -> Int32:
-        found = np.full(len(roots), NO_CODE, np.int32)
-        found[of[rows[which]][::-1]] = rows[which][::-1]  # the last write wins: outer before inner
-        return found
+        outermost = np.full(len(roots), NO_CODE, np.int32)
+        outermost[of[rows[which]][::-1]] = rows[which][::-1]  # the last write wins: outer before inner
+        return outermost
 
     by_backend = name_mask(trace.strings, lambda text: bool(BACKEND.match(text)) and _is_collective(text))
     codes, names = trace.arg_codes("Collective name")
@@ -168,9 +168,9 @@ def _unbatch(trace: Trace, chains: _Chains, kernels: Int32, chain: Int32) -> tup
 def _is_operation(trace: Trace, chains: _Chains, chain: Int32) -> Bool:
     """bool[c]: chains that are operations: not waits, nor calls that only hand over to another thread."""
     launched: Int64 = np.bincount(chain[chain >= 0], minlength=len(chains.root))
-    told: Bool = (chains.named >= 0) | (chains.recorded >= 0) | (launched > 0)
-    if told.any() or len(chain):
-        return told
+    recorded: Bool = (chains.named >= 0) | (chains.recorded >= 0) | (launched > 0)
+    if recorded.any() or len(chain):
+        return recorded
     known = name_mask(trace.strings, _is_collective)
     by_name: Bool = known[trace.events.name[chains.root]]
     return by_name

@@ -44,7 +44,7 @@ class Collectives(msgspec.Struct, frozen=True):
     sequence    int64  recorded sequence number, ABSENT if none
     source, target  int64  ranks between which a message passes, ABSENT if unknown and for other collectives
     bytes_in, bytes_out  int64  what this rank puts in and gets out, ABSENT if unknown
-    leaving     int64  bytes that leave for other ranks where uneven splits are recorded, else ABSENT
+    egress_bytes  int64  what goes to other ranks where uneven splits are recorded, else ABSENT
     parts       merged times of the kernels (or calls), owned by the positions of the operations
     """
 
@@ -63,7 +63,7 @@ class Collectives(msgspec.Struct, frozen=True):
     target: Int64
     bytes_in: Int64
     bytes_out: Int64
-    leaving: Int64
+    egress_bytes: Int64
     parts: Owned
     names: Sequence[str]
     groups: Sequence[ProcessGroup]
@@ -85,8 +85,8 @@ def collectives(trace: Trace) -> Collectives:
     names: dict[str, int] = {}
 
     def codes(texts: Sequence[str | None]) -> Int32:
-        found = [NO_CODE if text is None else names.setdefault(text, len(names)) for text in texts]
-        return np.array(found, np.int32)
+        coded = [NO_CODE if text is None else names.setdefault(text, len(names)) for text in texts]
+        return np.array(coded, np.int32)
 
     order = np.lexsort((times.issue, np.where(times.start == ABSENT, times.issue, times.start)))
     place = np.empty(len(order), np.int64)
@@ -108,7 +108,7 @@ def collectives(trace: Trace) -> Collectives:
         target=target[order],
         bytes_in=sizes.bytes_in[order],
         bytes_out=sizes.bytes_out[order],
-        leaving=sizes.leaving[order],
+        egress_bytes=sizes.egress_bytes[order],
         parts=merge_owned(place[times.parts.owner], times.parts.starts, times.parts.ends),
         names=list(names),
         groups=groups,

@@ -30,8 +30,8 @@ def communication_kernels(trace: Trace) -> Bool:
     """bool[n]: device kernels that carry collective metadata, or whose name says so."""
     kernel = (kinds(trace) == Kind.KERNEL) & is_slice(trace)
     by_name = _matches(trace, _KERNEL_NAME)[trace.events.name]
-    found: Bool = kernel & (by_name | _has_metadata(trace))
-    return found
+    communicates: Bool = kernel & (by_name | _has_metadata(trace))
+    return communicates
 
 
 @derived
@@ -40,8 +40,8 @@ def communication_calls(trace: Trace) -> Bool:
     kind = kinds(trace)
     host = ((kind == Kind.CPU_OP) | (kind == Kind.ANNOTATION)) & is_slice(trace)
     by_name = _matches(trace, _HOST_NAME)[trace.events.name]
-    found: Bool = host & (by_name | _has_metadata(trace))
-    return found
+    communicates: Bool = host & (by_name | _has_metadata(trace))
+    return communicates
 
 
 @derived
@@ -70,11 +70,11 @@ def host_communication(trace: Trace) -> Int32:
 
 def _has_metadata(trace: Trace) -> Bool:
     column = trace.args.get("Collective name")
-    found = np.zeros(len(trace), np.bool_)
+    described = np.zeros(len(trace), np.bool_)
     if column is not None and column.kind == "text":
         data = np.array([bool(text) and not _NOT_DATA.search(text) for text in column.dictionary])
-        found[column.rows] = data[column.values] if len(data) else False
-    return found
+        described[column.rows] = data[column.values] if len(data) else False
+    return described
 
 
 def _matches(trace: Trace, pattern: re.Pattern[str]) -> Bool:

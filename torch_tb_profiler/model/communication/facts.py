@@ -51,27 +51,29 @@ def kinds_of(trace: Trace, calls: CollectiveCalls) -> Kinds:
     recorded = _texts(trace, "Collective name", calls.recorded)
     named, outer = _names(trace, calls.named), _names(trace, calls.call)
     kernels = _names(trace, calls.first_kernel())
-    found = Kinds([], [])
+    result = Kinds([], [])
     for metadata, annotation, call, kernel in zip(recorded, named, outer, kernels, strict=True):
-        told = [what for what in (collective_in(text or "") for text in (metadata, annotation, call)) if what]
+        collectives = [
+            what for what in (collective_in(text or "") for text in (metadata, annotation, call)) if what
+        ]
         # A barrier is an all-reduce of one element underneath.
-        what = "barrier" if "barrier" in told else next(iter(told), None)
-        found.collective.append(what or collective_of_kernel(kernel or ""))
+        what = "barrier" if "barrier" in collectives else next(iter(collectives), None)
+        result.collective.append(what or collective_of_kernel(kernel or ""))
         match = BACKEND.match(annotation or "")
         library = backend_of_kernel(kernel) if kernel else default
         if library in ("nccl", "rccl") and default in ("nccl", "rccl"):
             library = default  # RCCL keeps NCCL's names
-        found.backend.append(match[1].lower() if match else library)
-    return found
+        result.backend.append(match[1].lower() if match else library)
+    return result
 
 
 class Sizes(msgspec.Struct, frozen=True):
-    """dtype: as the trace spells it, None if unknown; bytes_in, bytes_out, leaving int64[k] as in Collectives."""
+    """dtype: as the trace spells it, None if unknown; the others int64[k] as in Collectives."""
 
     dtype: list[str | None]
     bytes_in: Int64
     bytes_out: Int64
-    leaving: Int64
+    egress_bytes: Int64
 
 
 def sizes_of(trace: Trace, calls: CollectiveCalls, collective: Sequence[str]) -> Sizes:
@@ -82,18 +84,18 @@ def sizes_of(trace: Trace, calls: CollectiveCalls, collective: Sequence[str]) ->
     )
     splits = _texts(trace, "In split size", calls.recorded)
     inputs = _Inputs(trace)
-    found = Sizes([], *(np.full(len(calls), ABSENT) for _ in range(3)))
+    sizes = Sizes([], *(np.full(len(calls), ABSENT) for _ in range(3)))
     for i, dtype in enumerate(dtypes):
         width = bytes_per_element(dtype) if dtype else None
         if dtype is None or put[i] == ABSENT:
             dtype, size = inputs.of(int(calls.named[i]), int(calls.recorded[i]), int(calls.call[i]))
-            found.bytes_in[i] = ABSENT if size is None else _credible(size)
+            sizes.bytes_in[i] = ABSENT if size is None else _credible(size)
         elif width is not None:
-            found.bytes_in[i], found.bytes_out[i] = _credible(put[i] * width), _credible(got[i] * width)
-            if collective[i] in ALL_TO_ALL and splits[i] and found.bytes_in[i] != ABSENT:
-                found.leaving[i] = _leaving(str(splits[i]), own[i], put[i] * width)
-        found.dtype.append(dtype)
-    return found
+            sizes.bytes_in[i], sizes.bytes_out[i] = _credible(put[i] * width), _credible(got[i] * width)
+            if collective[i] in ALL_TO_ALL and splits[i] and sizes.bytes_in[i] != ABSENT:
+                sizes.egress_bytes[i] = _egress(str(splits[i]), own[i], put[i] * width)
+        sizes.dtype.append(dtype)
+    return sizes
 
 
 def _credible(size: int) -> int:
@@ -101,15 +103,15 @@ def _credible(size: int) -> int:
     return size if 0 <= size < _TOO_MUCH else int(ABSENT)
 
 
-def _leaving(splits: str, own: int, put: int) -> int:
-    """Bytes that leave this rank, from how many rows go to each; ABSENT if that is not recorded."""
+def _egress(splits: str, own: int, put: int) -> int:
+    """Bytes that go to other ranks, from how many rows go to each; ABSENT if that is not recorded."""
     rows = _json(splits)
     if not isinstance(rows, list) or not all(type(each) is int and each >= 0 for each in rows):
         return int(ABSENT)
     if not 0 <= own < len(rows) or sum(rows) == 0:
         return int(ABSENT)
-    leaving: int = put - put * rows[own] // sum(rows)
-    return leaving
+    egress: int = put - put * rows[own] // sum(rows)
+    return egress
 
 
 class _Inputs:
@@ -135,12 +137,12 @@ class _Inputs:
         )
         if not isinstance(shapes, list) or not isinstance(types, list):
             return []
-        found = []
+        tensors = []
         for shape, dtype in zip(shapes, types, strict=False):
             width = bytes_per_element(dtype) if isinstance(dtype, str) else None
             if width is not None and isinstance(shape, list) and shape and all(type(n) is int for n in shape):
-                found.append((shape, dtype, width))
-        return found
+                tensors.append((shape, dtype, width))
+        return tensors
 
 
 def groups_of(
@@ -153,14 +155,14 @@ def groups_of(
     configured = {group.name: group for group, _ in configured_groups(trace)}
     codes: dict[ProcessGroup, int] = {}
     seen: dict[tuple[object, ...], int] = {}
-    found = np.empty(len(calls), np.int32)
+    group_codes = np.empty(len(calls), np.int32)
     for i, described in enumerate(zip(*columns, sizes, backend, strict=True)):
         if described not in seen:
             name, description, ranks, size, library = described
             group = _described(name, description, ranks, size if 0 < size <= MOST_RANKS else None, configured)
             seen[described] = codes.setdefault(group or sole_group(trace, library), len(codes))
-        found[i] = seen[described]
-    return found, list(codes)
+        group_codes[i] = seen[described]
+    return group_codes, list(codes)
 
 
 def _described(

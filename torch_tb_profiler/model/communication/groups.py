@@ -89,15 +89,15 @@ def configured_groups(trace: Trace) -> tuple[tuple[ProcessGroup, str], ...]:
     info = trace.metadata.get("distributedInfo")
     listed = info.get("pg_config") if isinstance(info, Mapping) else None
     own = rank(trace)
-    found = []
+    groups = []
     for entry in listed if isinstance(listed, list) else []:
         if isinstance(entry, Mapping):
             size = _size(entry.get("pg_size"))
             ranks = read_ranks(entry.get("ranks"), size)
             if own is None or ranks is None or own in unspell_ranks(ranks):
                 group = ProcessGroup(_text(entry.get("pg_name")), _text(entry.get("pg_desc")), ranks, size)
-                found.append((group, str(entry.get("backend_config", entry.get("backend", ""))).lower()))
-    return tuple(found)
+                groups.append((group, str(entry.get("backend_config", entry.get("backend", ""))).lower()))
+    return tuple(groups)
 
 
 def sole_group(trace: Trace, backend: str | None) -> ProcessGroup:

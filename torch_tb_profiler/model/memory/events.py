@@ -86,8 +86,8 @@ class MemoryRecords(msgspec.Struct, frozen=True):
 def is_memory(trace: Trace, name: str = EVENT_NAME) -> Bool:
     """bool[n]: allocations and releases, or the events of another name."""
     named = name_mask(trace.strings, name.__eq__)
-    found: Bool = named[trace.events.name]
-    return found
+    has_name: Bool = named[trace.events.name]
+    return has_name
 
 
 @derived
@@ -151,9 +151,9 @@ def _devices(trace: Trace, keys: list[tuple[int, int]]) -> tuple[MemoryDevice, .
     made: list[MemoryDevice] = []
     for type_, id in keys:
         kind = _KINDS.get(type_, "unknown" if type_ == ABSENT else f"device type {type_}")
-        told = device_kind(trace)
-        if type_ in (_CUDA, _HIP) and told in ("CUDA", "ROCm", "HPU"):
-            kind = told  # builds for ROCm and Gaudi pass their devices off as CUDA's or as each other's
+        vendor = device_kind(trace)
+        if type_ in (_CUDA, _HIP) and vendor in ("CUDA", "ROCm", "HPU"):
+            kind = vendor  # builds for ROCm and Gaudi pass their devices off as CUDA's or as each other's
         name = _name(kind, id)
         if any(device.name == name for device in made):
             name = f"{name} (device type {type_})"
@@ -183,16 +183,16 @@ def calls_around(trace: Trace, asked: Int32) -> Int32:
     rows = of_kind(trace, Kind.CPU_OP)
     around = innermost(trace, tree_of(trace, rows), _threads_of(trace, rows), asked)[asked]
     counts = (around >= 0) & is_operator(trace)[trace.events.name[around]]
-    found: Int32 = np.where(counts, around, NO_CODE).astype(np.int32)
-    return found
+    calls: Int32 = np.where(counts, around, NO_CODE).astype(np.int32)
+    return calls
 
 
 @derived
 def memory_operators(trace: Trace) -> Int32:
     """int32[k]: for each record the position in `operators(trace).rows` of its operator, NO_CODE for none."""
     calls = memory_calls(trace)
-    found: Int32 = np.where(calls >= 0, operators(trace).owner[calls], NO_CODE).astype(np.int32)
-    return found
+    owners: Int32 = np.where(calls >= 0, operators(trace).owner[calls], NO_CODE).astype(np.int32)
+    return owners
 
 
 def _threads_of(trace: Trace, rows: Int32) -> Int32:

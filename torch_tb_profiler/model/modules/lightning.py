@@ -87,8 +87,8 @@ def lightning_hooks(trace: Trace) -> Modules:
         owner, name = (match["owner"], match["name"]) if match else ("", text)
         code[row] = places.inside(int(code[above]) if above != NO_CODE else NO_CODE, name, owner)
     own = innermost(trace, forest)
-    found = np.where((code < 0) & (own >= 0), code[own], code)
-    _follow_launches(trace, found, code, innermost(trace, forest, _threads(trace, forest.rows)))
+    hook_code = np.where((code < 0) & (own >= 0), code[own], code)
+    _follow_launches(trace, hook_code, code, innermost(trace, forest, _threads(trace, forest.rows)))
     return Modules(
         names=tuple(places.names),
         classes=tuple(places.classes),
@@ -97,7 +97,7 @@ def lightning_hooks(trace: Trace) -> Modules:
         calls=forest.rows,
         tasks=forest.rows[:0],
         nesting=forest,
-        code=found,
+        code=hook_code,
         backward=np.zeros(len(trace), np.bool_),
         within=own,
     )
@@ -112,9 +112,9 @@ def _threads(trace: Trace, hooks: Int32) -> Int32:
     return thread
 
 
-def _follow_launches(trace: Trace, found: Int32, code: Int32, waiting: Int32) -> None:
+def _follow_launches(trace: Trace, hook_code: Int32, code: Int32, waiting: Int32) -> None:
     """Device events belong to the hook that ran, or waited, when they were launched."""
     links = device_links(trace)
     source = np.where(links.launch >= 0, links.launch, links.operator)
     hook = np.where(source >= 0, waiting[source], NO_CODE)
-    found[links.rows] = np.where(hook >= 0, code[hook], NO_CODE)
+    hook_code[links.rows] = np.where(hook >= 0, code[hook], NO_CODE)

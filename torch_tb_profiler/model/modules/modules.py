@@ -76,8 +76,8 @@ def module_calls(trace: Trace) -> Int32:
     rows = of_kind(trace, Kind.PYTHON)
     named = name_mask(trace.strings, lambda text: text.startswith(MODULE))
     numbered = trace.arg_int("Python module id") != ABSENT
-    found: Int32 = rows[named[trace.events.name[rows]] | numbered[rows]]
-    return found
+    calls: Int32 = rows[named[trace.events.name[rows]] | numbered[rows]]
+    return calls
 
 
 def has_modules(trace: Trace) -> bool:
@@ -134,10 +134,10 @@ def attribute(trace: Trace, forest: CallTree, code: Int32, places: Places) -> Mo
     backward = np.zeros(len(trace), np.bool_)
     left = tasks.forward >= 0
     # Forward operators have their place now, so have the tasks that differentiate them, and then those of them.
-    while (found := left & (code[tasks.forward] >= 0)).any():
-        rows = tasks.rows[found]
-        code[rows], backward[rows], plain[rows] = code[tasks.forward[found]], True, False
-        left &= ~found
+    while (resolved := left & (code[tasks.forward] >= 0)).any():
+        rows = tasks.rows[resolved]
+        code[rows], backward[rows], plain[rows] = code[tasks.forward[resolved]], True, False
+        left &= ~resolved
         forest = tree_of(trace, np.sort(np.concatenate([forest.rows, rows])))
         within = innermost(trace, forest)
         inside = plain & (within >= 0)
@@ -176,15 +176,15 @@ def _call_places(trace: Trace, forest: CallTree, in_backward: Bool, places: Plac
             around = code[forest.parent[rows]] if depth else np.full(len(rows), NO_CODE)
             keys = np.stack([around, trace.events.name[rows], numbers[rows]], axis=1)
             distinct, which = np.unique(keys, axis=0, return_inverse=True)
-            found = []
+            numbered = []
             for parent, text, number in distinct.tolist():
                 name = trace.strings[text].removeprefix(MODULE) if text >= 0 else "(no name)"
                 kind = _INSTANCE.sub("", name)
                 if repeated and depth == 0:
-                    found.append(places.anywhere(name, kind, number))
+                    numbered.append(places.anywhere(name, kind, number))
                 else:
-                    found.append(places.inside(parent, name, kind, number))
-            code[rows] = np.array(found, np.int32)[which.reshape(-1)]
+                    numbered.append(places.inside(parent, name, kind, number))
+            code[rows] = np.array(numbered, np.int32)[which.reshape(-1)]
     return code
 
 
