@@ -199,4 +199,4 @@ def test_an_operator_named_like_its_category_is_one() -> None:
     """Its name has the code 0, which is no less a name."""
     trace = draw("host cpu_op cpu_op 0 100", *memory("10 CPU a 8 8 0"))
     codes, texts = memory_names(trace)
-    assert [texts[code] for code in codes.tolist()] == ["cpu_op"]
+    assert (codes.tolist(), texts) == ([0], ["cpu_op"])

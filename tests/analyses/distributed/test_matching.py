@@ -15,8 +15,10 @@ def matched(job: Job) -> Matching:
 
 
 def test_messages_to_several_receivers_count_by_receiver() -> None:
-    """The second message of the sender is the first that its receiver gets."""
-    matching = matched(Job(3, (Op("send", (0, 1), "0"), Op("send", (0, 2), "0")), steps=2, sequence=False))
+    """The second message of the sender is the first that its receiver gets, in a group of all three."""
+    one_group = dict.fromkeys(((0, 0), (1, 0), (0, 1), (2, 1)), ("Process Group Ranks", "[0, 1, 2]"))
+    program = (Op("send", (0, 1), "0"), Op("send", (0, 2), "0"))
+    matching = matched(Job(3, program, steps=2, sequence=False, wrong=one_group))
     assert matching.sizes.tolist() == [2, 2, 2, 2]
     assert matching.compared.all() and matching.complete.all()
     assert {METHODS[code] for code in matching.method.tolist()} == {"peers"}

@@ -79,6 +79,12 @@ def test_a_device_is_idle_until_its_first_kernel() -> None:
     assert utilization.values.tolist() == [0, 1, 0]
 
 
+def test_a_device_that_is_busy_from_the_start_was_never_idle() -> None:
+    (utilization,) = all_series(draw("gpu1 kernel k 0 20 device=1 stream=7"))
+    assert utilization.times.tolist() == [0, 20_000]
+    assert utilization.values.tolist() == [1, 0]
+
+
 def test_sm_efficiency_adds_up_to_one_at_most() -> None:
     kernels = [
         {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": tid, "ts": ts, "dur": dur,

@@ -1,0 +1,30 @@
+"""How a step is laid out as a tree of calls."""
+
+from __future__ import annotations
+
+from tests.support.recordings import TRAINING
+from tests.support.traces import draw
+from torch_tb_profiler.analyses.diff.logical_tree import LogicalTree, Role, logical_tree
+
+
+def path(tree: LogicalTree, element: int) -> tuple[str, ...]:
+    names: list[str] = []
+    while element >= 0:
+        names.append(tree.texts[int(tree.name[element])])
+        element = int(tree.parent[element])
+    return tuple(reversed(names))
+
+
+def test_backward_tasks_hang_below_all_modules_around_theirs() -> None:
+    """Down from the outermost, which is the first of all places."""
+    tree = logical_tree(draw(TRAINING))
+    task = "autograd::engine::evaluate_function: Addmm"
+    (element,) = (i for i in range(len(tree)) if tree.texts[int(tree.name[i])] == task)
+    assert path(tree, element) == ("Backward", "Net_0", "Linear_0", task)
+
+
+def test_device_work_hangs_on_what_launched_it() -> None:
+    tree = logical_tree(draw(TRAINING))
+    kernels = {path(tree, i) for i in range(len(tree)) if tree.role[i] == Role.DEVICE}
+    assert ("Net_0", "Linear_0", "aten::linear", "aten::addmm", "gemm") in kernels
+    assert ("Device work without a launch", "stray") in kernels

@@ -1,0 +1,17 @@
+"""What tracks are called."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.traces import draw
+from torch_tb_profiler.analyses.tracks.tracks import tracks
+
+
+@pytest.mark.parametrize(
+    ("stream", "name"),
+    [(7, "stream 7, waits"), (2**32 - 1, "all streams, waits"), (0, "stream 0, waits")],
+)
+def test_a_wait_for_no_single_stream_is_one_for_all(stream: int, name: str) -> None:
+    trace = draw(f"gpu0 kernel k 0 10 stream=7\ngpu0 cuda_sync Stream~Sync 20 10 stream={stream}")
+    assert name in [track.name for track in tracks(trace).tracks]
