@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.support.recordings import TRAINING
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.diff.logical_tree import LogicalTree, Role, logical_tree
+from torch_tb_profiler.analyses.diff.logical_tree import LogicalTree, logical_tree
+from torch_tb_profiler.analyses.diff.roles import Role
 
 
 def path(tree: LogicalTree, element: int) -> tuple[str, ...]:

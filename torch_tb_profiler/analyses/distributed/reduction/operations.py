@@ -116,7 +116,7 @@ def _messages(operations: Collectives) -> tuple[Int64, Float64]:
     message = np.where(names == "all_gather", gathered, put)
     message = np.where((names == "barrier") | (message < 0), ABSENT, message)
     bus = np.where(message == ABSENT, np.nan, message * _bus_factors(names, sizes))
-    return message, np.where(operations.leaving != ABSENT, operations.leaving, bus)
+    return message, np.where(operations.egress_bytes != ABSENT, operations.egress_bytes, bus)
 
 
 def _bus_factors(names: npt.NDArray[np.str_], sizes: Float64) -> Float64:
