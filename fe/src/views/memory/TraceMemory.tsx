@@ -99,7 +99,10 @@ export function TraceMemory({ payload, crumb, files }: Props) {
       )}
       {growth?.growing && (
         <p className={css.warning} data-part="memory-warning" role="status">
-          <Icon name="warning" /> <Sentence text={growth.verdict} />
+          <Icon name="warning" />
+          <span>
+            <Sentence text={growth.verdict} />
+          </span>
         </p>
       )}
       <div className={css.top}>
