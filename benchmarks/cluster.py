@@ -2,7 +2,7 @@
 
     python -m benchmarks.cluster --ranks 32 128 --workers 1 2 --megabytes 8
 
-Every rank is a file of its own, grown from `samples/ddp`. One *worker* is one process. Told are the seconds until
+Every rank is a file of its own, grown from `samples/ddp`. One *worker* is one process. It prints the seconds until
 all ranks are read and kept, until the view of the whole job is built from them, and the largest memory of the
 server, the scheduler and any worker.
 """

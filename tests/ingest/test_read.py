@@ -175,13 +175,13 @@ def test_progress_is_told_in_stored_bytes() -> None:
     from torch_tb_profiler.ingest import Progress, read_trace
 
     content = gzip.compress(document(many(20_000)))
-    told: list[Progress] = []
-    read_trace(io.BytesIO(content), size=len(content), report=told.append)
-    done = [progress.bytes_done for progress in told if progress.stage == "reading"]
+    reports: list[Progress] = []
+    read_trace(io.BytesIO(content), size=len(content), report=reports.append)
+    done = [progress.bytes_done for progress in reports if progress.stage == "reading"]
     assert done == sorted(done)
     assert done[-1] == len(content)
-    assert told[-1].stage == "arranging"
-    assert told[-1].events == 20_000
+    assert reports[-1].stage == "arranging"
+    assert reports[-1].events == 20_000
 
 
 def test_columns_are_small() -> None:

@@ -115,9 +115,9 @@ def test_a_worker_killed_in_the_middle_changes_nothing_but_time(
         held = [executor.submit(_report_and_wait, str(pipe)) for pipe in pipes]
         assert until(lambda: all(executor.progress(future) is not None for future in held))
         keys = load_all(session)
-        told = executor.progress(held[0])
-        assert told is not None
-        victim = next(worker for worker in workers.workers if worker.pid == told[1])
+        progress = executor.progress(held[0])
+        assert progress is not None
+        victim = next(worker for worker in workers.workers if worker.pid == progress[1])
         victim.kill()
         victim.wait()
         for pipe in reversed(pipes):  # the other worker's first; then it takes the job of the killed one

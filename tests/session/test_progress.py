@@ -21,23 +21,23 @@ def test_bytes_events_and_stage_move_while_a_large_file_is_read(tmp_path: Path) 
         write_grown(read_recording(SAMPLE), 40, out)
     size = trace.stat().st_size
     settings = replace(Settings.from_environment(), cache_dir=str(tmp_path / "cache"))
-    told: list[ProgressInfo] = []
+    states: list[ProgressInfo] = []
     with Session([Root(str(tmp_path))], settings) as session:
         session.scan()
         clock = threading.Event()
         while (state := session.view("overview").state).state in ("waiting", "loading"):
-            if state.progress is not None and state.progress not in told:
-                told.append(state.progress)
+            if state.progress is not None and state.progress not in states:
+                states.append(state.progress)
             clock.wait(0.002)
         assert state.state == "ready"
         assert session.view("overview").payload
-    reading = [progress for progress in told if progress.stage == "reading" and progress.bytes_total]
+    reading = [progress for progress in states if progress.stage == "reading" and progress.bytes_total]
     assert len(reading) > 5
     assert {progress.bytes_total for progress in reading} == {size}
     assert [progress.bytes_done for progress in reading] == sorted(progress.bytes_done for progress in reading)
     assert reading[0].bytes_done < size / 2
     assert [progress.events for progress in reading] == sorted(progress.events for progress in reading)
     assert reading[-1].events > reading[0].events
-    stages = [STAGES.index(progress.stage) for progress in told]
+    stages = [STAGES.index(progress.stage) for progress in states]
     assert stages == sorted(stages)
     assert stages[-1] > 0

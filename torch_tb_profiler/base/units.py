@@ -61,7 +61,7 @@ def parse_duration(text: str) -> int:
     except InvalidOperation:
         number = None
     if match is None or number is None:
-        raise UsageError(f"{text!r} is no duration", hint="a number with ns, us, ms or s, such as 1.5ms")
+        raise UsageError(f"{text!r} is not a valid duration", hint="a number with ns, us, ms or s, such as 1.5ms")
     scale = {"ns": 1, "us": 1000, "µs": 1000, "ms": 1_000_000, "s": 1_000_000_000}[match[2]]
     return int(number * scale)
 
@@ -80,7 +80,7 @@ def parse_bytes(text: str) -> int:
         number = None
     if match is None or number is None:
         raise UsageError(
-            f"{text!r} is no size", hint="a number with B, KiB, MiB, GiB, KB, MB or GB, such as 1.5GiB"
+            f"{text!r} is not a valid size", hint="a number with B, KiB, MiB, GiB, KB, MB or GB, such as 1.5GiB"
         )
     prefix = match[2] or ""
     step = 1024 if prefix.endswith("i") else 1000

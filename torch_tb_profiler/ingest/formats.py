@@ -1,4 +1,4 @@
-"""What an importer is: how its files are told from others, and how one is parsed."""
+"""What an importer is: how its files are recognized, and how one is parsed."""
 
 from __future__ import annotations
 

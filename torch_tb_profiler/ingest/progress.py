@@ -1,4 +1,4 @@
-"""How far a file is read: told by the reader, shown by the surfaces."""
+"""How far a file is read: reported by the reader, shown by the surfaces."""
 
 from __future__ import annotations
 

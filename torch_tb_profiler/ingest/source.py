@@ -21,7 +21,7 @@ _GZIP = 31  # window bits that tell zlib to expect a gzip header
 
 
 class Source:
-    """Reads `stream` (plain or gzip, told by its first bytes) forward.
+    """Reads `stream` (plain or gzip, recognized by its first bytes) forward.
 
     `offset` counts unpacked bytes. A damaged or truncated gzip stream ends where it breaks; what came
     before is kept and the damage is noted. Raises TraceError if the stream is empty, TooLargeError as soon as it

@@ -12,7 +12,7 @@ from torch_tb_profiler.model.trace import ABSENT, Bool, Trace, derived, distinct
 
 
 class Kind(IntEnum):
-    """The role of an event, told from its category."""
+    """The role of an event, inferred from its category."""
 
     UNKNOWN = 0
     CPU_OP = 1

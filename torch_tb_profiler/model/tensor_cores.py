@@ -56,7 +56,7 @@ ELIGIBLE = frozenset(
 
 @derived
 def uses_tensor_cores(trace: Trace) -> npt.NDArray[np.int8]:
-    """int8[n]: YES, NO or UNKNOWN for kernels, NO elsewhere; told from the kernel's name."""
+    """int8[n]: YES, NO or UNKNOWN for kernels, NO elsewhere; inferred from the kernel's name."""
     matrix_device = device_kind(trace) in ("CUDA", "ROCm")
     by_name = np.array([_by_name(text, matrix_device) for text in trace.strings] + [UNKNOWN], np.int8)
     kernel = kinds(trace) == Kind.KERNEL

@@ -58,7 +58,7 @@ export const GLOSSARY = {
   tensor_core_ratio: {
     title: 'Kernel time on Tensor Cores',
     text: 'Share of the time of kernels launched by operators that runs on Tensor (or matrix) cores.',
-    formula: 'told from the name of each kernel',
+    formula: 'inferred from the name of each kernel',
     caveat: 'Compiled kernels (Triton) do not say; then the share is a lower bound or unknown.',
   },
   host_self: {
@@ -74,7 +74,7 @@ export const GLOSSARY = {
   },
   device_self: {
     title: 'Device self time',
-    text: 'Kernels, copies and fills that the operator itself launched.',
+    text: 'Kernels, copies and memsets that the operator itself launched.',
     formula: 'sum of their durations; streams are not merged, so it can exceed the wall time',
   },
   device_total: {
@@ -84,7 +84,7 @@ export const GLOSSARY = {
   tc_eligible: {
     title: 'Tensor Cores',
     text: 'The operator could run on Tensor (matrix) cores: matrix products, convolutions, attention; or one nested in it could, or did.',
-    formula: 'share of its device self time whose kernels use them, told from their names',
+    formula: 'share of its device self time whose kernels use them, inferred from their names',
     caveat: 'A dash: no device time, or compiled kernels whose names do not tell.',
   },
   blocks_per_sm: {
@@ -105,7 +105,7 @@ export const GLOSSARY = {
   unlinked: {
     title: 'Not linked',
     text: 'Device work that no recorded operator launched: no launch is recorded, or it lies outside of every operator.',
-    formula: 'device self over all operators + not linked = all kernels, copies and fills',
+    formula: 'device self over all operators + not linked = all kernels, copies and memsets',
   },
   bandwidth: {
     title: 'Bandwidth',
@@ -224,7 +224,7 @@ export const GLOSSARY = {
   significance: {
     title: 'Significance',
     text: 'A change is significant if it exceeds the scatter of the steps: its interval, by bootstrap over the steps, excludes 0, it passes the false discovery rate, and it is large enough.',
-    caveat: 'With fewer than two steps on a side a change cannot be told from chance.',
+    caveat: 'With fewer than two steps on a side a change cannot be told from noise.',
   },
   false_discovery: {
     title: 'False discovery rate',

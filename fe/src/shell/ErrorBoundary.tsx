@@ -18,7 +18,7 @@ export class ErrorBoundary extends Component<{ children: ReactNode }, { error: E
     return (
       <>
         <Answer
-          crumb="A defect of this page"
+          crumb="A bug in this page"
           why="The other views still work. The text below helps to find the cause."
         >
           This view could not be drawn.

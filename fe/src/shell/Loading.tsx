@@ -8,7 +8,7 @@ const STAGES = [
   ['reading', 'Read the file'],
   ['arranging', 'Arrange events'],
   ['analyzing', 'Threads, links, steps'],
-  ['saving', 'Keep for next time'],
+  ['saving', 'Save to cache'],
 ] as const;
 
 interface Props {
