@@ -46,8 +46,8 @@ def test_durations_are_a_number_and_a_unit(text: str, ns: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "5", "ms", "1.2.3s", "1h", "1e3s", "-s"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="no duration"):
+def test_what_is_not_a_duration_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="not a valid duration"):
         parse_duration(text)
 
 

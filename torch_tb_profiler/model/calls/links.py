@@ -22,7 +22,7 @@ from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, 
 class DeviceLinks(msgspec.Struct, frozen=True):
     """Device events and what launched them.
 
-    rows      int32[k]  kernels, copies and fills, in file order
+    rows      int32[k]  kernels, copies and memsets, in file order
     launch    int32[k]  row of the runtime or driver call, NO_CODE if none is recorded
     operator  int32[k]  row of the innermost operator around the launch, NO_CODE if not linked
     """

@@ -11,7 +11,7 @@ interface Props {
   onOpen: (row: MemoryOperationRow) => void;
 }
 
-/** Copies and fills by name. */
+/** Copies and memsets by name. */
 export function MemoryOperations({ rows, onOpen }: Props) {
   const [sort, setSort] = useState<Sort | undefined>({ id: 'total_ns', descending: true });
   const [search, setSearch] = useState<Search>({ text: '', regex: false });
@@ -60,8 +60,8 @@ export function MemoryOperations({ rows, onOpen }: Props) {
         search={search}
         onSearch={setSearch}
         hotkey={false}
-        placeholder={`Filter ${formatCount(rows.length)} copies and fills`}
-        noun="copies and fills"
+        placeholder={`Filter ${formatCount(rows.length)} copies and memsets`}
+        noun="copies and memsets"
         onOpen={onOpen}
         onSelect={row => row && onOpen(row)}
       />

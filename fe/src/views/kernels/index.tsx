@@ -87,7 +87,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
           />
           {payload.memory_operations.length > 0 && (
             <Donut
-              title="Copies and fills"
+              title="Copies and memsets"
               shares={payload.memory_operations.map(row => ({
                 key: row.name,
                 title: row.name,
