@@ -60,6 +60,15 @@ def test_stamps_in_ms_and_in_ns_order_on_one_axis() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("stamp", "order"),
+    [(10**11 - 1, 10**11 - 1), (10**11, 10**17), (10**15 - 1, 10**21 - 10**6), (10**15, 10**15)],
+)
+def test_a_stamp_of_twelve_to_fifteen_digits_is_in_ms(stamp: int, order: int) -> None:
+    """In ms these are the times from 1973 on; fewer digits are a step, more are ns."""
+    assert stamp_order(str(stamp))[1] == order
+
+
 def test_files_in_the_log_folder_itself_are_a_run_named_after_it(tmp_path: Path) -> None:
     put(tmp_path / "log", "w.1.pt.trace.json", "nested/a/b/w.pt.trace.json")
     assert set(found(tmp_path / "log")) == {"log", "nested/a/b"}
@@ -162,6 +171,7 @@ def test_unknown_names_say_what_there_is(tmp_path: Path) -> None:
 
 def test_labels_are_times_where_stamps_are_times() -> None:
     assert stamp_label("1623143089861") == "2021-06-08 09:04:49 UTC"
+    assert stamp_label("1623143089861000") == "2021-06-08 09:04:49 UTC"
     assert stamp_label("1700000000000000000") == "2023-11-14 22:13:20 UTC"
     assert stamp_label("12") == "12"
 

@@ -87,7 +87,8 @@ def test_device_work_from_before_the_first_step_delays_it() -> None:
     [
         (f"host cpu_op late {8 * DAY_US} 10", 30_000),  # a week after the start
         (f"host cpu_op endless 20 {15 * DAY_US}", 30_000),  # for two weeks
-        (f"host cpu_op long 20 {2 * DAY_US}", (2 * DAY_US + 20) * 1000),
+        (f"host cpu_op late {6 * DAY_US} 10", (6 * DAY_US + 10) * 1000),
+        (f"host cpu_op long 20 {13 * DAY_US}", (13 * DAY_US + 20) * 1000),
     ],
 )
 def test_the_whole_trace_as_one_step_ends_where_times_can_be_true(absurd: str, end: int) -> None:

@@ -74,15 +74,19 @@ def test_open_traces_are_bounded_by_their_events(folder: Path, monkeypatch: pyte
             assert len(session._files._open) == 1
 
 
-@pytest.mark.parametrize(("packed", "cached"), [(True, True), (False, False)])
-def test_a_packed_file_counts_as_twelve_times_its_size(tmp_path: Path, packed: bool, cached: bool) -> None:
-    """What is large goes through the cache; a plain file of the same stored size is parsed again."""
+@pytest.mark.parametrize(
+    ("packed", "sizes", "cached"), [(True, 11, True), (True, 13, False), (False, 0.9, True), (False, 1.1, False)]
+)
+def test_a_packed_file_counts_as_twelve_times_its_size(
+    tmp_path: Path, packed: bool, sizes: float, cached: bool
+) -> None:
+    """Kept is what is larger than a sixteenth of the limit, here so many times the stored size."""
     content = trace(2000)
     stored = gzip.compress(content) if packed else trace(len(gzip.compress(content)) // 80)
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / f"w.1.pt.trace.json{'.gz' if packed else ''}").write_bytes(stored)
     folder = tmp_path / "cache"
-    limit = 16 * 2 * len(stored)  # what is kept is at least a sixteenth of this
+    limit = int(16 * sizes * len(stored))
     with Session(
         [Root(str(tmp_path / "run"))], settings(small_file_bytes=limit, cache_dir=str(folder))
     ) as session:
