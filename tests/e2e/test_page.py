@@ -156,5 +156,5 @@ def test_nothing_here_yet(browser, tmp_path_factory) -> None:  # type: ignore[no
         (folder / "w.pt.trace.json").write_bytes(
             b'{"traceEvents": [{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1,"dur":1}]}'
         )
-        expect(page.locator("h1")).to_contain_text("Operators on the CPU")
+        expect(page.locator("h1")).to_contain_text("host operators")
         page.close()

@@ -115,7 +115,7 @@ BYTES: tuple[Mutation, ...] = (flip, cut_out, repeat, cut_off)
 FIELDS: tuple[Mutation, ...] = (swap_fields, odd_value, odd_value)
 
 
-PARTS = ("computation", "overlap", "communication", "other")
+PARTS = ("computation", "overlap", "exposed", "other")
 
 
 def survives(content: bytes) -> Trace | None:

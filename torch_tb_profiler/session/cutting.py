@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.timeline.excerpt import Cut, excerpt
 from torch_tb_profiler.base.errors import UsageError
