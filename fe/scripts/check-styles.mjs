@@ -1,4 +1,5 @@
 // A CSS module and the components that import it name the same classes: none is missing, none is left over.
+// Form controls are those of widgets/inputs, which are Mantine's: no component draws one of its own.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 
@@ -26,6 +27,9 @@ for (const file of files.filter(name => /\.tsx$/.test(name))) {
       }
     }
     module.open ||= text.includes(`${name}[`); // a class chosen by a value
+  }
+  for (const [, control] of text.matchAll(/<(button|input|select|textarea)\b/g)) {
+    problems.push(`${relative('.', file)}: <${control}> instead of a widget of widgets/inputs`);
   }
 }
 for (const [file, { defined, used, open }] of modules) {

@@ -33,10 +33,10 @@ def test_what_makes_the_difference(open_page: Open, width: int, theme: str) -> N
 def test_kernels_and_only_what_is_significant(open_page: Open) -> None:
     _, frame = open_page(table="kernels", **PAIR)
     expect(frame.locator(ROWS).filter(has_text="sgemm")).to_contain_text("↓ faster")
-    frame.get_by_role("group", name="Table").get_by_role("button", name="Operators").click()
+    frame.get_by_role("radiogroup", name="Table").get_by_role("radio", name="Operators").check()
     frame.get_by_label("Only significant changes").check()
     expect(frame.locator("[data-part=diff-table] [data-part=table-foot]")).to_contain_text("significant changes")
-    frame.get_by_role("group", name="Time of the operators").get_by_role("button", name="Device self").click()
+    frame.get_by_role("radiogroup", name="Time of the operators").get_by_role("radio", name="Device self").check()
     expect(frame.locator(ROWS).filter(has_text="aten::mm <img")).to_contain_text("−200 µs")
 
 

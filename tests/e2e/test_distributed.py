@@ -74,9 +74,9 @@ def test_a_late_cell_leads_to_its_collectives_and_these_to_the_timeline(open_pag
 def test_tables_by_rank_by_group_and_of_all_collectives(open_page: Open) -> None:
     page, frame = open_page(**JOB)
     expect(frame.locator(TABLE).nth(1)).to_contain_text("nccl:all_reduce")
-    frame.get_by_role("button", name="By process group").click()
+    frame.get_by_role("radio", name="By process group").check()
     expect(frame.locator("[data-part=job-tables] [data-part=table-foot]")).to_contain_text("process group")
-    frame.get_by_role("button", name="All collectives").click()
+    frame.get_by_role("radio", name="All collectives").check()
     foot = frame.locator("[data-part=job-tables] [data-part=table-foot]")
     expect(foot).to_contain_text("9 collectives")
     frame.get_by_role("button", name="Skew", exact=True).click()

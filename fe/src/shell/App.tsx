@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { Suspense, useEffect, useState } from 'react';
 import { ApiError } from '../api/client';
 import type { Selectors, ViewAnswer } from '../api/types';
+import { takesText } from '../base/browser/typing';
 import { usePrefetch, useRuns, useView, useViews, useWorkers } from '../state/queries';
 import {
   SelectionContext,
@@ -69,8 +70,7 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
 
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement;
-      if (typing || event.ctrlKey || event.metaKey || event.altKey) {
+      if (takesText(event.target) || event.ctrlKey || event.metaKey || event.altKey) {
         return;
       }
       if (event.key === '?') {

@@ -2,6 +2,7 @@ import { ApiError } from '../api/client';
 import { formatBytes, formatCount } from '../base/format';
 import { useHealth, useRetry } from '../state/queries';
 import { useSelection } from '../state/selection';
+import { Button } from '../widgets/inputs/Button';
 import { Answer, Mark } from '../widgets/Answer';
 import { CopyButton } from '../widgets/inputs/CopyButton';
 import { Icon } from '../widgets/Icon';
@@ -47,14 +48,13 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
           actions={
             <>
               <CopyButton text={() => report(info)} label="Copy report" showLabel />
-              <button
-                type="button"
-                className="button primary"
+              <Button
+                look="primary"
                 disabled={retry.isPending}
                 onClick={() => retry.mutate({ run, worker: selection.worker, span: selection.span })}
               >
                 Try again
-              </button>
+              </Button>
             </>
           }
         >
@@ -84,13 +84,12 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
       )}
       {missing && (
         <p>
-          <button
-            type="button"
-            className="button primary"
+          <Button
+            look="primary"
             onClick={() => select({ view: 'overview', run: undefined, worker: undefined, span: undefined })}
           >
             Go to the first run
-          </button>
+          </Button>
         </p>
       )}
       {files.length > 1 && (
@@ -131,10 +130,10 @@ export function Files({ files, onOpen }: { files: FileHealth[]; onOpen: (file: F
                   <span className={`status ${status}`}>
                     <Icon name={icon} size={14} />
                   </span>
-                  <button type="button" className="link" onClick={() => onOpen(file)} title={file.file}>
+                  <Button look="link" onClick={() => onOpen(file)} title={file.file}>
                     {file.worker}
                     {Number(file.span) > 1 && `, span ${file.span}`}
-                  </button>
+                  </Button>
                 </th>
                 <td>{happened(file)}</td>
                 <td className="num">{formatBytes(file.bytes)}</td>

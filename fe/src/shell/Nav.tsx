@@ -2,6 +2,7 @@ import { Fragment } from 'react';
 import { useSelection } from '../state/selection';
 import type { ThemeChoice } from '../state/theme';
 import { VIEWS } from '../views';
+import { Button } from '../widgets/inputs/Button';
 import { Icon, type IconName } from '../widgets/Icon';
 import type { ViewInfo } from '../api/types';
 import css from './Nav.module.css';
@@ -29,8 +30,8 @@ export function Nav({ views, onNear, theme, onTheme, onHealth, onHelp }: Props) 
       {views.map((view, i) => (
         <Fragment key={view.slug}>
           {view.section !== (views[i - 1]?.section ?? '') && <p className={css.section}>{view.section}</p>}
-          <button
-            type="button"
+          <Button
+            look="bare"
             className={css.item}
             data-part="nav-item"
             aria-current={selection.view === view.slug ? 'page' : undefined}
@@ -42,7 +43,7 @@ export function Nav({ views, onNear, theme, onTheme, onHealth, onHelp }: Props) 
             <Icon name={VIEWS[view.slug]?.icon ?? 'table'} />
             <span>{view.title}</span>
             {view.available === false && <span className={css.count}>no data</span>}
-          </button>
+          </Button>
         </Fragment>
       ))}
       <div className={css.foot}>
@@ -64,8 +65,8 @@ interface ActionProps {
 
 function NavAction({ icon, title, hint, plain = false, onClick }: ActionProps) {
   return (
-    <button
-      type="button"
+    <Button
+      look="bare"
       className={css.item}
       data-part="nav-item"
       title={`${title} (${hint})`}
@@ -74,6 +75,6 @@ function NavAction({ icon, title, hint, plain = false, onClick }: ActionProps) {
       <Icon name={icon} />
       <span>{title}</span>
       {plain ? <span className={css.count}>{hint}</span> : <kbd>{hint}</kbd>}
-    </button>
+    </Button>
   );
 }

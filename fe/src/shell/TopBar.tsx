@@ -2,6 +2,7 @@ import type { RunInfo, ViewAnswer, WorkerInfo } from '../api/types';
 import { formatBytes, formatRatio, plural } from '../base/format';
 import { shareLink } from '../base/browser/host';
 import { useSelection } from '../state/selection';
+import { Button } from '../widgets/inputs/Button';
 import { CopyButton } from '../widgets/inputs/CopyButton';
 import { Icon, type IconName } from '../widgets/Icon';
 import { Picker, type Option } from '../widgets/inputs/Picker';
@@ -51,23 +52,23 @@ export function TopBar({ runs, run, workers, answer, failed, onHealth }: Props) 
       {spans.length > 1 && worker && (
         <span className="button spans" title={spans[at]?.label}>
           <span className="dim">Span</span>
-          <button
-            type="button"
+          <Button
+            look="bare"
             aria-label="Previous span"
             disabled={at === 0}
             onClick={() => select({ run, worker: worker.name, span: spans[at - 1]!.name })}
           >
             <Icon name="left" size={14} />
-          </button>
+          </Button>
           {at + 1} of {spans.length}
-          <button
-            type="button"
+          <Button
+            look="bare"
             aria-label="Next span"
             disabled={at === spans.length - 1}
             onClick={() => select({ run, worker: worker.name, span: spans[at + 1]!.name })}
           >
             <Icon name="right" size={14} />
-          </button>
+          </Button>
         </span>
       )}
       <span className="grow" />
@@ -87,15 +88,15 @@ interface BadgeProps {
 function HealthBadge({ state, answer, failed, onClick }: BadgeProps) {
   const [kind, icon, text] = badge(state, answer, failed);
   return (
-    <button
-      type="button"
+    <Button
+      look="bare"
       className={`badge ${kind}`}
       onClick={onClick}
       title="Trace health: what was skipped or repaired"
     >
       <Icon name={icon} size={12} />
       {text}
-    </button>
+    </Button>
   );
 }
 

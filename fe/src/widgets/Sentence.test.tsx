@@ -1,4 +1,5 @@
 // @vitest-environment happy-dom
+import { MantineProvider } from '@mantine/core';
 import { cleanup, render, screen } from '@testing-library/react';
 import { afterEach, expect, it, vi } from 'vitest';
 import { SelectionContext, type Selection } from '../state/selection';
@@ -10,9 +11,11 @@ function opened(link: string, selection: Partial<Selection>, keep?: string[]): u
   const select = vi.fn();
   const shown = { view: 'diff', params: {}, ...selection };
   render(
-    <SelectionContext value={{ selection: shown, select }}>
-      <Sentence text={[{ text: 'see ' }, { text: 'this', link }]} keep={keep} />
-    </SelectionContext>,
+    <MantineProvider>
+      <SelectionContext value={{ selection: shown, select }}>
+        <Sentence text={[{ text: 'see ' }, { text: 'this', link }]} keep={keep} />
+      </SelectionContext>
+    </MantineProvider>,
   );
   screen.getByRole('button', { name: 'this' }).click();
   return select.mock.calls[0]?.[0];

@@ -1,3 +1,4 @@
+import { Button } from './inputs/Button';
 import { useSelection } from '../state/selection';
 
 export interface Phrase {
@@ -25,9 +26,9 @@ export function Sentence({ text, keep = [] }: Props) {
     <>
       {text.map(({ text: words, link }, i) =>
         link ? (
-          <button key={i} type="button" className="link" onClick={() => open(link)}>
+          <Button key={i} look="link" onClick={() => open(link)}>
             {words}
-          </button>
+          </Button>
         ) : (
           words
         ),

@@ -1,6 +1,7 @@
 // A frame of a stack: opens its file in the editor, or copies where it is.
 import { Popover } from '@mantine/core';
 import { useState } from 'react';
+import { Button } from './inputs/Button';
 import {
   editorLink,
   EDITOR_LINK,
@@ -11,6 +12,7 @@ import {
   sourceSettings,
 } from '../base/browser/source';
 import { CopyButton } from './inputs/CopyButton';
+import { TextField } from './inputs/TextField';
 import { Icon } from './Icon';
 import css from './SourceFrame.module.css';
 
@@ -31,14 +33,9 @@ export function SourceFrame({ text, file, line }: Props) {
     <span className={`mono ${css.frame}`}>
       <span title={`${path}:${line}`}>{text}</span>
       {isEmbedded() ? (
-        <button
-          type="button"
-          className="button quiet"
-          title={`Open ${path}:${line}`}
-          onClick={() => openInHost(path, line)}
-        >
+        <Button look="quiet" title={`Open ${path}:${line}`} onClick={() => openInHost(path, line)}>
           <Icon name="external" size={12} />
-        </button>
+        </Button>
       ) : (
         link && (
           <a className="button quiet" href={link} title={`Open ${path}:${line} in the editor`}>
@@ -62,46 +59,37 @@ export function SourceSettingsMenu() {
   return (
     <Popover position="bottom-end" shadow="md" withinPortal trapFocus returnFocus width={380}>
       <Popover.Target>
-        <button type="button" className="button quiet" title="Where the sources are">
+        <Button look="quiet" title="Where the sources are">
           <Icon name="external" size={14} /> Sources
-        </button>
+        </Button>
       </Popover.Target>
       <Popover.Dropdown className={css.menu}>
-        <label>
-          Link to the editor
-          <input
-            type="text"
-            value={settings.link}
-            placeholder={EDITOR_LINK}
-            spellCheck={false}
-            onChange={event => change({ ...settings, link: event.target.value })}
-          />
-        </label>
+        <TextField
+          mono
+          label="Link to the editor"
+          value={settings.link}
+          placeholder={EDITOR_LINK}
+          onChange={link => change({ ...settings, link })}
+        />
         <p className="dim">{'{path} and {line} are filled in; leave it empty to only copy.'}</p>
         <p>Recorded on another machine? Say where its folders are here:</p>
         {rows.map((row, i) => (
           // oxlint-disable-next-line react/no-array-index-key -- rows are told apart by their place
           <span key={i} className={css.row}>
-            <input
-              type="text"
+            <TextField
+              mono
+              name="Recorded prefix"
               value={row.from}
               placeholder="/recorded/prefix/"
-              aria-label="Recorded prefix"
-              spellCheck={false}
-              onChange={event =>
-                change({ ...settings, mapping: edited(rows, i, { from: event.target.value }) })
-              }
+              onChange={from => change({ ...settings, mapping: edited(rows, i, { from }) })}
             />
             →
-            <input
-              type="text"
+            <TextField
+              mono
+              name="Prefix on this machine"
               value={row.to}
               placeholder="/prefix/here/"
-              aria-label="Prefix on this machine"
-              spellCheck={false}
-              onChange={event =>
-                change({ ...settings, mapping: edited(rows, i, { to: event.target.value }) })
-              }
+              onChange={to => change({ ...settings, mapping: edited(rows, i, { to }) })}
             />
           </span>
         ))}

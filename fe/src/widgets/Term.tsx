@@ -1,4 +1,5 @@
 import { HoverCard } from '@mantine/core';
+import { Button } from './inputs/Button';
 import { GLOSSARY, type Entry, type TermId } from '../base/glossary';
 import css from './Term.module.css';
 
@@ -12,9 +13,9 @@ export function Tip({ label, entry }: { label: string; entry: Entry }) {
   return (
     <HoverCard width={320} shadow="md" openDelay={120} withinPortal>
       <HoverCard.Target>
-        <button type="button" className={css.tip} aria-label={label}>
+        <Button look="bare" className={css.tip} aria-label={label}>
           ?
-        </button>
+        </Button>
       </HoverCard.Target>
       <HoverCard.Dropdown className={css.card}>
         <strong>{entry.title}</strong>

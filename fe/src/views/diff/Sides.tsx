@@ -2,6 +2,7 @@
 import type { Selectors } from '../../api/types';
 import { formatBytes, plural } from '../../base/format';
 import { useRuns, useWorkers } from '../../state/queries';
+import { Button } from '../../widgets/inputs/Button';
 import { Icon } from '../../widgets/Icon';
 import { Picker } from '../../widgets/inputs/Picker';
 import { Select } from '../../widgets/inputs/Select';
@@ -47,9 +48,9 @@ export function Sides({ base, onBase, onSwap }: Props) {
           onChange={span => onBase({ ...base, span })}
         />
       )}
-      <button type="button" className="button" title="Compare the other way round" onClick={onSwap}>
+      <Button title="Compare the other way round" onClick={onSwap}>
         <Icon name="swap" size={14} /> Switch sides
-      </button>
+      </Button>
     </div>
   );
 }

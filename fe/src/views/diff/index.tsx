@@ -5,6 +5,8 @@ import { shortKernelName } from '../../base/kernelName';
 import { saveFile, svgText } from '../../base/browser/save';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
+import { Button } from '../../widgets/inputs/Button';
+import { Checkbox } from '../../widgets/inputs/Checkbox';
 import { Answer } from '../../widgets/Answer';
 import { Choice } from '../../widgets/inputs/Choice';
 import { Icon } from '../../widgets/Icon';
@@ -111,10 +113,11 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
           onPick={next => put({ metric: next === 'host_self' ? '' : next })}
         />
       )}
-      <label className={css.check}>
-        <input type="checkbox" checked={only} onChange={() => put({ only: only ? '' : '1' })} /> Only
-        significant changes
-      </label>
+      <Checkbox
+        label="Only significant changes"
+        checked={only}
+        onChange={checked => put({ only: checked ? '1' : '' })}
+      />
     </>
   );
   return (
@@ -171,9 +174,8 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
                   options={payload.waterfalls.map(each => [each.by, BY[each.by]] as const)}
                   onPick={by => put({ by })}
                 />
-                <button
-                  type="button"
-                  className="button quiet"
+                <Button
+                  look="quiet"
                   title="Save as SVG"
                   aria-label="Save as SVG"
                   onClick={() =>
@@ -181,7 +183,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
                   }
                 >
                   <Icon name="download" size={14} />
-                </button>
+                </Button>
               </>
             }
           >
@@ -200,14 +202,9 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
             {level?.crumbs
               .filter(each => each.path !== level.path)
               .map(crumbPart => (
-                <button
-                  key={crumbPart.path}
-                  type="button"
-                  className="textlink"
-                  onClick={() => open(crumbPart.path)}
-                >
+                <Button key={crumbPart.path} look="text" onClick={() => open(crumbPart.path)}>
                   {crumbPart.path === '' ? 'The step' : crumbPart.name} ›
-                </button>
+                </Button>
               ))}
             <span>{level ? (level.path === '' ? 'The step' : level.part.name) : 'Loading'}</span>
           </nav>

@@ -4,6 +4,7 @@ import { CATEGORY_TITLE, type Category } from '../../base/category';
 import { exactDuration, formatBytes, formatCount, formatDuration } from '../../base/format';
 import { sliceName } from '../../base/kernelName';
 import { useView } from '../../state/queries';
+import { Button } from '../../widgets/inputs/Button';
 import { Icon } from '../../widgets/Icon';
 import { rankName } from './select';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
@@ -39,9 +40,9 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
     <aside className={rowDetailCss.detail} data-part="row-detail">
       <header>
         <h2>{instance.name}</h2>
-        <button type="button" className="button quiet" title="Close" onClick={onClose}>
+        <Button look="quiet" title="Close" onClick={onClose}>
           <Icon name="close" size={14} />
-        </button>
+        </Button>
       </header>
       <p className="dim">
         {[
@@ -57,9 +58,7 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
       </p>
       {instance.mismatch && <p className="status warning">{instance.mismatch}</p>}
       {timed.length > 1 && (
-        <button
-          type="button"
-          className="button"
+        <Button
           onClick={() =>
             onMerged(beside(timed, instance.late_worker, collective.median_worker), {
               at: `${Math.floor(begin - length / 3)}-${Math.ceil(begin + 1.5 * length)}`,
@@ -67,13 +66,13 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
           }
         >
           Ranks on one timeline
-        </button>
+        </Button>
       )}
       <ol className={css.arrivals}>
         {participants.slice(0, LISTED).map(each => (
           <li key={each.worker}>
-            <button
-              type="button"
+            <Button
+              look="bare"
               className={css.arrival}
               data-part="arrival"
               title={`Show it on the timeline of ${each.worker}`}
@@ -94,7 +93,7 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
                 )}
               </span>
               <span className="num">{each.latency_ns === null ? '–' : formatDuration(each.latency_ns)}</span>
-            </button>
+            </Button>
           </li>
         ))}
         {participants.length > LISTED && (

@@ -5,6 +5,7 @@ import type { Distributed } from '../../api/types';
 import { exactDuration, formatDuration, formatRatio, timeUnit } from '../../base/format';
 import { roundValues } from '../../base/ticks';
 import { rankName, type Part } from './select';
+import { Button } from '../../widgets/inputs/Button';
 import css from './RankBars.module.css';
 
 type Average = Distributed['averages'][number];
@@ -43,9 +44,9 @@ export function RankBars({ rows, places, marked, onPick }: Props) {
           {virtual.getVirtualItems().map(item => {
             const row = rows[item.index]!;
             return (
-              <button
+              <Button
+                look="bare"
                 key={row.worker}
-                type="button"
                 className={css.bar}
                 data-part="rank-bar"
                 style={{ transform: `translateY(${item.start}px)` }}
@@ -80,7 +81,7 @@ export function RankBars({ rows, places, marked, onPick }: Props) {
                   })}
                 </span>
                 <span className="num">{formatDuration(row.duration_ns)}</span>
-              </button>
+              </Button>
             );
           })}
         </div>

@@ -4,6 +4,7 @@ import type { Distributed, Meanwhile, Straggler } from '../../api/types';
 import { CATEGORY_TITLE, type Category } from '../../base/category';
 import { formatCount, formatDuration, formatRatio } from '../../base/format';
 import { sliceName } from '../../base/kernelName';
+import { Button } from '../../widgets/inputs/Button';
 import { Choice } from '../../widgets/inputs/Choice';
 import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
@@ -84,17 +85,17 @@ function Row({ row, most, chosen, onPick, onLate }: RowProps) {
       data-part="straggler-row"
       aria-current={chosen || undefined}
     >
-      <button type="button" className="textlink clip" title={row.worker} onClick={onPick}>
+      <Button look="text" className="clip" title={row.worker} onClick={onPick}>
         {rankName(row.rank, row.worker)}
-      </button>
-      <button
-        type="button"
-        className="textlink num"
+      </Button>
+      <Button
+        look="text"
+        className="num"
         title={`Last in ${formatCount(row.last)} of ${formatCount(row.collectives)} collectives: show them`}
         onClick={onLate}
       >
         {row.last_ratio === null ? '–' : formatRatio(row.last_ratio)}
-      </button>
+      </Button>
       <span className={css.bar}>
         <i style={{ width: `${(row.delay_per_step_ns / most) * 100}%` }} />
       </span>
@@ -123,9 +124,9 @@ function While({ row, onWorker }: { row: Meanwhile; onWorker: () => void }) {
       actions={
         <>
           <Choice name="Time of" value={by} options={options} onPick={setBy} />
-          <button type="button" className="button quiet" onClick={onWorker}>
+          <Button look="quiet" onClick={onWorker}>
             Open overview
-          </button>
+          </Button>
         </>
       }
     >

@@ -3,6 +3,7 @@ import type { Distributed } from '../../api/types';
 import { formatCount, plural } from '../../base/format';
 import { writeRanks } from '../../state/ranks';
 import { useSelection } from '../../state/selection';
+import { Button } from '../../widgets/inputs/Button';
 import { Answer } from '../../widgets/Answer';
 import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
@@ -75,9 +76,9 @@ export default function DistributedView({ payload, run }: { payload: Distributed
                 ))}
               </span>
               {payload.averages.length > 1 && (
-                <button type="button" className="button quiet" onClick={() => onMerged(someRanks(payload))}>
+                <Button look="quiet" onClick={() => onMerged(someRanks(payload))}>
                   One timeline
-                </button>
+                </Button>
               )}
             </>
           }

@@ -5,6 +5,7 @@ import { formatCount, formatDuration, formatRatio } from '../../base/format';
 import { shortKernelName } from '../../base/kernelName';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
+import { Button } from '../../widgets/inputs/Button';
 import { CopyButton } from '../../widgets/inputs/CopyButton';
 import { Histogram } from '../../widgets/charts/Histogram';
 import { Icon } from '../../widgets/Icon';
@@ -45,29 +46,21 @@ export function Detail({ row, onClose }: Props) {
         <h2 className="mono" title={row.name}>
           {shortKernelName(row.name)}
         </h2>
-        <button type="button" className="button quiet" title="Close (Escape)" onClick={onClose}>
+        <Button look="quiet" title="Close (Escape)" onClick={onClose}>
           <Icon name="close" size={14} />
-        </button>
+        </Button>
       </header>
       <p className="dim">
         {formatCount(row.calls)} launches · {formatDuration(row.total_ns)} · {formatDuration(row.mean_ns)}{' '}
         each
       </p>
       <div className={rowDetailCss.actions}>
-        <button
-          type="button"
-          className="button strong"
-          onClick={() => show(instances?.longest[0]?.event ?? row.event)}
-        >
+        <Button className="strong" onClick={() => show(instances?.longest[0]?.event ?? row.event)}>
           <Icon name="timeline" size={14} /> Show on timeline
-        </button>
-        <button
-          type="button"
-          className="button"
-          onClick={() => select({ view: 'operators', params: { kernel: row.name } })}
-        >
+        </Button>
+        <Button onClick={() => select({ view: 'operators', params: { kernel: row.name } })}>
           <Icon name="table" size={14} /> Launched by
-        </button>
+        </Button>
         <CopyButton label="Copy the whole name" showLabel text={() => row.name} />
       </div>
       <dl className={rowDetailCss.facts}>

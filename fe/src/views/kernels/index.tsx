@@ -4,6 +4,7 @@ import { formatCount, formatDuration } from '../../base/format';
 import { shortKernelName } from '../../base/kernelName';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
+import { Button } from '../../widgets/inputs/Button';
 import { Answer } from '../../widgets/Answer';
 import { Sentence } from '../../widgets/Sentence';
 import { Donut } from '../../widgets/charts/Donut';
@@ -148,13 +149,9 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
                 />
               )}
               {filtered.length > 0 && (
-                <button
-                  type="button"
-                  className="textlink"
-                  onClick={() => put({ step: '', device: '', stream: '', operator: '' })}
-                >
+                <Button look="text" onClick={() => put({ step: '', device: '', stream: '', operator: '' })}>
                   Clear {params.operator ? 'the operator and other filters' : 'filters'}
-                </button>
+                </Button>
               )}
             </>
           }

@@ -10,6 +10,6 @@ it('shows the hooks, and the modules on demand', async () => {
   drawView(View, golden.lightning);
   const hook = screen.getByText(/run_training_batch/, { selector: '[role=row] *' });
   expect(hook.closest('[role=row]')!.textContent).toContain('200 µs');
-  fireEvent.click(screen.getByText('Modules', { selector: 'button' }));
+  fireEvent.click(screen.getByRole('radio', { name: 'Modules' }));
   expect(await screen.findByText('layer')).toBeTruthy();
 });

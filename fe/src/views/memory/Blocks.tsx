@@ -5,6 +5,7 @@ import type { Selectors } from '../../api/types';
 import { formatBytes, formatCount } from '../../base/format';
 import { usePages } from '../../state/pages';
 import { since } from '../../base/ticks';
+import { Button } from '../../widgets/inputs/Button';
 import type { Column } from '../../widgets/table/columns';
 import { PAGE, PagedTable } from '../../widgets/table/PagedTable';
 import type { Range } from './state';
@@ -166,9 +167,9 @@ function columnsOf(
       width: 64,
       value: row => row.event,
       render: row => (
-        <button type="button" className="textlink" onClick={() => onEvent(row.event)}>
+        <Button look="text" onClick={() => onEvent(row.event)}>
           timeline
-        </button>
+        </Button>
       ),
     },
   ];

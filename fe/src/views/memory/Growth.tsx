@@ -3,6 +3,7 @@ import { useMemo, useState } from 'react';
 import type { MemoryGrowth } from '../../api/types';
 import { formatBytes, formatCount } from '../../base/format';
 import { useTableState } from '../../state/table';
+import { Button } from '../../widgets/inputs/Button';
 import { Sentence } from '../../widgets/Sentence';
 import { SourceFrame } from '../../widgets/SourceFrame';
 import type { Column } from '../../widgets/table/columns';
@@ -55,13 +56,9 @@ export function Growth({ growth, reason, onEvent, before }: Props) {
             <Sentence text={chosen.summary} />
           </p>
           {chosen.module && <p className="dim">In {chosen.module}</p>}
-          <button
-            type="button"
-            className="button"
-            onClick={() => onEvent(chosen.operator_event ?? chosen.event)}
-          >
+          <Button onClick={() => onEvent(chosen.operator_event ?? chosen.event)}>
             Show the latest on the timeline
-          </button>
+          </Button>
           <h3>Its stack</h3>
           {chosen.frames.length > 0 ? (
             <ol className={sourceFrameCss.frames}>

@@ -1,6 +1,7 @@
 // What lives at an instant, and who allocated it.
 import type { MemoryLive } from '../../api/types';
 import { formatBytes, formatCount, formatRatio, plural } from '../../base/format';
+import { Button } from '../../widgets/inputs/Button';
 import { SourceFrame } from '../../widgets/SourceFrame';
 import { Select } from '../../widgets/inputs/Select';
 import { Term } from '../../widgets/Term';
@@ -46,9 +47,9 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
         </span>
         <span className={panelCss.actions}>
           {!isPeak && (
-            <button type="button" className="button quiet" onClick={onPeak}>
+            <Button look="quiet" onClick={onPeak}>
               Jump to peak
-            </button>
+            </Button>
           )}
           <Select
             label=""
@@ -88,8 +89,8 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
                   </ol>
                 </details>
               ) : (
-                <button
-                  type="button"
+                <Button
+                  look="bare"
                   className={css.row}
                   title={
                     group === 'operator' ? 'Show its blocks' : 'Show the largest of them on the timeline'
@@ -101,7 +102,7 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
                   }
                 >
                   {line}
-                </button>
+                </Button>
               )}
             </li>
           );

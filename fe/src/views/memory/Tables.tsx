@@ -4,6 +4,7 @@ import type { MemoryDevice, MemoryGrowth, MemoryOperators, MemoryPayload, Select
 import { since } from '../../base/ticks';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
+import { Button } from '../../widgets/inputs/Button';
 import { Icon } from '../../widgets/Icon';
 import { Choice } from '../../widgets/inputs/Choice';
 import { Select } from '../../widgets/inputs/Select';
@@ -67,16 +68,15 @@ export function Tables({ payload, device, growth, selectors, state, onEvent }: P
         />
       )}
       {range && (
-        <button
-          type="button"
-          className="chip"
+        <Button
+          look="chip"
           data-part="chip"
           title="Show all"
           onClick={() => select({ params: writeState(params, { range: null }) })}
         >
           {since(range.begin, device.end_ns / 1000)} to {since(range.end, device.end_ns / 1000)}
           <Icon name="close" size={12} />
-        </button>
+        </Button>
       )}
     </>
   );

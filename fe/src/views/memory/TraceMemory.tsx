@@ -6,6 +6,7 @@ import { formatDuration } from '../../base/format';
 import { since } from '../../base/ticks';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
+import { Button } from '../../widgets/inputs/Button';
 import { Answer } from '../../widgets/Answer';
 import { Icon } from '../../widgets/Icon';
 import { Choice } from '../../widgets/inputs/Choice';
@@ -124,32 +125,27 @@ export function TraceMemory({ payload, crumb, files }: Props) {
               )}
               {range && (
                 <>
-                  <button
-                    type="button"
-                    className="button quiet"
-                    onClick={() => change({ window: range, range: null })}
-                  >
+                  <Button look="quiet" onClick={() => change({ window: range, range: null })}>
                     Zoom in
-                  </button>
-                  <button type="button" className="button quiet" onClick={() => change({ range: null })}>
+                  </Button>
+                  <Button look="quiet" onClick={() => change({ range: null })}>
                     Reset
-                  </button>
+                  </Button>
                 </>
               )}
               {window && (
-                <button type="button" className="button quiet" onClick={() => change({ window: null })}>
+                <Button look="quiet" onClick={() => change({ window: null })}>
                   Show all
-                </button>
+                </Button>
               )}
-              <button
-                type="button"
-                className="button quiet"
+              <Button
+                look="quiet"
                 title="Save as SVG"
                 aria-label="Save as SVG"
                 onClick={() => svg.current && saveFile('memory.svg', svgText(svg.current), 'image/svg+xml')}
               >
                 <Icon name="download" size={14} />
-              </button>
+              </Button>
             </>
           }
         >

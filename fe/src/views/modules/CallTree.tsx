@@ -3,6 +3,7 @@ import type { CallNode, ModuleCalls } from '../../api/types';
 import { formatCount, formatDuration } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
+import { Button } from '../../widgets/inputs/Button';
 import { Icon } from '../../widgets/Icon';
 import { Panel } from '../../widgets/Panel';
 import { Picker } from '../../widgets/inputs/Picker';
@@ -114,9 +115,9 @@ function Level({ thread, parent, depth, hasDevice }: LevelProps) {
       ))}
       {level.rows.length < level.total && (
         <p style={indent}>
-          <button type="button" className="button" onClick={() => setMost(most + PAGE)}>
+          <Button onClick={() => setMost(most + PAGE)}>
             Show more: {formatCount(level.total - level.rows.length)} calls are left
-          </button>
+          </Button>
         </p>
       )}
     </>
@@ -159,8 +160,8 @@ function Call({ node, thread, depth, opened, hasDevice }: CallProps) {
         onKeyDown={onKeyDown}
       >
         <span role="gridcell" className="clip" style={{ paddingLeft: 14 * depth }} title={node.name}>
-          <button
-            type="button"
+          <Button
+            look="bare"
             className={`${css.twist} ${open ? css.open : ''}`}
             style={opens ? undefined : { visibility: 'hidden' }}
             tabIndex={-1}
@@ -168,17 +169,17 @@ function Call({ node, thread, depth, opened, hasDevice }: CallProps) {
             onClick={() => setOpen(!open)}
           >
             <Icon name="right" size={12} />
-          </button>
+          </Button>
           <i className={`${css.kind} ${css[node.kind] ?? ''}`} title={KIND[node.kind]} />
-          <button
-            type="button"
+          <Button
+            look="bare"
             className={`${css.name} mono`}
             tabIndex={-1}
             title={`${node.name}\nShow on timeline`}
             onClick={() => select(onTimeline(node.event, node.kind === 'python'))}
           >
             {node.name}
-          </button>
+          </Button>
         </span>
         <span role="gridcell" className="clip dim">
           {node.module}

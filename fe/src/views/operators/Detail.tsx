@@ -4,6 +4,7 @@ import type { Instances, OperatorRow, OperatorsPayload, OperatorStacks } from '.
 import { formatCount, formatDuration, formatRatio } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
+import { Button } from '../../widgets/inputs/Button';
 import { CopyButton } from '../../widgets/inputs/CopyButton';
 import { FlameGraph } from '../../widgets/charts/FlameGraph';
 import { Histogram } from '../../widgets/charts/Histogram';
@@ -50,9 +51,9 @@ export function Detail({ row, payload, onClose }: Props) {
     <aside className={rowDetailCss.detail} data-part="row-detail" aria-label={`Details of ${row.name}`}>
       <header>
         <h2 className="mono">{row.name}</h2>
-        <button type="button" className="button quiet" title="Close (Escape)" onClick={onClose}>
+        <Button look="quiet" title="Close (Escape)" onClick={onClose}>
           <Icon name="close" size={14} />
-        </button>
+        </Button>
       </header>
       <p className="dim">
         {formatCount(row.calls)} calls · {formatDuration(row.host_total_ns)} on the host
@@ -61,21 +62,13 @@ export function Detail({ row, payload, onClose }: Props) {
       </p>
       {row.input_shape && <p className={`mono ${rowDetailCss.shape}`}>{row.input_shape}</p>}
       <div className={rowDetailCss.actions}>
-        <button
-          type="button"
-          className="button strong"
-          onClick={() => show(instances?.longest[0]?.event ?? row.event)}
-        >
+        <Button className="strong" onClick={() => show(instances?.longest[0]?.event ?? row.event)}>
           <Icon name="timeline" size={14} /> Show on timeline
-        </button>
+        </Button>
         {device && (
-          <button
-            type="button"
-            className="button"
-            onClick={() => select({ view: 'kernels', params: { operator: row.name } })}
-          >
+          <Button onClick={() => select({ view: 'kernels', params: { operator: row.name } })}>
             <Icon name="kernel" size={14} /> Its kernels
-          </button>
+          </Button>
         )}
         <CopyButton label="Copy the name" showLabel text={() => row.name} />
       </div>
@@ -138,9 +131,9 @@ export function Detail({ row, payload, onClose }: Props) {
                   <SourceFrame text={frame.text} file={frame.file} line={frame.line} />
                 </div>
               ))}
-              <button type="button" className="textlink" onClick={() => show(stack.event)}>
+              <Button look="text" onClick={() => show(stack.event)}>
                 Show the first of these calls on the timeline
-              </button>
+              </Button>
             </details>
           </li>
         ))}

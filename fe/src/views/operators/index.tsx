@@ -3,6 +3,7 @@ import type { OperatorRow, OperatorsPayload } from '../../api/types';
 import { formatCount, formatDuration } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
+import { Button } from '../../widgets/inputs/Button';
 import { Answer } from '../../widgets/Answer';
 import { Sentence } from '../../widgets/Sentence';
 import { Donut, type Share } from '../../widgets/charts/Donut';
@@ -112,13 +113,9 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
                 onChange={phase => put({ phase })}
               />
               {filtered.length > 0 && (
-                <button
-                  type="button"
-                  className="textlink"
-                  onClick={() => put({ step: '', thread: '', phase: '', kernel: '' })}
-                >
+                <Button look="text" onClick={() => put({ step: '', thread: '', phase: '', kernel: '' })}>
                   Clear {params.kernel ? 'the kernel and other filters' : 'filters'}
-                </button>
+                </Button>
               )}
             </>
           }

@@ -2,6 +2,7 @@ import { CATEGORY_TITLE, categoryColor } from '../../base/category';
 import { toCsv } from '../../base/csv';
 import { durationParts, exactDuration, formatRatio } from '../../base/format';
 import { saveFile } from '../../base/browser/save';
+import { Button } from '../../widgets/inputs/Button';
 import { CopyButton } from '../../widgets/inputs/CopyButton';
 import { Icon } from '../../widgets/Icon';
 import { Meter } from '../../widgets/charts/Meter';
@@ -26,15 +27,14 @@ export function Breakdown({ overview, now }: { overview: Overview; now: Shown })
       actions={
         <>
           <CopyButton text={csv} label="Copy as CSV" />
-          <button
-            type="button"
-            className="button quiet"
+          <Button
+            look="quiet"
             title="Save as CSV"
             aria-label="Save as CSV"
             onClick={() => saveFile('breakdown.csv', csv(), 'text/csv')}
           >
             <Icon name="download" size={14} />
-          </button>
+          </Button>
         </>
       }
     >

@@ -3,6 +3,7 @@ import type { Overview } from '../../api/types';
 import { formatDuration } from '../../base/format';
 import { saveFile, savePng, svgText } from '../../base/browser/save';
 import { useSelection } from '../../state/selection';
+import { Button } from '../../widgets/inputs/Button';
 import { Answer } from '../../widgets/Answer';
 import { Icon } from '../../widgets/Icon';
 import { Panel } from '../../widgets/Panel';
@@ -55,11 +56,7 @@ export default function OverviewView({ payload, crumb }: { payload: Overview; cr
         }
         actions={
           <>
-            {chosen !== undefined && (
-              <button type="button" className="button" onClick={() => choose(undefined)}>
-                Show the average
-              </button>
-            )}
+            {chosen !== undefined && <Button onClick={() => choose(undefined)}>Show the average</Button>}
             <SavePicture name="step" svg={bar} />
           </>
         }
@@ -96,22 +93,20 @@ function SavePicture({ name, svg }: { name: string; svg: RefObject<SVGSVGElement
   const background = () => getComputedStyle(document.documentElement).getPropertyValue('--sf');
   return (
     <>
-      <button
-        type="button"
-        className="button quiet"
+      <Button
+        look="quiet"
         title="Save the picture as SVG"
         onClick={() => svg.current && saveFile(`${name}.svg`, svgText(svg.current), 'image/svg+xml')}
       >
         <Icon name="download" size={14} /> SVG
-      </button>
-      <button
-        type="button"
-        className="button quiet"
+      </Button>
+      <Button
+        look="quiet"
         title="Save the picture as PNG"
         onClick={() => svg.current && void savePng(`${name}.png`, svg.current, background())}
       >
         <Icon name="download" size={14} /> PNG
-      </button>
+      </Button>
     </>
   );
 }

@@ -4,6 +4,7 @@ import { useClient } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import type { Highlights } from '../../timeline/contract';
 import type { Arrow } from '../../timeline/draw/overlay';
+import { Button } from '../../widgets/inputs/Button';
 import { Select } from '../../widgets/inputs/Select';
 import { Sentence } from '../../widgets/Sentence';
 import { SourceSettingsMenu } from '../../widgets/SourceFrame';
@@ -85,15 +86,9 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
           />
           <Tracks payload={payload} state={state} filter={filter} onFilter={setFilter} onChange={change} />
           {payload.counts.python_slices > 0 && (
-            <button
-              type="button"
-              className="button"
-              aria-pressed={python}
-              title="Python frames (p)"
-              onClick={togglePython}
-            >
+            <Button aria-pressed={python} title="Python frames (p)" onClick={togglePython}>
               Python
-            </button>
+            </Button>
           )}
           <Select
             label="Color by"

@@ -6,6 +6,7 @@ import type { Highlights, Source } from '../../timeline/contract';
 import type { ColorBy } from '../../timeline/draw/colors';
 import type { Layout } from '../../timeline/draw/layout';
 import type { Span } from '../../timeline/tiles/store';
+import { Button } from '../../widgets/inputs/Button';
 import { Answer } from '../../widgets/Answer';
 import { Icon } from '../../widgets/Icon';
 import { movement, PAN_PX, useKeys } from './keys';
@@ -54,15 +55,14 @@ export function Timeline(props: Props) {
       <div className={css.tools}>
         {props.tools}
         <span className={css.actions}>
-          <button
-            type="button"
-            className="button quiet"
+          <Button
+            look="quiet"
             title="Show all of it"
             aria-label="Show all of it"
             onClick={() => zoomTo(null)}
           >
             <Icon name="fit" size={14} />
-          </button>
+          </Button>
           {props.actions}
         </span>
       </div>
@@ -70,9 +70,9 @@ export function Timeline(props: Props) {
       {trouble !== null && (
         <p className={css.trouble} data-part="trouble" role="alert">
           {trouble}{' '}
-          <button type="button" className="textlink" onClick={() => setTrouble(null)}>
+          <Button look="text" onClick={() => setTrouble(null)}>
             Hide
-          </button>
+          </Button>
         </p>
       )}
       <div

@@ -1,5 +1,6 @@
 import { arc, pie, type PieArcDatum } from 'd3-shape';
 import { useMemo } from 'react';
+import { Button } from '../inputs/Button';
 import { formatRatio } from '../../base/format';
 import css from './Donut.module.css';
 
@@ -68,8 +69,8 @@ export function Donut({ title, note, shares, top, color, format, onPick, picked 
       <ol>
         {arcs.map(({ part, fill }) => (
           <li key={part.key}>
-            <button
-              type="button"
+            <Button
+              look="bare"
               aria-pressed={part.key === picked}
               title={`${part.title}: ${format(part.value)}`}
               onClick={() => onPick?.(part.key)}
@@ -77,7 +78,7 @@ export function Donut({ title, note, shares, top, color, format, onPick, picked 
               <i className="dot" style={{ background: fill }} />
               <span className="clip">{part.title}</span>
               <span className="num">{formatRatio(part.value / total)}</span>
-            </button>
+            </Button>
           </li>
         ))}
         {rest.length > 0 && (

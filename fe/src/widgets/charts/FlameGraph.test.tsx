@@ -1,3 +1,4 @@
+import { MantineProvider } from '@mantine/core';
 import { cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { FlameGraph, type FlameNode } from './FlameGraph';
@@ -20,7 +21,11 @@ const press = (...keys: string[]) => keys.forEach(key => fireEvent.keyDown(graph
 
 beforeEach(() => {
   onOpen.mockClear();
-  render(<FlameGraph root={tree} color="#000" format={value => `${value} ns`} onOpen={onOpen} />);
+  render(
+    <MantineProvider>
+      <FlameGraph root={tree} color="#000" format={value => `${value} ns`} onOpen={onOpen} />
+    </MantineProvider>,
+  );
   fireEvent.focus(graph());
 });
 afterEach(cleanup);

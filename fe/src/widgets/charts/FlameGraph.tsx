@@ -1,5 +1,6 @@
 // A tree of nested times: width is time, the caller above what it calls.
 import { useEffect, useId, useMemo, useRef, useState, type KeyboardEvent } from 'react';
+import { Button } from '../inputs/Button';
 import { formatRatio } from '../../base/format';
 import { layout, LINE, relatives, target, type Box, type FlameNode } from './flame';
 import { paintFlame } from './paintFlame';
@@ -88,9 +89,9 @@ export function FlameGraph({ root, color, format, highlight, onOpen, maxHeight =
         {[root, ...trail].map((node, i) => (
           <span key={`${i} ${node.name}`}>
             {i > 0 && '› '}
-            <button type="button" className="textlink" onClick={() => setTrail(trail.slice(0, i))}>
+            <Button look="text" onClick={() => setTrail(trail.slice(0, i))}>
               {i === 0 ? 'all' : node.name}
-            </button>
+            </Button>
           </span>
         ))}
       </div>

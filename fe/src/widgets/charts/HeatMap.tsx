@@ -2,6 +2,7 @@
 import { useComputedColorScheme } from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
 import { useWidth } from './useWidth';
+import { Button } from '../inputs/Button';
 import css from './HeatMap.module.css';
 
 interface Props {
@@ -90,9 +91,9 @@ function Row({ name, marked, values, columns, most, color, format, onPick }: Row
         const value = values[i] ?? null;
         const share = value === null ? 0 : strength(value, most);
         return (
-          <button
+          <Button
+            look="bare"
             key={column}
-            type="button"
             className={`${css.cell} ${share > 0.55 ? css.full : ''}`}
             style={{ background: value === null ? undefined : tint(color, share) }}
             title={`${name}, step ${column}: ${value === null ? 'not known' : format(value)}`}
@@ -100,7 +101,7 @@ function Row({ name, marked, values, columns, most, color, format, onPick }: Row
             onClick={() => onPick?.(i)}
           >
             {value === null ? '–' : format(value)}
-          </button>
+          </Button>
         );
       })}
     </>

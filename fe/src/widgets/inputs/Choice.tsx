@@ -1,4 +1,6 @@
+import { SegmentedControl } from '@mantine/core';
 import css from './Choice.module.css';
+
 interface Props<T extends string> {
   name: string;
   value: T;
@@ -6,15 +8,24 @@ interface Props<T extends string> {
   onPick: (value: T) => void;
 }
 
-/** A few alternatives side by side, one of them pressed. */
+const CLASSES = {
+  root: css.root,
+  control: css.control,
+  input: css.input,
+  label: css.label,
+  indicator: css.indicator,
+};
+
+/** A few alternatives side by side, one of them chosen. */
 export function Choice<T extends string>({ name, value, options, onPick }: Props<T>) {
   return (
-    <span className={css.choice} role="group" aria-label={name}>
-      {options.map(([option, title]) => (
-        <button key={option} type="button" aria-pressed={option === value} onClick={() => onPick(option)}>
-          {title}
-        </button>
-      ))}
-    </span>
+    <SegmentedControl
+      unstyled
+      classNames={CLASSES}
+      aria-label={name}
+      value={value}
+      data={options.map(([key, title]) => ({ value: key, label: title }))}
+      onChange={onPick}
+    />
   );
 }

@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { Button } from './Button';
 import { copyText } from '../../base/browser/save';
 import { Icon, type IconName } from '../Icon';
 
@@ -18,15 +19,9 @@ export function CopyButton({ text, label, icon = 'copy', showLabel = false }: Pr
   };
   const said = done === null ? label : done ? 'Copied' : 'Copying is blocked here';
   return (
-    <button
-      type="button"
-      className={showLabel ? 'button' : 'button quiet'}
-      onClick={copy}
-      title={label}
-      aria-label={label}
-    >
+    <Button look={showLabel ? 'framed' : 'quiet'} onClick={copy} title={label} aria-label={label}>
       <Icon name={done ? 'check' : icon} size={14} />
       {(showLabel || done !== null) && <span aria-live="polite">{said}</span>}
-    </button>
+    </Button>
   );
 }

@@ -1,5 +1,6 @@
 import { Combobox, useCombobox } from '@mantine/core';
 import { useMemo, useState, type ReactNode } from 'react';
+import { Button } from './Button';
 import { Icon } from '../Icon';
 import css from './Picker.module.css';
 
@@ -51,12 +52,12 @@ export function Picker({ name, value, options, note, onPick }: Props) {
       }}
     >
       <Combobox.Target targetType="button">
-        <button type="button" className={`button ${css.picker}`} onClick={() => combobox.toggleDropdown()}>
+        <Button className={css.picker} onClick={() => combobox.toggleDropdown()}>
           <span className="dim">{name}</span>
           <span className={css.picked}>{current?.label ?? value ?? '–'}</span>
           {note && <span className="dim">{note}</span>}
           <Icon name="chevron" size={14} />
-        </button>
+        </Button>
       </Combobox.Target>
       <Combobox.Dropdown className={css.list}>
         <Combobox.Search

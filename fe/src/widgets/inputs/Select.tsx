@@ -1,4 +1,7 @@
+import { NativeSelect } from '@mantine/core';
+import { Icon } from '../Icon';
 import css from './Select.module.css';
+
 interface Props<T extends string> {
   label: string;
   value: T;
@@ -6,18 +9,25 @@ interface Props<T extends string> {
   onChange: (value: T) => void;
 }
 
+const CLASSES = {
+  root: css.root,
+  label: 'dim',
+  wrapper: css.wrapper,
+  input: css.input,
+  section: css.section,
+};
+
 /** A small choice beside its name. */
 export function Select<T extends string>({ label, value, options, onChange }: Props<T>) {
   return (
-    <label className={css.select}>
-      <span className="dim">{label}</span>
-      <select value={value} onChange={event => onChange(event.target.value as T)}>
-        {options.map(([key, title]) => (
-          <option key={key} value={key}>
-            {title}
-          </option>
-        ))}
-      </select>
-    </label>
+    <NativeSelect
+      unstyled
+      classNames={CLASSES}
+      label={label}
+      value={value}
+      data={options.map(([key, title]) => ({ value: key, label: title }))}
+      rightSection={<Icon name="chevron" size={12} />}
+      onChange={event => onChange(event.currentTarget.value as T)}
+    />
   );
 }

@@ -1,4 +1,6 @@
 import { Popover } from '@mantine/core';
+import { Button } from '../inputs/Button';
+import { Checkbox } from '../inputs/Checkbox';
 import { Icon } from '../Icon';
 
 interface Props {
@@ -10,20 +12,13 @@ export function ColumnMenu({ columns }: Props) {
   return (
     <Popover position="bottom-end" shadow="md" withinPortal trapFocus returnFocus>
       <Popover.Target>
-        <button type="button" className="button quiet" title="Columns" aria-label="Columns">
+        <Button look="quiet" title="Columns" aria-label="Columns">
           <Icon name="columns" size={14} />
-        </button>
+        </Button>
       </Popover.Target>
       <Popover.Dropdown className="menu">
         {columns.map(column => (
-          <label key={column.id}>
-            <input
-              type="checkbox"
-              checked={column.shown}
-              onChange={event => column.toggle(event.target.checked)}
-            />
-            {column.title}
-          </label>
+          <Checkbox key={column.id} label={column.title} checked={column.shown} onChange={column.toggle} />
         ))}
       </Popover.Dropdown>
     </Popover>

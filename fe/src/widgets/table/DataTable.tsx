@@ -10,6 +10,7 @@ import {
   type MouseEvent,
   type ReactNode,
 } from 'react';
+import { Button } from '../inputs/Button';
 import { toCsv } from '../../base/csv';
 import { formatCount } from '../../base/format';
 import { saveFile } from '../../base/browser/save';
@@ -194,15 +195,9 @@ export function DataTable<R extends object>(props: Props<R>) {
               },
             }))}
           />
-          <button
-            type="button"
-            className="button quiet"
-            title="Save as CSV"
-            aria-label="Save as CSV"
-            onClick={save}
-          >
+          <Button look="quiet" title="Save as CSV" aria-label="Save as CSV" onClick={save}>
             <Icon name="download" size={14} />
-          </button>
+          </Button>
         </span>
       </div>
       {/* oxlint-disable-next-line jsx-a11y/no-static-element-interactions -- it has one of two roles */}
@@ -262,8 +257,8 @@ export function DataTable<R extends object>(props: Props<R>) {
                     style={i === 0 && row.depth > 0 ? { paddingLeft: 16 * row.depth } : undefined}
                   >
                     {i === 0 && props.childRows && (
-                      <button
-                        type="button"
+                      <Button
+                        look="bare"
                         className={`${css.twist} ${row.getIsExpanded() ? css.open : ''}`}
                         style={row.getCanExpand() ? undefined : { visibility: 'hidden' }}
                         aria-label={row.getIsExpanded() ? 'Fold' : 'Unfold'}
@@ -274,7 +269,7 @@ export function DataTable<R extends object>(props: Props<R>) {
                         }}
                       >
                         <Icon name="right" size={12} />
-                      </button>
+                      </Button>
                     )}
                     <CellContent column={column} row={row.original} />
                   </span>
@@ -290,9 +285,9 @@ export function DataTable<R extends object>(props: Props<R>) {
             ) : (
               <>
                 Nothing matches “{search.text}”.{' '}
-                <button type="button" className="textlink" onClick={() => onSearch({ ...search, text: '' })}>
+                <Button look="text" onClick={() => onSearch({ ...search, text: '' })}>
                   Show all
-                </button>
+                </Button>
               </>
             )}
           </p>

@@ -1,6 +1,7 @@
 // A table whose rows stay in the server: it sorts and searches there, and brings the pages that are in sight.
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef, useState, type KeyboardEvent, type MouseEvent, type ReactNode } from 'react';
+import { Button } from '../inputs/Button';
 import { toCsv } from '../../base/csv';
 import { formatCount } from '../../base/format';
 import { saveFile } from '../../base/browser/save';
@@ -118,16 +119,15 @@ export function PagedTable<R>(props: Props<R>) {
         />
         {props.before}
         <span className={css.actions}>
-          <button
-            type="button"
-            className="button quiet"
+          <Button
+            look="quiet"
             title="Save as CSV"
             aria-label="Save as CSV"
             disabled={saving || count === 0}
             onClick={() => void save()}
           >
             <Icon name="download" size={14} />
-          </button>
+          </Button>
         </span>
       </div>
       {/* oxlint-disable-next-line jsx-a11y/interactive-supports-focus -- it has a tab stop */}

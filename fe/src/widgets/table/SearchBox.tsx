@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
-import { Icon } from '../Icon';
+import { takesText } from '../../base/browser/typing';
+import { RegexToggle, SearchField } from '../inputs/SearchField';
 import { matcher, type Search } from './search';
-import css from './SearchBox.module.css';
 
 interface Props {
   search: Search;
@@ -39,8 +39,13 @@ export function SearchBox({ search, onSearch, placeholder, hotkey = true, plain 
       return;
     }
     const onKey = (event: KeyboardEvent) => {
-      const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement;
-      if (event.key === 'f' && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      if (
+        event.key === 'f' &&
+        !takesText(event.target) &&
+        !event.ctrlKey &&
+        !event.metaKey &&
+        !event.altKey
+      ) {
         event.preventDefault();
         input.current?.select();
       }
@@ -50,42 +55,30 @@ export function SearchBox({ search, onSearch, placeholder, hotkey = true, plain 
   }, [hotkey]);
 
   return (
-    <span className={`${css.box} ${error ? css.wrong : ''}`}>
-      <Icon name="search" size={14} />
-      <input
-        ref={input}
-        type="text"
-        value={draft}
-        placeholder={placeholder}
-        aria-label={placeholder}
-        aria-invalid={error !== undefined}
-        title={error}
-        spellCheck={false}
-        onChange={event => setDraft(event.target.value)}
-        onKeyDown={event => {
-          if (event.key === 'Escape') {
-            setDraft('');
-          }
-        }}
-      />
-      {!draft && hotkey && <kbd>f</kbd>}
-      {!plain && (
-        <button
-          type="button"
-          className={css.toggle}
-          aria-pressed={search.regex}
-          title="Regular expression"
-          aria-label="Regular expression"
-          onClick={() => onSearch({ text: draft, regex: !search.regex })}
-        >
-          .*
-        </button>
-      )}
-      {error && (
-        <span className={css.error} role="alert">
-          {error}
-        </span>
-      )}
-    </span>
+    <SearchField
+      ref={input}
+      value={draft}
+      placeholder={placeholder}
+      error={error}
+      title={error}
+      tools={
+        <>
+          {!draft && hotkey && <kbd>f</kbd>}
+          {!plain && (
+            <RegexToggle
+              pressed={search.regex}
+              title="Regular expression"
+              onToggle={regex => onSearch({ text: draft, regex })}
+            />
+          )}
+        </>
+      }
+      onChange={setDraft}
+      onKeyDown={event => {
+        if (event.key === 'Escape') {
+          setDraft('');
+        }
+      }}
+    />
   );
 }

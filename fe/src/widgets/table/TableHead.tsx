@@ -1,3 +1,4 @@
+import { Button } from '../inputs/Button';
 import { Term } from '../Term';
 import { isText, type Column } from './columns';
 import css from './Table.module.css';
@@ -39,10 +40,10 @@ export function TableHead<R>({ columns, sort, onSort, unsorted, ...style }: Prop
           {unsorted?.has(column.id) ? (
             <span className={css.sorter}>{column.title}</span>
           ) : (
-            <button type="button" className={css.sorter} tabIndex={0} onClick={() => next(column)}>
+            <Button look="bare" className={css.sorter} tabIndex={0} onClick={() => next(column)}>
               {column.title}
               {sort?.id === column.id && <i className={css.arrow}>{sort.descending ? '↓' : '↑'}</i>}
-            </button>
+            </Button>
           )}
           {column.term && <Term id={column.term} />}
         </span>

@@ -3,6 +3,7 @@ import type { ModuleInstances, ModuleRow } from '../../../api/types';
 import { formatDuration, formatRatio, plural } from '../../../base/format';
 import { useView } from '../../../state/queries';
 import { useSelection } from '../../../state/selection';
+import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
 import { Panel } from '../../../widgets/Panel';
 import { onTimeline } from './select';
@@ -36,23 +37,17 @@ export function Detail({ tab, path, hasDevice, onPlace }: Props) {
       className={css.detail}
       title={<span className="mono">{row.name}</span>}
       actions={
-        <button
-          type="button"
-          className="button quiet"
-          title="Close"
-          aria-label="Close"
-          onClick={() => onPlace(undefined)}
-        >
+        <Button look="quiet" title="Close" aria-label="Close" onClick={() => onPlace(undefined)}>
           <Icon name="close" size={14} />
-        </button>
+        </Button>
       }
     >
       <p className={css.path}>
         {path.slice(0, -1).map(above => (
           <span key={above.place}>
-            <button type="button" className="link" onClick={() => onPlace(above.place)}>
+            <Button look="link" onClick={() => onPlace(above.place)}>
               {above.name}
-            </button>{' '}
+            </Button>{' '}
             ›{' '}
           </span>
         ))}
@@ -60,14 +55,12 @@ export function Detail({ tab, path, hasDevice, onPlace }: Props) {
       </p>
       <p className={css.links}>
         {row.event !== null && (
-          <button type="button" className="button primary" onClick={() => show(row.event!)}>
+          <Button look="primary" onClick={() => show(row.event!)}>
             <Icon name="timeline" size={14} /> Show on timeline
-          </button>
+          </Button>
         )}
         {row.operators > 0 && (
-          <button
-            type="button"
-            className="button"
+          <Button
             onClick={() =>
               select({
                 view: 'operators',
@@ -76,7 +69,7 @@ export function Detail({ tab, path, hasDevice, onPlace }: Props) {
             }
           >
             <Icon name="table" size={14} /> {plural(row.operators, 'operator')}
-          </button>
+          </Button>
         )}
       </p>
       <dl className={css.figures}>
@@ -110,14 +103,9 @@ export function Detail({ tab, path, hasDevice, onPlace }: Props) {
         <ul className={css.calls} aria-label="Calls, longest first">
           {calls.rows.map(call => (
             <li key={call.event}>
-              <button
-                type="button"
-                className="link"
-                onClick={() => show(call.event)}
-                title="Show on timeline"
-              >
+              <Button look="link" onClick={() => show(call.event)} title="Show on timeline">
                 at {formatDuration(call.start_ns)}
-              </button>
+              </Button>
               {call.recomputed && <span className="dim">recomputed</span>}
               <i className="grow" />
               <span className="num" title="On the host">
@@ -133,9 +121,7 @@ export function Detail({ tab, path, hasDevice, onPlace }: Props) {
         </ul>
       )}
       {calls && calls.rows.length < calls.total && (
-        <button type="button" className="button" onClick={() => setMost(most + PAGE)}>
-          Show more of {plural(calls.total, 'call')}
-        </button>
+        <Button onClick={() => setMost(most + PAGE)}>Show more of {plural(calls.total, 'call')}</Button>
       )}
     </Panel>
   );

@@ -2,6 +2,7 @@ import { useMemo } from 'react';
 import type { CollectiveInstance, Collectives, Distributed, Selectors } from '../../../api/types';
 import { since } from '../../../base/ticks';
 import { usePages } from '../../../state/pages';
+import { Button } from '../../../widgets/inputs/Button';
 import type { Column } from '../../../widgets/table/columns';
 import { PAGE, PagedTable } from '../../../widgets/table/PagedTable';
 import { rankName } from '../select';
@@ -75,7 +76,7 @@ function instanceColumns(payload: Distributed, onPick: (id: number) => void): Co
       kind: 'text',
       value: row => row.name,
       render: row => (
-        <button type="button" className="textlink clip" onClick={() => onPick(row.id)}>
+        <Button look="text" className="clip" onClick={() => onPick(row.id)}>
           {row.name}
           {row.mismatch && (
             <span className="status warning" title={row.mismatch}>
@@ -83,7 +84,7 @@ function instanceColumns(payload: Distributed, onPick: (id: number) => void): Co
               differs
             </span>
           )}
-        </button>
+        </Button>
       ),
     },
     {

@@ -1,6 +1,7 @@
 import { useCallback } from 'react';
 import type { Distributed, Selectors } from '../../../api/types';
 import { useSelection } from '../../../state/selection';
+import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
 import { Choice } from '../../../widgets/inputs/Choice';
 import { Select } from '../../../widgets/inputs/Select';
@@ -131,8 +132,8 @@ function Filters({ payload, params, put }: FiltersProps) {
 
 function Chip({ children, onClear }: { children: React.ReactNode; onClear: () => void }) {
   return (
-    <button type="button" className="chip" data-part="chip" title="Show all" onClick={onClear}>
+    <Button look="chip" data-part="chip" title="Show all" onClick={onClear}>
       {children} <Icon name="close" size={12} />
-    </button>
+    </Button>
   );
 }

@@ -4,6 +4,7 @@ import type { TraceSelection } from '../../../api/types';
 import { sliceName } from '../../../base/kernelName';
 import { formatDuration } from '../../../base/format';
 import { classColor } from '../../../timeline/draw/colors';
+import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
 import { Sentence } from '../../../widgets/Sentence';
 import type { Column } from '../../../widgets/table/columns';
@@ -62,12 +63,12 @@ export function Area({ selection, classes, time, onEvent, onZoom, onClose }: Pro
           Selected {formatDuration(length)} <span className="dim">from {time(selection.begin_ns)}</span>
         </h2>
         <span className={css.actions}>
-          <button type="button" className="button quiet" onClick={onZoom}>
+          <Button look="quiet" onClick={onZoom}>
             Zoom in <kbd>f</kbd>
-          </button>
-          <button type="button" className="button quiet" title="Close (Escape)" onClick={onClose}>
+          </Button>
+          <Button look="quiet" title="Close (Escape)" onClick={onClose}>
             <Icon name="close" size={14} />
-          </button>
+          </Button>
         </span>
       </header>
       <p className={css.devices} data-part="area-devices">

@@ -3,6 +3,7 @@ import type { TraceEvent, TraceFlows, TraceModule, TraceRef } from '../../../api
 import { sliceName } from '../../../base/kernelName';
 import { exactDuration, formatCount, formatDuration, formatNumber } from '../../../base/format';
 import { classColor } from '../../../timeline/draw/colors';
+import { Button } from '../../../widgets/inputs/Button';
 import { CopyButton } from '../../../widgets/inputs/CopyButton';
 import { Icon } from '../../../widgets/Icon';
 import { Sentence } from '../../../widgets/Sentence';
@@ -48,31 +49,29 @@ export function Details({ event, flows, module, classes, time, onEvent, onView, 
           {sliceName(event.name, classes[event.color])}
         </h2>
         <span className={css.actions}>
-          <button
-            type="button"
-            className="button quiet"
+          <Button
+            look="quiet"
             title="Previous along the flow ([)"
             disabled={!flows?.previous.length}
             onClick={() => onEvent(flows!.previous[0]!)}
           >
             <Icon name="left" size={14} />
-          </button>
-          <button
-            type="button"
-            className="button quiet"
+          </Button>
+          <Button
+            look="quiet"
             title="Next along the flow (])"
             disabled={!flows?.next.length}
             onClick={() => onEvent(flows!.next[0]!)}
           >
             <Icon name="right" size={14} />
-          </button>
-          <button type="button" className="button quiet" title="Zoom to it (f)" onClick={onZoom}>
+          </Button>
+          <Button look="quiet" title="Zoom to it (f)" onClick={onZoom}>
             <Icon name="fit" size={14} />
-          </button>
+          </Button>
           <CopyButton label="Copy the name" text={() => event.name} />
-          <button type="button" className="button quiet" title="Close (Escape)" onClick={onClose}>
+          <Button look="quiet" title="Close (Escape)" onClick={onClose}>
             <Icon name="close" size={14} />
-          </button>
+          </Button>
         </span>
       </header>
       <p className="dim">
@@ -88,22 +87,14 @@ export function Details({ event, flows, module, classes, time, onEvent, onView, 
           </span>
         )}
         {event.operator_name !== null && (
-          <button
-            type="button"
-            className="textlink"
-            onClick={() => onView('operators', { select: event.operator_name! })}
-          >
+          <Button look="text" onClick={() => onView('operators', { select: event.operator_name! })}>
             All calls of {event.operator_name}
-          </button>
+          </Button>
         )}
         {event.kernel_name !== null && (
-          <button
-            type="button"
-            className="textlink"
-            onClick={() => onView('kernels', { select: event.kernel_name! })}
-          >
+          <Button look="text" onClick={() => onView('kernels', { select: event.kernel_name! })}>
             All calls of this kernel
-          </button>
+          </Button>
         )}
       </div>
       <dl className={css.facts}>
@@ -129,9 +120,9 @@ export function Details({ event, flows, module, classes, time, onEvent, onView, 
                   <span className="dim">
                     {edge.source.event === event.event ? '→' : '←'} {edge.kind}
                   </span>{' '}
-                  <button type="button" className="textlink clip" onClick={() => onEvent(other.event)}>
+                  <Button look="text" className="clip" onClick={() => onEvent(other.event)}>
                     {sliceName(other.name, classes[other.color])}
-                  </button>{' '}
+                  </Button>{' '}
                   {edge.delay_ns !== null && (
                     <span className="dim">{formatDuration(edge.delay_ns)} later</span>
                   )}
@@ -148,9 +139,9 @@ export function Details({ event, flows, module, classes, time, onEvent, onView, 
           <ol className={css.around}>
             {event.around.map(slice => (
               <li key={slice.event}>
-                <button type="button" className="textlink clip" onClick={() => onEvent(slice.event)}>
+                <Button look="text" className="clip" onClick={() => onEvent(slice.event)}>
                   {slice.name}
-                </button>
+                </Button>
               </li>
             ))}
           </ol>
@@ -179,9 +170,9 @@ function Link({ label, to, onEvent }: { label: string; to: TraceRef; onEvent: (e
   return (
     <span>
       <span className="dim">{label}</span>{' '}
-      <button type="button" className="textlink" title={to.name} onClick={() => onEvent(to.event)}>
+      <Button look="text" title={to.name} onClick={() => onEvent(to.event)}>
         {to.name}
-      </button>
+      </Button>
     </span>
   );
 }

@@ -1,6 +1,8 @@
 import { Popover } from '@mantine/core';
 import { useState } from 'react';
 import { useWorkers } from '../../../state/queries';
+import { Button } from '../../../widgets/inputs/Button';
+import { Checkbox } from '../../../widgets/inputs/Checkbox';
 import toolsCss from '../tools/Tools.module.css';
 import css from './RankPicker.module.css';
 
@@ -30,9 +32,9 @@ export function RankPicker({ run, chosen, onChoose }: Props) {
       returnFocus
     >
       <Popover.Target>
-        <button type="button" className="button">
+        <Button>
           Ranks <span className="dim">{chosen.length}</span>
-        </button>
+        </Button>
       </Popover.Target>
       <Popover.Dropdown className={toolsCss.menu} data-part="trace-menu">
         <p className="dim">Up to {MOST} ranks beside each other.</p>
@@ -40,15 +42,13 @@ export function RankPicker({ run, chosen, onChoose }: Props) {
           {listed.map(({ name, rank }) => {
             const on = draft.includes(name);
             return (
-              <label key={name}>
-                <input
-                  type="checkbox"
-                  checked={on}
-                  disabled={on ? draft.length === 1 : draft.length >= MOST}
-                  onChange={() => setDraft(on ? draft.filter(each => each !== name) : [...draft, name])}
-                />
-                {rank === null ? name : `rank ${rank}`}
-              </label>
+              <Checkbox
+                key={name}
+                label={rank === null ? name : `rank ${rank}`}
+                checked={on}
+                disabled={on ? draft.length === 1 : draft.length >= MOST}
+                onChange={() => setDraft(on ? draft.filter(each => each !== name) : [...draft, name])}
+              />
             );
           })}
         </div>

@@ -6,6 +6,7 @@ import { writeRanks } from '../../../state/ranks';
 import { useSelection } from '../../../state/selection';
 import type { Highlights, Joined } from '../../../timeline/contract';
 import { memberOf, mergedId, mergePayloads } from '../../../timeline/tiles/merge';
+import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
 import { placeOf } from '../flows';
 import { Details } from '../panels/Details';
@@ -103,13 +104,9 @@ export function Ranks({ run, crumb, members, connections, chosen, left }: Props)
             chosen={chosen}
             onChoose={next => select({ params: { ranks: writeRanks(next) } })}
           />
-          <button
-            type="button"
-            className="button"
-            onClick={() => select({ view: 'distributed', params: {} })}
-          >
+          <Button onClick={() => select({ view: 'distributed', params: {} })}>
             <Icon name="left" size={14} /> The job
-          </button>
+          </Button>
         </>
       }
       onArea={area => area && controller?.zoomTo(area)}

@@ -3,6 +3,7 @@ import { Popover } from '@mantine/core';
 import { useState } from 'react';
 import { formatDuration } from '../../../base/format';
 import type { Span } from '../../../timeline/tiles/store';
+import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
 import { openInPerfetto } from './perfetto';
 import css from './Export.module.css';
@@ -25,9 +26,9 @@ export function Export({ whole, part, window, title }: Props) {
     <>
       <Popover position="bottom-end" shadow="md" withinPortal trapFocus returnFocus width={330}>
         <Popover.Target>
-          <button type="button" className="button">
+          <Button>
             <Icon name="external" size={14} /> Open in Perfetto
-          </button>
+          </Button>
         </Popover.Target>
         <Popover.Dropdown className="menu">
           <p>
@@ -35,21 +36,19 @@ export function Export({ whole, part, window, title }: Props) {
             is handed to it inside this browser and is not uploaded.
           </p>
           <span className={css.buttons}>
-            <button type="button" className="button" onClick={() => void open(whole)}>
-              Whole trace
-            </button>
-            <button type="button" className="button" onClick={() => void open(part)}>
+            <Button onClick={() => void open(whole)}>Whole trace</Button>
+            <Button onClick={() => void open(part)}>
               Only what is shown, {formatDuration(window.end - window.begin)}
-            </button>
+            </Button>
           </span>
           {said !== null && <p aria-live="polite">{said}</p>}
         </Popover.Dropdown>
       </Popover>
       <Popover position="bottom-end" shadow="md" withinPortal trapFocus returnFocus>
         <Popover.Target>
-          <button type="button" className="button quiet" title="Download" aria-label="Download">
+          <Button look="quiet" title="Download" aria-label="Download">
             <Icon name="download" size={14} />
-          </button>
+          </Button>
         </Popover.Target>
         <Popover.Dropdown className="menu">
           <a className="textlink" href={whole} download>

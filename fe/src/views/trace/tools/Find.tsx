@@ -5,10 +5,10 @@ import { sliceName } from '../../../base/kernelName';
 import { formatCount, formatDuration } from '../../../base/format';
 import { nameOf } from '../../../timeline/draw/layout';
 import { useView } from '../../../state/queries';
+import { Button } from '../../../widgets/inputs/Button';
+import { RegexToggle, SearchField } from '../../../widgets/inputs/SearchField';
 import { Sentence } from '../../../widgets/Sentence';
-import { Icon } from '../../../widgets/Icon';
 import css from './Find.module.css';
-import searchBoxCss from '../../../widgets/table/SearchBox.module.css';
 
 interface Props {
   payload: TracePayload;
@@ -61,63 +61,53 @@ export function Find({ payload, selectors, python, at, event, onEvent }: Props) 
         }
       }}
     >
-      <span className={`${searchBoxCss.box} ${answer.error ? searchBoxCss.wrong : ''}`}>
-        <Icon name="search" size={14} />
-        <input
-          ref={input}
-          data-find
-          type="text"
-          value={draft}
-          placeholder="Find slices and kernels"
-          aria-label="Find slices and kernels"
-          spellCheck={false}
-          onFocus={focus => {
-            focus.target.select();
-            setOpen(true);
-          }}
-          onChange={change => {
-            setDraft(change.target.value);
-            setTrack(-1);
-            setOpen(true);
-          }}
-          onKeyDown={key => {
-            if (key.key === 'Enter') {
-              key.preventDefault();
-              setOpen(false);
-              // The neighbors in the list are known at once, what lies beyond it is in the answer.
-              go(
-                key.shiftKey
-                  ? (hit >= 0 && matches?.rows[hit - 1]) || matches?.previous
-                  : (hit >= 0 && matches?.rows[hit + 1]) || matches?.next,
-              );
-            } else if (key.key === 'Escape') {
-              key.stopPropagation();
-              if (draft === '') {
-                input.current?.blur();
-              }
-              setDraft('');
-              setQuery('');
+      <SearchField
+        ref={input}
+        data-find
+        value={draft}
+        placeholder="Find slices and kernels"
+        error={answer.error !== null}
+        tools={
+          <>
+            {!draft && <kbd>/</kbd>}
+            {matches && (
+              <span className="dim" aria-live="polite">
+                {hit >= 0 && track < 0 ? `${formatCount(hit + 1)} of ` : ''}
+                {formatCount(matches.hits)}
+              </span>
+            )}
+            <RegexToggle pressed={regex} title="Regular expression (RE2)" onToggle={setRegex} />
+          </>
+        }
+        onFocus={focus => {
+          focus.target.select();
+          setOpen(true);
+        }}
+        onChange={text => {
+          setDraft(text);
+          setTrack(-1);
+          setOpen(true);
+        }}
+        onKeyDown={key => {
+          if (key.key === 'Enter') {
+            key.preventDefault();
+            setOpen(false);
+            // The neighbors in the list are known at once, what lies beyond it is in the answer.
+            go(
+              key.shiftKey
+                ? (hit >= 0 && matches?.rows[hit - 1]) || matches?.previous
+                : (hit >= 0 && matches?.rows[hit + 1]) || matches?.next,
+            );
+          } else if (key.key === 'Escape') {
+            key.stopPropagation();
+            if (draft === '') {
+              input.current?.blur();
             }
-          }}
-        />
-        {!draft && <kbd>/</kbd>}
-        {matches && (
-          <span className="dim" aria-live="polite">
-            {hit >= 0 && track < 0 ? `${formatCount(hit + 1)} of ` : ''}
-            {formatCount(matches.hits)}
-          </span>
-        )}
-        <button
-          type="button"
-          className={searchBoxCss.toggle}
-          aria-pressed={regex}
-          title="Regular expression (RE2)"
-          aria-label="Regular expression"
-          onClick={() => setRegex(!regex)}
-        >
-          .*
-        </button>
-      </span>
+            setDraft('');
+            setQuery('');
+          }
+        }}
+      />
       {open && query !== '' && (matches || answer.error) && (
         <div className={css.hits} data-part="find-hits">
           {answer.error && <p className={css.problem}>{answer.error.message}</p>}
@@ -129,36 +119,32 @@ export function Find({ payload, selectors, python, at, event, onEvent }: Props) 
           {matches && matches.hits > 0 && (
             <>
               <div className={css.tracks}>
-                <button type="button" aria-pressed={track < 0} onClick={() => setTrack(-1)}>
+                <Button look="bare" aria-pressed={track < 0} onClick={() => setTrack(-1)}>
                   All {formatCount(matches.hits)}
-                </button>
+                </Button>
                 {matches.by_track.map(each => (
-                  <button
+                  <Button
+                    look="bare"
                     key={each.track}
-                    type="button"
                     aria-pressed={track === each.track}
                     onClick={() => setTrack(each.track)}
                   >
                     {tracks.has(each.track) ? nameOf(tracks.get(each.track)!, payload) : each.track}{' '}
                     {formatCount(each.hits)}
-                  </button>
+                  </Button>
                 ))}
               </div>
               <ol>
                 {matches.rows.map(row => (
                   <li key={row.event}>
-                    <button
-                      type="button"
-                      aria-current={row.event === event}
-                      onClick={() => onEvent(row.event)}
-                    >
+                    <Button look="bare" aria-current={row.event === event} onClick={() => onEvent(row.event)}>
                       <span className="clip" title={row.name}>
                         {sliceName(row.name, payload.classes[row.color])}
                       </span>
                       <span className="num">
                         {row.duration_ns === null ? '' : formatDuration(row.duration_ns)}
                       </span>
-                    </button>
+                    </Button>
                   </li>
                 ))}
               </ol>

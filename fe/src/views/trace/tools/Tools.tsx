@@ -5,6 +5,9 @@ import { CATEGORY_TITLE, type Category } from '../../../base/category';
 import { classColor, distinctColor, type ColorBy } from '../../../timeline/draw/colors';
 import { nameOf } from '../../../timeline/draw/layout';
 import type { Clock } from '../../../base/ticks';
+import { Button } from '../../../widgets/inputs/Button';
+import { Checkbox } from '../../../widgets/inputs/Checkbox';
+import { TextField } from '../../../widgets/inputs/TextField';
 import { Icon } from '../../../widgets/Icon';
 import type { TraceState } from '../state';
 import css from './Tools.module.css';
@@ -65,9 +68,7 @@ export function Legend({
       {rest.length > 0 && (
         <Popover position="bottom-end" shadow="md" withinPortal>
           <Popover.Target>
-            <button type="button" className="textlink">
-              {rest.length} more
-            </button>
+            <Button look="text">{rest.length} more</Button>
           </Popover.Target>
           <Popover.Dropdown className={`menu ${css.menu}`} data-part="trace-menu">
             {rest.map(entry => (
@@ -105,30 +106,24 @@ export function Tracks({ payload, state, filter, onFilter, onChange }: TracksPro
   return (
     <Popover position="bottom-start" shadow="md" withinPortal trapFocus returnFocus width={340}>
       <Popover.Target>
-        <button type="button" className="button">
+        <Button>
           <Icon name="columns" size={14} /> Tracks {listed.length - state.hidden.length}
-        </button>
+        </Button>
       </Popover.Target>
       <Popover.Dropdown className={`menu ${css.menu}`} data-part="trace-menu">
-        <input
-          type="text"
-          className="field"
+        <TextField
+          name="Filter tracks by name"
           value={filter}
           placeholder="Filter tracks by name"
-          aria-label="Filter tracks by name"
-          onChange={event => onFilter(event.target.value)}
+          onChange={onFilter}
         />
         <span>
-          <button type="button" className="textlink" onClick={() => onChange({ hidden: [] })}>
+          <Button look="text" onClick={() => onChange({ hidden: [] })}>
             Show all
-          </button>{' '}
-          <button
-            type="button"
-            className="textlink"
-            onClick={() => onChange({ folded: [], pinned: [], order: [] })}
-          >
+          </Button>{' '}
+          <Button look="text" onClick={() => onChange({ folded: [], pinned: [], order: [] })}>
             Reset order and folding
-          </button>
+          </Button>
         </span>
         {order.map(group => {
           const members = listed.filter(track => track.group === group);
@@ -137,22 +132,21 @@ export function Tracks({ payload, state, filter, onFilter, onChange }: TracksPro
               <fieldset key={group}>
                 <legend>
                   {payload.groups[group]!.name}
-                  <button type="button" className="button quiet" title="Up" onClick={() => move(group, -1)}>
+                  <Button look="quiet" title="Up" onClick={() => move(group, -1)}>
                     ↑
-                  </button>
-                  <button type="button" className="button quiet" title="Down" onClick={() => move(group, 1)}>
+                  </Button>
+                  <Button look="quiet" title="Down" onClick={() => move(group, 1)}>
                     ↓
-                  </button>
+                  </Button>
                 </legend>
                 {members.map(track => (
-                  <label key={track.id} title={nameOf(track, payload)}>
-                    <input
-                      type="checkbox"
-                      checked={!state.hidden.includes(track.id)}
-                      onChange={event => toggle(track.id, event.target.checked)}
-                    />
-                    <span className="clip">{track.name}</span>
-                  </label>
+                  <Checkbox
+                    key={track.id}
+                    title={nameOf(track, payload)}
+                    label={<span className="clip">{track.name}</span>}
+                    checked={!state.hidden.includes(track.id)}
+                    onChange={shown => toggle(track.id, shown)}
+                  />
                 ))}
               </fieldset>
             )

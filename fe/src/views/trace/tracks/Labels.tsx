@@ -2,6 +2,7 @@ import type { TracePayload } from '../../../api/types';
 import { formatBytes, formatCount, formatNumber, formatRatio } from '../../../base/format';
 import type { Layout, Row, Track } from '../../../timeline/draw/layout';
 import { HEAD } from '../../../timeline/draw/overlay';
+import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
 import css from './Labels.module.css';
 
@@ -49,22 +50,22 @@ function Label({ row, payload, onFold, onPin }: LabelProps) {
       style={{ top: row.y + HEAD, height: row.height }}
       data-track={track?.id}
     >
-      <button
-        type="button"
+      <Button
+        look="bare"
         className={`${css.twist} ${row.folded ? '' : css.open}`}
         aria-expanded={!row.folded}
         aria-label={`${row.folded ? 'Unfold' : 'Fold'} ${name}`}
         onClick={() => onFold(folds)}
       >
         <Icon name="right" size={11} />
-      </button>
+      </Button>
       <span className={css.name} title={track ? about(track, group?.name) : name}>
         <span className="clip">{row.pinned && group ? `${group.name} · ${name}` : name}</span>
         {track && !row.folded && row.height > 34 && <small className="clip">{detail(track)}</small>}
       </span>
       {track && (
-        <button
-          type="button"
+        <Button
+          look="bare"
           className={css.pin}
           aria-pressed={row.pinned}
           aria-label={`${row.pinned ? 'Unpin' : 'Pin'} ${name}`}
@@ -72,7 +73,7 @@ function Label({ row, payload, onFold, onPin }: LabelProps) {
           onClick={() => onPin(track.id)}
         >
           <Icon name="pin" size={12} />
-        </button>
+        </Button>
       )}
     </div>
   );

@@ -1,0 +1,64 @@
+import { MantineProvider } from '@mantine/core';
+import { cleanup, fireEvent, render, screen } from '@testing-library/react';
+import type { ReactNode } from 'react';
+import { afterEach, expect, it, vi } from 'vitest';
+import { Button } from './Button';
+import { Checkbox } from './Checkbox';
+import { Choice } from './Choice';
+import { SearchField } from './SearchField';
+import { Select } from './Select';
+import { TextField } from './TextField';
+
+const OPTIONS = [
+  ['host', 'Host time'],
+  ['device', 'Device time'],
+] as const;
+
+afterEach(cleanup);
+
+const draw = (control: ReactNode) => render(<MantineProvider>{control}</MantineProvider>);
+
+it('a choice is a group of radio buttons under its name', () => {
+  const onPick = vi.fn();
+  draw(<Choice name="Time" value="host" options={OPTIONS} onPick={onPick} />);
+  expect(screen.getByRole('radiogroup', { name: 'Time' })).toBeTruthy();
+  expect(screen.getByRole<HTMLInputElement>('radio', { name: 'Host time' }).checked).toBe(true);
+  fireEvent.click(screen.getByRole('radio', { name: 'Device time' }));
+  expect(onPick.mock.calls).toEqual([['device']]);
+});
+
+it('a select is named by its label', () => {
+  const onChange = vi.fn();
+  draw(<Select label="Time" value="host" options={OPTIONS} onChange={onChange} />);
+  const select = screen.getByLabelText<HTMLSelectElement>('Time');
+  expect(select.value).toBe('host');
+  fireEvent.change(select, { target: { value: 'device' } });
+  expect(onChange.mock.calls).toEqual([['device']]);
+});
+
+it('a checkbox is named by its label and says what it becomes', () => {
+  const onChange = vi.fn();
+  draw(<Checkbox label="Calls" checked={false} onChange={onChange} />);
+  fireEvent.click(screen.getByLabelText('Calls'));
+  expect(onChange.mock.calls).toEqual([[true]]);
+});
+
+it('a text field hands on its text', () => {
+  const onChange = vi.fn();
+  draw(<TextField name="Prefix" value="/a" placeholder="/prefix/" onChange={onChange} />);
+  fireEvent.change(screen.getByLabelText('Prefix'), { target: { value: '/b' } });
+  expect(onChange.mock.calls).toEqual([['/b']]);
+});
+
+it('a search says what is wrong with its text', () => {
+  draw(<SearchField placeholder="Filter" value="(" error="Not a pattern" tools={null} onChange={() => {}} />);
+  expect(screen.getByRole('alert').textContent).toBe('Not a pattern');
+  expect(screen.getByLabelText('Filter').getAttribute('aria-invalid')).toBe('true');
+});
+
+it('a button submits no form and has the look asked for', () => {
+  draw(<Button look="quiet">Close</Button>);
+  const button = screen.getByRole<HTMLButtonElement>('button', { name: 'Close' });
+  expect(button.type).toBe('button');
+  expect([...button.classList]).toEqual(expect.arrayContaining(['button', 'quiet']));
+});
