@@ -48,3 +48,37 @@ def test_a_negative_duration_is_noted_and_counts_as_empty() -> None:
     trace = draw("host cpu_op empty 0 0\nhost cpu_op negative 5 -3")
     assert ends(trace).tolist() == [0, 5_000]
     assert [note.count for note in trace.health if note.kind == "negative_duration"] == [1]
+
+
+MERGED_US = 1_792_000_000_000_000
+"""A time of the day since the epoch, in us; since the quarter it is MERGED_US % 7,889,238,000,000."""
+
+
+def test_the_two_clocks_of_a_merged_file_are_one() -> None:
+    """Composer's batch counts from the epoch, torch's operator inside it from the quarter."""
+    since_quarter = MERGED_US % (7_889_238 * 10**6)
+    trace = draw(
+        f"""
+        host  trainer  event/batch  {MERGED_US}           100
+        host2 cpu_op   aten::mm     {since_quarter + 30}   40
+        """
+    )
+    assert trace.trace_start_ns == MERGED_US * 1000
+    assert trace.events.start.tolist() == [0, 30_000]
+    assert [note.count for note in trace.health if note.kind == "two_clocks"] == [1]
+
+
+def test_a_file_that_says_its_base_keeps_its_times() -> None:
+    trace = draw(f"host cpu_op a {MERGED_US} 1\nhost cpu_op b 30 1", baseTimeNanoseconds=7_889_238 * 10**9)
+    assert not [note for note in trace.health if note.kind == "two_clocks"]
+
+
+def test_a_time_that_the_quarter_does_not_bring_near_stays_absurd() -> None:
+    trace = draw(f"host cpu_op a {MERGED_US} 1\nhost cpu_op b {MERGED_US + 5} 1\nhost cpu_op zero 0 1")
+    assert {note.kind for note in trace.health} == {"absurd_time"}
+
+
+def test_one_clock_is_left_alone() -> None:
+    trace = draw("host cpu_op a 10 1\nhost cpu_op b 30 1")
+    assert trace.events.start.tolist() == [0, 20_000]
+    assert not trace.health

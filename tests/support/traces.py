@@ -21,7 +21,7 @@ from typing import Any
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.trace import Trace
 
-_ARG = re.compile(r"([A-Za-z][A-Za-z .%]*?)=(\S+)")
+_ARG = re.compile(r"([A-Za-z][A-Za-z0-9_ .%]*?)=(\S+)")
 
 
 def event(line: str) -> dict[str, Any]:

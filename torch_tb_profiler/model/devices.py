@@ -13,7 +13,11 @@ from torch_tb_profiler.model.trace import ABSENT, Int64, Trace, derived
 
 
 class DeviceInfo(msgspec.Struct, frozen=True):
-    """One device that did work; None where the file does not say."""
+    """One device that did work; None where the file does not say.
+
+    Of an Intel GPU the file counts vector engines (`maxComputeUnits`), several of which make one core: they are no
+    multiprocessors.
+    """
 
     id: int
     kind: str
@@ -103,9 +107,7 @@ def _describe(id: int, kind: str, entry: Mapping[str, Any] | None) -> DeviceInfo
         name=name if isinstance(name, str) and name and name != "N/A" else None,
         memory_bytes=_positive(entry.get("totalGlobalMem")),
         compute_capability=f"{major}.{minor}" if isinstance(major, int) and isinstance(minor, int) else None,
-        multiprocessors=_positive(
-            entry.get("numSms", entry.get("multiProcessorCount", entry.get("maxComputeUnits")))
-        ),
+        multiprocessors=_positive(entry.get("numSms", entry.get("multiProcessorCount"))),
     )
 
 

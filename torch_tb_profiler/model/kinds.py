@@ -27,6 +27,7 @@ class Kind(IntEnum):
     SYNC = 10
     OVERHEAD = 11
     SPAN = 12
+    METRICS = 13
 
 
 # Lower-cased category -> kind. Old Kineto capitalized them; vendors add their own prefix.
@@ -50,7 +51,7 @@ CATEGORIES: dict[str, Kind] = {
     "privateuse1_driver": Kind.DRIVER,
     "kernel": Kind.KERNEL,
     "mtia_ccp_events": Kind.KERNEL,
-    "collective_comm": Kind.KERNEL,
+    "collective_comm": Kind.ANNOTATION,  # Intel's `xccl::allreduce`: the call on the host, not the kernel
     "memcpy": Kind.MEMCPY,
     "gpu_memcpy": Kind.MEMCPY,
     "memset": Kind.MEMSET,
@@ -61,6 +62,17 @@ CATEGORIES: dict[str, Kind] = {
     "overhead": Kind.OVERHEAD,
     "trace": Kind.SPAN,
 }
+
+_BY_NAME: tuple[tuple[str, tuple[str, ...], Kind], ...] = (
+    ("mtia_ccp_events", ("event_wait", "event_record"), Kind.SYNC),
+    ("mtia_ccp_events", ("dma_",), Kind.MEMCPY),
+    ("kernel", ("metrics: ",), Kind.METRICS),
+)
+"""(category, what a name in it begins with, kind): where a device files more than one kind under one category.
+
+An MTIA card reports its waits and its DMA beside its kernels. Intel's scope profiler repeats every kernel, one
+nanosecond longer at both ends, to carry its hardware metrics: no work of its own.
+"""
 
 HOST = (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON, Kind.RUNTIME, Kind.DRIVER)
 """Kinds that take their place in the host's call tree."""
@@ -83,6 +95,11 @@ def kinds(trace: Trace) -> npt.NDArray[np.int8]:
     if by_process.any():
         bare = trace.events.category < 0
         kind = np.where(bare, by_process[trace.events.thread], kind)
+    for category, begins, named in _BY_NAME:
+        filed = np.array([*(text.lower() == category for text in trace.strings), False])
+        if filed.any():
+            fits = np.array([*(text.startswith(begins) for text in trace.strings), False])
+            kind[filed[trace.events.category] & fits[trace.events.name]] = named
     marks = name_mask(trace.strings, is_lightning)
     if marks.any():  # old Kineto filed them under operators
         kind[marks[trace.events.name] & (kind == Kind.CPU_OP)] = Kind.ANNOTATION

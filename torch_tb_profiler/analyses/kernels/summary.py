@@ -10,6 +10,7 @@ import numpy as np
 from torch_tb_profiler.analyses.kernels.limits import LIMITERS, common_code, limiters
 from torch_tb_profiler.analyses.kernels.table import Table, operator_name
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, order_statistics
+from torch_tb_profiler.model.copies import moved_bytes, recorded_direction
 from torch_tb_profiler.model.devices import device_of, stream_of
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
 from torch_tb_profiler.model.tensor_cores import UNKNOWN, YES, uses_tensor_cores
@@ -123,9 +124,13 @@ def core_time(trace: Trace, rows: Int32) -> CoreTime:
 
 
 class MemoryOperationSums(msgspec.Struct, frozen=True):
-    """One entry per name of copies or memsets; times in ns. `bytes` is meant where `known` for all of them."""
+    """One entry per name (and direction) of copies or memsets; times in ns, `bytes` meant where `known` for all.
+
+    direction  as the file says it beside the name ("DEVICE_TO_HOST"); None where it does not
+    """
 
     event: Int32
+    direction: list[str | None]
     memset: Bool
     calls: Int64
     total: Int64
@@ -137,11 +142,13 @@ class MemoryOperationSums(msgspec.Struct, frozen=True):
 def memory_operation_sums(trace: Trace, table: Table) -> MemoryOperationSums:
     """The sums of every group of at least one operation."""
     groups, length = table.groups, durations(trace, table.rows)
-    size = trace.arg_int("bytes", table.rows)
+    size = moved_bytes(trace, table.rows)
     known = size != ABSENT
     event = table.rows[groups.first]
+    codes, texts = recorded_direction(trace, event)
     return MemoryOperationSums(
         event=event,
+        direction=[texts[code] if code >= 0 else None for code in codes.tolist()],
         memset=kinds(trace)[event] == Kind.MEMSET,
         calls=groups.counts,
         total=groups.sums(length),

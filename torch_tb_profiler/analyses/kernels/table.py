@@ -10,6 +10,7 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, in_step, launch_times, named
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.calls.operators import operators
+from torch_tb_profiler.model.copies import recorded_direction
 from torch_tb_profiler.model.devices import device_of, stream_of
 from torch_tb_profiler.model.kinds import Kind, of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
@@ -75,9 +76,9 @@ def operator_name(trace: Trace, rows: Int32) -> Int32:
 
 
 def memory_operations(trace: Trace, kept: Filter) -> Table:
-    """Copies and memsets by name."""
+    """Copies and memsets by name, and by direction where the file says it beside the name."""
     rows = filtered(trace, of_kind(trace, Kind.MEMCPY, Kind.MEMSET), kept)
-    return Table(rows, group(trace.events.name[rows]))
+    return Table(rows, group(trace.events.name[rows], recorded_direction(trace, rows)[0]))
 
 
 def launches_beside(trace: Trace, group_by: GroupBy, kept: Filter, event: int) -> Int32:

@@ -42,6 +42,7 @@ _OF_KIND = {
     Kind.MEMSET: "memset",
     Kind.DEVICE_ANNOTATION: "annotation",
     Kind.SYNC: "sync",
+    Kind.METRICS: "annotation",
 }
 
 

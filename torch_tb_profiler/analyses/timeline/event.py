@@ -10,6 +10,7 @@ import numpy as np
 from torch_tb_profiler.analyses.tracks.events import all_slices
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.positions import ancestors, position_of, self_time
+from torch_tb_profiler.model.kernel_metrics import metrics_of
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, Trace
@@ -51,7 +52,13 @@ def step_of(trace: Trace, row: int) -> str | None:
 
 
 def arguments_of(trace: Trace, row: int) -> dict[str, Any]:
-    """All arguments of an event, decoded; keys of the event itself begin with "@"."""
+    """All arguments of an event, decoded, and after a kernel's own its hardware metrics."""
+    arguments = _own_arguments(trace, row)
+    metrics = metrics_of(trace).get(row)
+    return arguments if metrics is None else {**_own_arguments(trace, metrics), **arguments}
+
+
+def _own_arguments(trace: Trace, row: int) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     for key, column in trace.args.items():
         at = int(np.searchsorted(column.rows, row))

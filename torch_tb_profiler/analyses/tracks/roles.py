@@ -30,7 +30,7 @@ class Role(IntEnum):
 
 _ROLE_OF_KIND = np.zeros(len(Kind), np.int8)
 _ROLE_OF_KIND[list(DEVICE)] = Role.DEVICE
-_ROLE_OF_KIND[Kind.DEVICE_ANNOTATION] = Role.ANNOTATION
+_ROLE_OF_KIND[[Kind.DEVICE_ANNOTATION, Kind.METRICS]] = Role.ANNOTATION
 _ROLE_OF_KIND[Kind.SYNC] = Role.SYNC
 
 

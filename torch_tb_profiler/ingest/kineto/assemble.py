@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.kineto.clock import absurd
+from torch_tb_profiler.ingest.kineto.clock import absurd, quarter_offset
 from torch_tb_profiler.ingest.kineto.columns import Columns
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import ABSENT, Bool, Events, Trace
@@ -26,6 +26,7 @@ def assemble(columns: Columns, metadata: Mapping[str, Any], health: HealthLog) -
     events = columns.finish_events()
     strings = columns.strings.table()
     _pair_begin_end(events, health)
+    _join_clocks(events, metadata, health)
     origin = _origin(events, strings, health)
     timed = events.start != ABSENT
     events.start[timed] -= origin
@@ -67,6 +68,18 @@ def _pair_begin_end(events: Events, health: HealthLog) -> None:
     unmatched += len(open_rows)
     if unmatched:
         health.add("unmatched_begin_end", "warning", "begin or end events without their partner", count=unmatched)
+
+
+def _join_clocks(events: Events, metadata: Mapping[str, Any], health: HealthLog) -> None:
+    """Bring the events of a merged file to the epoch where others are (`quarter_offset`)."""
+    if metadata.get("baseTimeNanoseconds"):
+        return
+    rows = np.flatnonzero((events.start != ABSENT) & (events.phase != ord("M")))
+    lacking, offset = quarter_offset(events.start[rows])
+    if lacking.any():
+        events.start[rows[lacking]] += offset
+        message = "times count from another origin than the rest of the file; moved to the clock of the rest"
+        health.add("two_clocks", "info", message, count=int(lacking.sum()))
 
 
 def _origin(events: Events, strings: list[str], health: HealthLog) -> int:

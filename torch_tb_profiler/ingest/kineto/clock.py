@@ -16,6 +16,12 @@ EXACT_LIMIT_US = 2.0**43
 
 _LIMIT_US = 2.0**63 / 1000
 
+QUARTER_NS = 7_889_238 * 10**9
+"""A quarter of a year, from whose multiples Kineto counts."""
+
+_EPOCH_NS = 10**17
+"""Later than 1973: a time since the epoch, no time since a boot or a quarter."""
+
 
 def ns_from_floats(microseconds: npt.NDArray[np.float64]) -> Int64:
     """int64[n] from float64[n] below EXACT_LIMIT_US (or whole numbers); NaN and infinity are ABSENT.
@@ -74,6 +80,24 @@ def ns_from_values(values: Sequence[Any]) -> Int64:
         if not needs_text(floats) and (np.abs(floats) < 2.0**53).all():
             return ns_from_floats(floats)
     return np.array([ns_from_value(value) for value in values], np.int64)
+
+
+def quarter_offset(starts: Int64) -> tuple[Bool, int]:
+    """Which times count from the quarter while others count from the epoch, and the ns that they lack.
+
+    Since 2024 Kineto writes times since the last multiple of QUARTER_NS and keeps that multiple in
+    `baseTimeNanoseconds`; Composer writes its own events with times since the epoch, and where it merges the two
+    into one file the key is gone. Only times that land within a week of the others lack the offset: a driver's 0
+    does not.
+    """
+    of_epoch = starts > _EPOCH_NS
+    lacking: Bool = (starts >= 0) & (starts < QUARTER_NS)
+    if not of_epoch.any() or not lacking.any():
+        return np.zeros(len(starts), np.bool_), 0
+    middle = int(np.median(starts[of_epoch] // 1000)) * 1000
+    offset = middle // QUARTER_NS * QUARTER_NS
+    lacking[lacking] = np.abs(starts[lacking] + offset - middle) < WEEK_NS
+    return lacking, offset
 
 
 def absurd(starts: Int64, durations: Int64) -> Bool:

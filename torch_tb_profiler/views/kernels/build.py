@@ -110,11 +110,11 @@ def _memory_operations(trace: Trace, kept: Filter) -> list[MemoryOperationRow]:
     rows = []
     for i, event in enumerate(sums.event.tolist()):
         moved = int(sums.bytes[i]) if sums.known[i] else None
-        total, calls = int(sums.total[i]), int(sums.calls[i])
+        total, calls, direction = int(sums.total[i]), int(sums.calls[i]), sums.direction[i]
         rows.append(
             MemoryOperationRow(
                 event=event,
-                name=name_of(trace, event),
+                name=name_of(trace, event) + (f" ({direction})" if direction else ""),
                 kind="memset" if sums.memset[i] else "memcpy",
                 calls=calls,
                 bytes=moved,

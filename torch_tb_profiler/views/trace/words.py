@@ -128,6 +128,7 @@ _KINDS = {
     Kind.MEMSET: "Memset",
     Kind.DEVICE_ANNOTATION: "Annotation on the device",
     Kind.SYNC: "Synchronization",
+    Kind.METRICS: "Hardware metrics of a kernel,",
 }
 
 
