@@ -7,11 +7,11 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.shared.grouping import Groups, group, in_step, launch_times, named
+from torch_tb_profiler.analyses.shared.device_work import chosen_work
+from torch_tb_profiler.analyses.shared.grouping import Groups, group, named
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.copies import recorded_direction
-from torch_tb_profiler.model.devices import device_of, stream_of
 from torch_tb_profiler.model.kinds import Kind, of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
 
@@ -52,18 +52,12 @@ def kernel_table(trace: Trace, group_by: GroupBy, kept: Filter) -> Table:
 
 def filtered(trace: Trace, rows: Int32, kept: Filter) -> Int32:
     """The device work that a filter keeps."""
-    keep = np.ones(len(rows), np.bool_)
-    if kept.step:
-        keep &= in_step(trace, launch_times(trace, rows), kept.step)
-    if kept.device is not None:
-        keep &= device_of(trace)[rows] == kept.device
-    if kept.stream is not None:
-        keep &= stream_of(trace)[rows] == kept.stream
-    if kept.operator:
-        found = operators(trace)
-        wanted = np.append(named(trace, found.rows, kept.operator), False)
-        keep &= wanted[found.owner[rows]]
-    chosen: Int32 = rows[keep]
+    rows = chosen_work(trace, rows, kept.step, kept.device, kept.stream)
+    if not kept.operator:
+        return rows
+    found = operators(trace)
+    wanted = np.append(named(trace, found.rows, kept.operator), False)
+    chosen: Int32 = rows[wanted[found.owner[rows]]]
     return chosen
 
 

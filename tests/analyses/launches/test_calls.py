@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.support.traces import draw
+from torch_tb_profiler.analyses.launches.calls import ApiCalls, api_calls, launch_calls
+from torch_tb_profiler.analyses.shared.device_work import chosen_work
+from torch_tb_profiler.model.kinds import DEVICE, of_kind
+from torch_tb_profiler.model.trace import Trace
+
+
+def apis(trace: Trace, **limits: int) -> dict[str, ApiCalls]:
+    """The statistics by name of the API, each with columns of one entry."""
+    found = api_calls(trace, launch_calls(trace, of_kind(trace, *DEVICE)), **limits)
+    columns = [getattr(found, field) for field in ApiCalls.__struct_fields__]
+    return {
+        trace.strings[trace.events.name[row]]: ApiCalls(*(column[i : i + 1] for column in columns))
+        for i, row in enumerate(found.event.tolist())
+    }
+
+
+def test_a_call_its_work_and_the_delay_between() -> None:
+    found = apis(
+        draw("""
+        host  cuda_runtime  cudaLaunchKernel   0  10  correlation=1
+        host  cuda_runtime  cudaLaunchKernel  20   6  correlation=2
+        host  cuda_runtime  cudaEventRecord   40   6  correlation=3
+        gpu0  kernel        gemm              12   8  correlation=1 stream=7
+        gpu0  kernel        gemm              25  90  correlation=2 stream=7
+        gpu0  kernel        orphan           200  90  correlation=9 stream=7
+        """)
+    )
+    assert found.keys() == {"cudaLaunchKernel"}
+    api = found["cudaLaunchKernel"]
+    assert (api.calls[0], api.items[0], api.call_ns[0], api.work_ns[0]) == (2, 2, 16_000, 98_000)
+    assert api.delay_ns[0] == 2_000  # 12 - 10; the other starts inside its call
+    assert (api.median_call[0], api.median_work[0], api.median_delay[0]) == (8_000, 49_000, 1_000)
+    assert api.short[0] == 1
+
+
+def test_outliers_are_set_by_parameters() -> None:
+    trace = draw("""
+    host  cuda_runtime  cudaLaunchKernel    0  51  correlation=1
+    host  cuda_runtime  cudaLaunchKernel  100  50  correlation=2
+    gpu0  kernel        gemm              152  10  correlation=1 stream=7
+    gpu0  kernel        gemm              250  10  correlation=2 stream=7
+    """)
+    api = apis(trace)["cudaLaunchKernel"]
+    assert (api.slow[0], api.delayed[0], api.short[0]) == (
+        1,
+        1,
+        1,
+    )  # 51 > 50, 101 > 100; the slow call is not short
+    api = apis(trace, slow_call_ns=51_000, long_delay_ns=101_000)["cudaLaunchKernel"]
+    assert (api.slow[0], api.delayed[0], api.short[0]) == (0, 0, 2)
+
+
+def test_the_items_of_a_graph_share_one_call() -> None:
+    api = apis(
+        draw("""
+        host  cuda_runtime  cudaGraphLaunch  0  20  correlation=1
+        gpu0  kernel        a               30   5  correlation=1 stream=7
+        gpu0  kernel        b               36   5  correlation=1 stream=7
+        gpu0  gpu_memset    c               42   5  correlation=1 stream=8
+        """)
+    )["cudaGraphLaunch"]
+    assert (api.calls[0], api.items[0], api.work_ns[0], api.delay_ns[0]) == (1, 3, 15_000, 10_000)
+    assert api.short[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("category", "api", "work"),
+    [
+        ("cuda_driver", "cuLaunchKernelEx", "kernel"),
+        ("hip_runtime", "hipExtModuleLaunchKernel", "kernel"),
+        ("hip_runtime", "hipMemcpyWithStream", "gpu_memcpy"),
+        ("xpu_runtime", "urEnqueueKernelLaunch", "kernel"),
+        ("mtia_runtime", "runFunction~-~job_prep_and_submit_for_execution", "mtia_ccp_events"),
+    ],
+)
+def test_any_call_with_work_counts_whatever_its_vendor(category: str, api: str, work: str) -> None:
+    found = apis(
+        draw(f"""
+        host  {category}  {api}   0  10  correlation=1
+        gpu0  {work}      busy   15  20  correlation=1 stream=7
+        """)
+    )
+    assert list(found) == [api.replace("~", " ")]
+
+
+def test_work_is_chosen_by_the_step_of_its_launch_its_device_and_its_stream() -> None:
+    trace = draw("""
+    host  user_annotation  ProfilerStep#1   0  50
+    host  user_annotation  ProfilerStep#2  50  50
+    host  cuda_runtime     launch          10   2  correlation=1
+    host  cuda_runtime     launch          60   2  correlation=2
+    gpu0  kernel           late            55   5  correlation=1 stream=7
+    gpu1  kernel           other           70   5  correlation=2 stream=8
+    """)
+    work = of_kind(trace, *DEVICE)
+    assert chosen_work(trace, work).tolist() == [4, 5]
+    assert chosen_work(trace, work, step="1").tolist() == [4]
+    assert chosen_work(trace, work, device=1).tolist() == [5]
+    assert chosen_work(trace, work, stream=7).tolist() == [4]

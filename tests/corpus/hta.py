@@ -1,0 +1,46 @@
+"""Traces as Holistic Trace Analysis (HTA) 0.5 sees them, for comparing its figures with ours.
+
+HTA rounds to microseconds, the start up and the end down, and keeps the device work whose launch is recorded
+before the last step ends, or begins. What remains is a trace like any other: our own functions answer for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from torch_tb_profiler.base.markers import is_step
+from torch_tb_profiler.model.calls.links import launches
+from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.trace import ABSENT, Bool, Int64, Trace, name_mask
+
+
+def rounded(trace: Trace) -> Trace:
+    """The trace in whole microseconds of its file's clock."""
+    base = trace.trace_start_ns
+    # HTA reads microseconds as float64, which near 1.7e15 (an epoch) is exact to a quarter of one only.
+    begin = ((trace.events.start + base).astype(np.longdouble) / 1000).astype(np.float64)
+    start = np.ceil(begin).astype(np.int64) * 1000 - base
+    end = np.floor(begin + (ends(trace) - trace.events.start) / 1000).astype(np.int64) * 1000 - base
+    known = trace.events.start != ABSENT
+    start = np.where(known, start, ABSENT)
+    duration = np.where(known & (trace.events.duration != ABSENT), np.maximum(end - start, 0), ABSENT)
+    return replace(trace, events=replace(trace.events, start=start, duration=duration), _memo=type(trace._memo)())
+
+
+def kept(trace: Trace, last_step: bool = True) -> Trace:
+    """The rounded trace with the device work that HTA keeps; `last_step`: that of the last step too."""
+    trace = rounded(trace)
+    rows, launch = launches(trace)
+    marks = of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
+    marks = marks[name_mask(trace.strings, is_step)[trace.events.name[marks]]]
+    if len(np.unique(trace.events.name[marks])) < 2:
+        return trace
+    begin = trace.events.start
+    known = launch >= 0
+    start: Int64 = np.where(known, begin[np.maximum(launch, 0)], ABSENT)
+    inside: Bool = known & (start <= ends(trace)[marks].max() if last_step else start < begin[marks].max())
+    phase = trace.events.phase.copy()
+    phase[rows[~inside]] = 0
+    return replace(trace, events=replace(trace.events, phase=phase), _memo=type(trace._memo)())

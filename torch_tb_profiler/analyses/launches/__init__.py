@@ -1,0 +1,1 @@
+"""How the host hands work to the devices: launch calls, queues, copies and sequences of work that repeat."""

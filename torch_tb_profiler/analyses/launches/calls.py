@@ -1,0 +1,121 @@
+"""Launch calls: how long they take on the host, how long their work takes, how late it starts.
+
+cudaLaunchKernel |-- call --|
+gemm                            |--- work ---|
+                            |delay|
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.shared.grouping import group, order_statistics
+from torch_tb_profiler.model.calls.links import launches
+from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace
+
+SLOW_CALL_NS = 50_000
+"""A launch call that takes longer is an outlier: the host was held up in it."""
+
+LONG_DELAY_NS = 100_000
+"""Work that starts later than this after its call had waited: for its turn on the stream, or for the device."""
+
+
+class LaunchCalls(msgspec.Struct, frozen=True):
+    """Calls that put work on a device, in order of their rows. Columns of length k, times in ns.
+
+    call     int32  row of the call
+    first    int32  row of its item that starts first
+    items    int64  how many kernels, copies and memsets it launched; those of a graph share one call
+    call_ns  int64  duration of the call
+    work_ns  int64  sum of the durations of its items
+    delay_ns int64  from the end of the call to the start of its first item; 0 where that starts earlier
+    """
+
+    call: Int32
+    first: Int32
+    items: Int64
+    call_ns: Int64
+    work_ns: Int64
+    delay_ns: Int64
+
+
+class ApiCalls(msgspec.Struct, frozen=True):
+    """Launch calls by their name: columns with an entry per name, the most time in calls first; times in ns.
+
+    event        int32  row of the longest call
+    calls, items int64  calls, and the work they launched
+    call_ns, work_ns, delay_ns  int64  sums
+    median_call, median_work, median_delay  float64
+    short        int64  calls whose work is shorter than the call, which itself is no outlier
+    slow         int64  calls longer than `slow_call_ns`
+    delayed      int64  calls whose work starts more than `long_delay_ns` after them
+    """
+
+    event: Int32
+    calls: Int64
+    items: Int64
+    call_ns: Int64
+    work_ns: Int64
+    delay_ns: Int64
+    median_call: Float64
+    median_work: Float64
+    median_delay: Float64
+    short: Int64
+    slow: Int64
+    delayed: Int64
+
+
+def launch_calls(trace: Trace, work: Int32) -> LaunchCalls:
+    """The calls that launched some device work; work without a recorded call is left out."""
+    rows, launch = launches(trace)
+    kept = np.isin(rows, work) & (launch >= 0)
+    rows, launch = rows[kept], launch[kept]
+    start, finish = trace.events.start, ends(trace)
+    order = np.lexsort((start[rows], launch))
+    rows, launch = rows[order], launch[order]
+    calls = group(launch)
+    call, first = launch[calls.first], rows[calls.first]
+    return LaunchCalls(
+        call=call,
+        first=first,
+        items=calls.counts,
+        call_ns=finish[call] - start[call],
+        work_ns=calls.sums(finish[rows] - start[rows]),
+        delay_ns=np.maximum(start[first] - finish[call], 0),
+    )
+
+
+def api_calls(
+    trace: Trace, calls: LaunchCalls, slow_call_ns: int = SLOW_CALL_NS, long_delay_ns: int = LONG_DELAY_NS
+) -> ApiCalls:
+    """The statistics of each API: of any vendor, whatever its name, since all that counts is that it has work."""
+    groups = group(trace.events.name[calls.call])
+    call_ns = groups.sums(calls.call_ns)
+    order = np.argsort(-call_ns, kind="stable")
+    slow = calls.call_ns > slow_call_ns
+    by_length = np.argsort(calls.call_ns, kind="stable")
+    longest = np.empty(len(groups), np.int64)
+    longest[groups.which[by_length]] = by_length  # the last write wins
+
+    def count(holds: Bool) -> Int64:
+        return np.bincount(groups.which[holds], minlength=len(groups))[order]
+
+    def median(values: Int64) -> Float64:
+        return order_statistics(groups, values, 0.5).quantiles[0][order]
+
+    return ApiCalls(
+        event=calls.call[longest[order]],
+        calls=groups.counts[order],
+        items=groups.sums(calls.items)[order],
+        call_ns=call_ns[order],
+        work_ns=groups.sums(calls.work_ns)[order],
+        delay_ns=groups.sums(calls.delay_ns)[order],
+        median_call=median(calls.call_ns),
+        median_work=median(calls.work_ns),
+        median_delay=median(calls.delay_ns),
+        short=count(~slow & (calls.work_ns < calls.call_ns)),
+        slow=count(slow),
+        delayed=count(calls.delay_ns > long_delay_ns),
+    )
