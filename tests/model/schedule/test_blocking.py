@@ -1,0 +1,161 @@
+"""Which calls wait for the device, and for which items."""
+
+from __future__ import annotations
+
+from tests.support.traces import draw, event
+from torch_tb_profiler.model.schedule.blocking import BlockingCalls, WaitKind, blocking_calls
+from torch_tb_profiler.model.schedule.items import items
+from torch_tb_profiler.model.trace import Trace
+
+
+def sources(trace: Trace) -> dict[str, list[str]]:
+    """Call -> names of the items that it waits for."""
+    calls, work = blocking_calls(trace), items(trace)
+
+    def name(row: int) -> str:
+        text: str = trace.strings[trace.events.name[row]]
+        return text
+
+    return {
+        name(call): [name(work.row[item]) for item in calls.sources[low:high]]
+        for call, low, high in zip(calls.call.tolist(), calls.first, calls.first[1:], strict=False)
+    }
+
+
+def only(trace: Trace) -> BlockingCalls:
+    calls = blocking_calls(trace)
+    assert len(calls.call) == 1
+    return calls
+
+
+TWO_STREAMS = """
+host  cuda_runtime  cudaLaunchKernel    0   5  correlation=1
+host  cuda_runtime  cudaLaunchKernel   10   5  correlation=2
+host  cuda_runtime  cudaLaunchKernel   20   5  correlation=3
+gpu0  kernel        first               6   9  correlation=1 stream=7
+gpu0  kernel        second             16  60  correlation=2 stream=7
+gpu0  kernel        other              26  20  correlation=3 stream=20
+"""
+
+
+def test_a_device_wide_call_waits_for_the_last_item_of_every_stream() -> None:
+    trace = draw(TWO_STREAMS + "host cuda_runtime cudaDeviceSynchronize 30 55")
+    assert sources(trace) == {"cudaDeviceSynchronize": ["second", "other"]}
+    calls = only(trace)
+    assert (calls.ready.tolist(), calls.released.tolist()) == ([76_000], [85_000])
+    assert calls.waited.tolist() == [True]
+
+
+def test_freeing_memory_waits_for_the_device_but_not_in_order_of_a_stream() -> None:
+    trace = draw(TWO_STREAMS + "host cuda_runtime cudaFree 30 55\nhost cuda_runtime cudaFreeAsync 90 55")
+    assert sources(trace) == {"cudaFree": ["second", "other"]}
+
+
+def test_a_stream_is_waited_for_as_recorded() -> None:
+    recorded = """
+    host  cuda_runtime  cudaStreamSynchronize  30  55  correlation=9
+    gpu0  cuda_sync     Stream~Sync            31  50  correlation=9 stream=20
+    """
+    assert sources(draw(TWO_STREAMS + recorded)) == {"cudaStreamSynchronize": ["other"]}
+
+
+def test_an_event_is_waited_for_as_recorded() -> None:
+    # The event was recorded after the first kernel, before the second was launched.
+    calls = """
+    host  cuda_runtime  cudaEventRecord         7   1  correlation=8
+    host  cuda_runtime  cudaEventSynchronize   30  55  correlation=9
+    """
+    mark = event("gpu0 cuda_sync Event~Sync 31 50")
+    mark["args"] = {
+        "correlation": 9,
+        "stream": 4294967295,
+        "wait_on_stream": 7,
+        "wait_on_cuda_event_record_corr_id": 8,
+    }
+    assert sources(draw(TWO_STREAMS + calls, mark)) == {"cudaEventSynchronize": ["first"]}
+
+
+def test_without_a_record_the_stream_that_ends_last_was_waited_for() -> None:
+    trace = draw(TWO_STREAMS + "host cuda_runtime cudaStreamSynchronize 30 55")
+    assert sources(trace) == {"cudaStreamSynchronize": ["second"]}
+
+
+def test_what_ends_after_the_call_returned_is_no_source() -> None:
+    trace = draw(TWO_STREAMS + "host cuda_runtime cudaStreamSynchronize 30 20")
+    assert sources(trace) == {"cudaStreamSynchronize": ["other"]}
+
+
+def test_from_50_us_after_its_source_a_call_works_for_itself() -> None:
+    calls = only(draw(TWO_STREAMS + "host cuda_runtime cudaFree 30 500"))
+    assert calls.released.tolist() == [76_000 + 50_000]
+
+
+def test_a_call_after_all_work_has_ended_waits_for_nothing() -> None:
+    calls = only(draw(TWO_STREAMS + "host cuda_runtime cudaDeviceSynchronize 100 5"))
+    assert (calls.waited.tolist(), calls.released.tolist()) == ([False], [105_000])
+
+
+def test_of_nested_calls_the_outermost_counts() -> None:
+    nested = "host cuda_runtime cudaStreamSynchronize 30 55\nhost cuda_driver cuStreamSynchronize 31 50"
+    assert list(sources(draw(TWO_STREAMS + nested))) == ["cudaStreamSynchronize"]
+
+
+def test_a_pageable_copy_that_its_call_outlasts_blocks_and_a_pinned_one_does_not() -> None:
+    trace = draw("""
+    host  cuda_runtime  cudaMemcpyAsync                    0  90  correlation=1
+    host  cuda_runtime  cudaMemcpy2DAsync                100  90  correlation=2
+    gpu0  gpu_memcpy    Memcpy~HtoD~(Pageable~->~Device)  20  60  correlation=1
+    gpu0  gpu_memcpy    Memcpy~HtoD~(Pinned~->~Device)   120  60  correlation=2
+    """)
+    calls = only(trace)
+    assert calls.kind.tolist() == [WaitKind.COPY]
+    assert sources(trace) == {"cudaMemcpyAsync": ["Memcpy HtoD (Pageable -> Device)"]}
+
+
+def launches(count: int, call_us: int) -> str:
+    """Launches whose kernels run 100 us each, one after the other."""
+    lines = []
+    for i in range(count):
+        lines.append(f"host cuda_runtime cudaLaunchKernel {200 * i} {call_us} correlation={i + 1}")
+        lines.append(f"gpu0 kernel k{i} {200 * i + 10} 100 correlation={i + 1}")
+    return "\n".join(lines)
+
+
+def test_launches_block_where_most_kernels_end_with_their_call() -> None:
+    calls = blocking_calls(draw(launches(12, 115)))
+    assert calls.kind.tolist() == [WaitKind.LAUNCH] * 12
+    assert calls.sources.tolist() == list(range(12))
+
+
+def test_launches_that_return_at_once_do_not_block() -> None:
+    assert len(blocking_calls(draw(launches(12, 5))).call) == 0
+    assert len(blocking_calls(draw(launches(9, 115))).call) == 0  # too few to tell
+
+
+def full_queue(count: int, room: int) -> str:
+    """A launch takes 5 us and a kernel 50: with `room` of them waiting, a call returns when one starts."""
+    lines, now, start, starts = [], 0, 0, list[int]()
+    for i in range(count):
+        begin = now
+        if len(starts) >= room:
+            now = max(now, starts[-room])
+        now += 5
+        start = max(now + 5, start + 50)
+        starts.append(start)
+        lines.append(f"host cuda_runtime cudaLaunchKernel {begin} {now - begin} correlation={i + 1}")
+        lines.append(f"gpu0 kernel k{i} {start} 49 correlation={i + 1}")
+    return "\n".join(lines)
+
+
+def test_a_launch_waits_for_room_in_a_full_queue() -> None:
+    calls = blocking_calls(draw(full_queue(200, 32)))
+    held = calls.kind == WaitKind.QUEUE
+    assert held.all()
+    # A call ahead of the stream by the whole queue goes on when the item before the one that starts has ended.
+    waited = calls.waited
+    assert waited.sum() > 150
+    assert set((calls.released - calls.ready)[waited].tolist()) == {6_000}
+
+
+def test_a_queue_that_never_fills_holds_nobody_up() -> None:
+    assert len(blocking_calls(draw(full_queue(200, 1024))).call) == 0

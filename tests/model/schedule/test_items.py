@@ -1,0 +1,114 @@
+"""When items were handed over, and on whose clock."""
+
+from __future__ import annotations
+
+from tests.support.traces import draw
+from torch_tb_profiler.model.schedule.clock import clock_shift_ns
+from torch_tb_profiler.model.schedule.items import NEVER, items
+from torch_tb_profiler.model.schedule.threads import main_thread
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE
+
+
+def test_a_device_clock_that_runs_behind_is_moved_until_nothing_starts_before_its_call() -> None:
+    trace = draw("""
+    host  cuda_runtime  cudaLaunchKernel  100  5  correlation=1
+    host  cuda_runtime  cudaLaunchKernel  200  5  correlation=2
+    gpu0  kernel        a                  60  20  correlation=1
+    gpu0  kernel        b                 190  20  correlation=2
+    """)
+    assert clock_shift_ns(trace) == 41_000  # a began 40 us before its call, and no launch takes less than 1 us
+    assert items(trace).start.tolist() == [101_000 - 60_000, 231_000 - 60_000]
+
+
+def test_a_clock_that_agrees_is_left_alone() -> None:
+    trace = draw("""
+    host  cuda_runtime  cudaLaunchKernel  100  5  correlation=1
+    gpu0  kernel        a                 100  20  correlation=1
+    """)
+    assert clock_shift_ns(trace) == 0
+
+
+def test_an_item_is_handed_over_at_the_end_of_its_call_or_when_it_starts() -> None:
+    trace = draw("""
+    host  cuda_runtime  cudaLaunchKernel    0  10  correlation=1
+    host  cuda_runtime  cudaLaunchKernel  100  10  correlation=2
+    gpu0  kernel        a                   8  20  correlation=1
+    gpu0  kernel        b                 150  20  correlation=2
+    """)
+    assert items(trace).submitted.tolist() == [8_000, 110_000]
+
+
+def test_an_item_that_follows_another_was_handed_over_within_a_typical_call() -> None:
+    # The third call returns late, but its kernel starts as soon as the one before it has ended.
+    trace = draw("""
+    host  cuda_runtime  cudaLaunchKernel    0   10  correlation=1
+    host  cuda_runtime  cudaLaunchKernel   20   10  correlation=2
+    host  cuda_runtime  cudaLaunchKernel   40  200  correlation=3
+    gpu0  kernel        a                  12   20  correlation=1
+    gpu0  kernel        b                  34   66  correlation=2
+    gpu0  kernel        c                 105   20  correlation=3
+    """)
+    work = items(trace)
+    assert work.typical_call_ns == 10_000
+    assert work.submitted.tolist() == [10_000, 30_000, 50_000]
+    assert work.previous_end.tolist() == [NEVER, 32_000, 100_000]
+
+
+def test_streams_of_two_devices_are_queues_of_their_own() -> None:
+    trace = draw("""
+    host  cuda_runtime  cudaLaunchKernel   0  5  correlation=1
+    host  cuda_runtime  cudaLaunchKernel  10  5  correlation=2
+    host  cuda_runtime  cudaLaunchKernel  20  5  correlation=3
+    gpu0  kernel        a                  6  9  correlation=1 device=0 stream=7
+    gpu1  kernel        b                 16  9  correlation=2 device=1 stream=7
+    gpu0  kernel        c                 26  9  correlation=3 device=0 stream=7
+    """)
+    work = items(trace)
+    assert [trace.strings[trace.events.name[row]] for row in work.row] == ["a", "c", "b"]
+    assert work.bounds.tolist() == [0, 2, 3]
+    assert work.queue.tolist() == [0, 0, 1]
+
+
+def test_a_replayed_graph_hands_all_its_kernels_over_at_once() -> None:
+    trace = draw("""
+    host  cuda_runtime  cudaGraphLaunch   0  10  correlation=1
+    gpu0  kernel        a                12   9  correlation=1
+    gpu0  kernel        b                22   9  correlation=1
+    gpu0  kernel        c                32   9  correlation=1
+    """)
+    assert items(trace).submitted.tolist() == [10_000, 10_000, 10_000]
+
+
+def test_work_without_a_launch_has_no_submission() -> None:
+    work = items(draw("gpu0  kernel  a  12  9"))
+    assert (work.call.tolist(), work.submitted.tolist(), work.thread.tolist()) == ([NO_CODE], [ABSENT], [NO_CODE])
+
+
+def test_the_main_thread_is_that_of_the_steps() -> None:
+    trace = draw("""
+    host   user_annotation  ProfilerStep#1     0  50
+    host2  cuda_runtime     cudaLaunchKernel  10   5  correlation=1
+    host2  cuda_runtime     cudaLaunchKernel  20   5  correlation=2
+    host   cuda_runtime     cudaLaunchKernel  30   5  correlation=3
+    gpu0   kernel           a                 40   5  correlation=1
+    gpu0   kernel           b                 50   5  correlation=2
+    gpu0   kernel           c                 60   5  correlation=3
+    """)
+    assert trace.threads[main_thread(trace)].tid == 1
+
+
+def test_without_steps_the_main_thread_launches_most_and_runs_no_autograd_task() -> None:
+    trace = draw("""
+    host   cuda_runtime  cudaLaunchKernel                                        0   5  correlation=1
+    host2  cpu_op        autograd::engine::evaluate_function:~AddmmBackward0     8  50
+    host2  cuda_runtime  cudaLaunchKernel                                       10   5  correlation=2
+    host2  cuda_runtime  cudaLaunchKernel                                       20   5  correlation=3
+    gpu0   kernel        a                                                      40   5  correlation=1
+    gpu0   kernel        b                                                      50   5  correlation=2
+    gpu0   kernel        c                                                      60   5  correlation=3
+    """)
+    assert trace.threads[main_thread(trace)].tid == 1
+
+
+def test_a_trace_without_a_host_has_no_main_thread() -> None:
+    assert main_thread(draw("gpu0  kernel  a  12  9")) == NO_CODE

@@ -1,0 +1,1 @@
+"""What started what: threads, submissions, waits, streams and their items, as one graph of columns."""
