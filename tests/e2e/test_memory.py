@@ -117,7 +117,7 @@ def test_a_leak_is_named_and_leads_to_its_allocation(open_page: Open) -> None:
     expect(warning).to_contain_text("by 1.00 MiB per step")
     expect(warning).to_contain_text("aten::kept <img")
     warning.get_by_role("button", name="1.00 MiB").click()
-    expect(frame.locator(ROWS).nth(1)).to_contain_text("4.00 MiB")
+    expect(frame.locator(ROWS).nth(1)).to_contain_text("5.00 MiB")
     frame.locator(ROWS).nth(1).click()
     frame.get_by_role("button", name="Show the latest on the timeline").click()
     expect(page).to_have_url(in_address("event"))

@@ -18,6 +18,8 @@ host  cpu_op           aten::relu             110   20
 host  cpu_op           aten::relu             210   20
 """
 
+STEPS = "\n".join(f"host user_annotation ProfilerStep#{i} {100 * i} 100" for i in range(1, 6))
+
 EVENTS = """
  20  GPU0  a   512  1512  4096
  30  GPU0  b   100  1612  4096
@@ -38,11 +40,18 @@ def three_steps() -> Trace:
 
 
 def steps_that_leave(*sizes: int) -> Trace:
-    """A step per size; at its end so many bytes live, most of them an old block's."""
-    picture = "\n".join(f"host user_annotation ProfilerStep#{i} {100 * i} 100" for i in range(len(sizes)))
-    events, before = ["1 CPU a 100000 100000 0"], 100_000
+    """A step per size, each of which leaves a block of it; an old block of 100,000 bytes is there before."""
+    picture = "\n".join(f"host user_annotation ProfilerStep#{i} {100 * i + 100} 100" for i in range(len(sizes)))
+    events, total = ["1 CPU a 100000 100000 0"], 100_000
     for i, size in enumerate(sizes):
-        change = 100_000 + size - before
-        events.append(f"{100 * i + 50} CPU b{i} {change} {100_000 + size} 0")
-        before = 100_000 + size
+        total += size
+        events.append(f"{100 * i + 150} CPU b{i} {size} {total} 0")
     return draw(picture, *memory("\n".join(events)))
+
+
+def five_steps() -> Trace:
+    """Steps 1 to 5 on a GPU, of which the last four leave 300 bytes each, made by `aten::relu` in `step`."""
+    calls = "\n".join(f"host cpu_op aten::relu {100 * i + 10} 20" for i in range(1, 6))
+    frame = "host python_function train.py(7):~step 0 700 Python~id=1"
+    events = "\n".join(f"{100 * i + 15} GPU0 {'abcde'[i - 1]} 300 {300 * i - 300} 4096" for i in range(2, 6))
+    return draw(f"{frame}\n{STEPS}\n{calls}", *memory(events))

@@ -4994,10 +4994,9 @@ export interface components {
      * MemoryGrowth
      * @description Live memory of a device at the end of each step, and whether it looks like a leak.
      *
-     *     growing         it is larger at the end of every step than at the end of the one before (three steps at
-     *                     least)
-     *     per_step_bytes  median growth from a step's end to the next, null with fewer than two steps
-     *     holders         the operators that hold the growth, most first; without addresses none
+     *     growing         blocks of three steps or more outlive two or more and stay (four steps at least)
+     *     per_step_bytes  bytes of the blocks that stay / steps since the first of them; null where none do
+     *     holders         who allocated them, per operator and stack, most bytes first; without addresses none
      */
     MemoryGrowth: {
       verdict: components['schemas']['Phrase'][];
@@ -5010,13 +5009,12 @@ export interface components {
     };
     /**
      * MemoryHolder
-     * @description Memory of one operator (or `<parent> (<operator>)`; null: outside operators) that grows from step to step.
+     * @description Blocks of one operator and stack, of three steps or more, that live at the end of the last step.
      *
-     *     growth_bytes   live at the end of the last step minus at the end of the first (of the second, where memory
-     *                    grows since then)
-     *     step_bytes     live at the end of each step
-     *     blocks         live at the end of the last step and allocated after the first one ended
-     *     event          row of the latest such allocation; operator_event: row of the operator call that made it
+     *     name           the operator, or `<parent> (<operator>)`; null: outside of operators
+     *     growth_bytes   their bytes; step_bytes: those that live at the end of each step
+     *     blocks         how many they are
+     *     event          row of the latest allocation; operator_event: row of the operator call that made it
      *     frames         the Python stack it was made from, innermost first; empty where none is recorded
      */
     MemoryHolder: {

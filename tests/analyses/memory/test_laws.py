@@ -147,20 +147,14 @@ def test_operators_and_the_rest_add_up_to_all_events(moves: list[Move], part: tu
 @given(MOVES)
 @settings(deadline=None)
 def test_holders_explain_growth(moves: list[Move]) -> None:
-    """At each step's end: what lives by a replay = the blocks of all holders of the growth and of the rest."""
+    """What lives at each step's end is that of a replay; of it holders have blocks that all outlive the trace."""
     trace = drawn(moves)
     payload = build(trace, NoParams())
     codes, texts = memory_names(trace)
     for code, grown in enumerate(payload.growth):
         ends = [step.end_ns for step in payload.steps]
         assert grown.live_bytes == [replay(trace, code, end)[1] for end in ends]
-        most = max(
-            each.peak_allocated.bytes
-            for each in payload.devices
-            if each.name == grown.device and each.peak_allocated
-        )
-        rises = grown.live_bytes == sorted(set(grown.live_bytes))
-        assert grown.growing == (rises and grown.live_bytes[-1] - grown.live_bytes[0] > 0.001 * most)
+        assert grown.growing == bool(grown.holders)
         for holder in grown.holders:
             live = []
             for end in ends:
@@ -170,7 +164,9 @@ def test_holders_explain_growth(moves: list[Move]) -> None:
                 names = [texts[c] if c >= 0 else None for c in codes[blocks.allocation[open_]].tolist()]
                 live.append(sum(size for size, name in zip(blocks.size[open_].tolist(), names, strict=True)
                                 if name == holder.name))  # fmt: skip
-            assert holder.step_bytes == live and holder.growth_bytes == live[-1] - live[0] > 0
+            steps = holder.step_bytes
+            assert steps == sorted(steps) and holder.growth_bytes == steps[-1] > 0
+            assert all(held <= there for held, there in zip(steps, live, strict=True))
 
 
 def test_the_replay_is_no_copy_of_what_it_checks() -> None:

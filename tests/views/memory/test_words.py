@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.memory_events import memory
-from tests.support.memory_traces import CALLS, steps_that_leave, three_steps
+from tests.support.memory_traces import CALLS, STEPS, five_steps, steps_that_leave
 from tests.support.traces import draw
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.text import Text, plain
@@ -92,18 +92,18 @@ def test_failed_allocations_come_first() -> None:
     ("sizes", "said"),
     [
         (
-            (1024, 2048, 3072),
-            "Memory may leak: live memory is larger at the end of each step, by 1.00 KiB per step. "
-            "The largest growth is outside of operators: 2.00 KiB.",
+            (1024,) * 4,
+            "Memory may leak by 1.00 KiB per step: blocks that code outside of operators "
+            "allocated in 4 of 4 steps are still live at the end of the last, 4.00 KiB.",
         ),
         (
-            (5120, 1024, 2048, 3072),
-            "Memory may leak: after the first step, live memory is larger at the end of each step, by 1.00 KiB "
-            "per step. The largest growth is outside of operators: 2.00 KiB.",
+            (2048, 0, 2048, 0, 2048, 0),
+            "Memory may leak by 1.00 KiB per step: blocks that code outside of operators "
+            "allocated in 3 of 6 steps are still live at the end of the last, 6.00 KiB.",
         ),
-        ((1000, 2000, 2000), "Live memory does not grow with each step."),
-        ((10, 20, 30), "Live memory grows with each step, but by no more than 0.1% of the peak in total."),
-        ((1000, 2000), "Fewer than 3 steps do not tell whether memory grows."),
+        ((1000, 1000, 0, 0, 0), "No leak shows: no operator keeps allocating blocks that stay."),
+        ((25, 25, 25, 25), "Some blocks of several steps stay, but they hold no more than 0.1% of the peak."),
+        ((1000,) * 3, "Fewer than 4 steps do not tell whether memory leaks."),
     ],
 )
 def test_the_hint_of_a_leak_and_its_absence(sizes: tuple[int, ...], said: str) -> None:
@@ -111,26 +111,47 @@ def test_the_hint_of_a_leak_and_its_absence(sizes: tuple[int, ...], said: str) -
     assert plain(growth.verdict) == said
 
 
+def test_without_addresses_a_leak_is_unknown_not_absent() -> None:
+    events = "\n".join(f"{100 * i + 50} CPU - 1000 {1000 * i} 0" for i in range(1, 6))
+    (growth,) = build(draw(STEPS, *memory(events)), NoParams()).growth
+    assert plain(growth.verdict).startswith("Whether memory leaks is not known: the file has no addresses")
+
+
 def test_a_leak_leads_to_the_table_of_its_holders_and_to_the_latest_block() -> None:
-    payload = build(three_steps(), NoParams())
-    growth = next(each for each in payload.growth if each.device == "GPU0")
-    assert plain(growth.verdict).endswith("by 300 B per step. The largest growth is in aten::relu: 600 B.")
+    payload = build(five_steps(), NoParams())
+    (growth,) = payload.growth
+    assert plain(growth.verdict) == (
+        "Memory may leak by 300 B per step: blocks that aten::relu allocated in 4 of 5 steps are still live at "
+        "the end of the last, 1.17 KiB."
+    )
     assert links(growth.verdict) == {
         "300 B": "memory?device=GPU0&table=growth",
         "aten::relu": "memory?device=GPU0&q=aten%3A%3Arelu",
     }
     (holder,) = growth.holders
     assert plain(holder.summary) == (
-        "Holds 600 B more at the end of step 3 than at the end of step 1; "
-        "2 blocks allocated in between are still live."
+        "Holds 1.17 KiB at the end of step 5: 4 blocks, allocated in 4 steps since step 2."
     )
-    assert links(holder.summary) == {"2 blocks": f"trace?event={holder.event}"}
-    assert plain(payload.headline) == f"{plain(payload.devices[1].headline)} {plain(growth.verdict)}"
+    assert links(holder.summary) == {"4 blocks": f"trace?event={holder.event}"}
+    assert plain(payload.headline) == f"{plain(payload.devices[0].headline)} {plain(growth.verdict)}"
+
+
+def test_other_places_that_leak_are_counted() -> None:
+    calls = "\n".join(
+        f"host cpu_op aten::{'ab'[k]} {100 * i + 10 + 40 * k} 20" for i in range(1, 6) for k in (0, 1)
+    )
+    events = "\n".join(
+        f"{100 * i + 15 + 40 * k} CPU {k}{i} {300 + k} {600 * i} 0" for i in range(1, 6) for k in (0, 1)
+    )
+    (growth,) = build(draw(f"{STEPS}\n{calls}", *memory(events)), NoParams()).growth
+    assert [holder.name for holder in growth.holders] == ["aten::b", "aten::a"]
+    assert plain(growth.verdict).endswith(", 1.47 KiB. So are those of 1 other place.")
+    assert plain(growth.verdict).startswith("Memory may leak by 601 B per step")
 
 
 def test_the_headline_speaks_of_the_default_device_alone() -> None:
-    cpu_leaks = "".join(f"\n{at} CPU c{at} 1000 {1000 * i} 0" for i, at in enumerate((50, 150, 250), 1))
-    trace = draw(CALLS, *memory(f"20 GPU0 a 8 8 0{cpu_leaks}"))
+    cpu_leaks = "".join(f"\n{100 * i + 50} CPU c{i} 1000 {1000 * i} 0" for i in range(1, 6))
+    trace = draw(STEPS, *memory(f"120 GPU0 a 8 8 0{cpu_leaks}"))
     payload = build(trace, NoParams())
     assert [growth.growing for growth in payload.growth] == [True, False]
     assert plain(payload.headline) == plain(payload.devices[1].headline)

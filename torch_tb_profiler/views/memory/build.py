@@ -37,7 +37,7 @@ from torch_tb_profiler.views.memory.reasons import reasons
 FAILURES = 100
 
 HOLDERS = 20
-"""Operators named for a growth of memory; those after them hold little."""
+"""Places named for a growth of memory; those after them hold little."""
 
 
 def build(trace: Trace, _: NoParams) -> MemoryPayload:
@@ -127,15 +127,15 @@ def _growth(trace: Trace, level: Levels, change: Growth) -> MemoryGrowth:
         live_bytes=change.live.tolist(),
         growing=change.growing,
         per_step_bytes=change.per_step,
-        holders=[_holder(trace, holder, change.since) for holder in change.holders[:HOLDERS]],
+        holders=[_holder(trace, holder) for holder in change.holders[:HOLDERS]],
     )
 
 
-def _holder(trace: Trace, holder: Holder, since: int) -> MemoryHolder:
-    """With the latest of its blocks as an example: the first ones may be buffers that stay for good."""
+def _holder(trace: Trace, holder: Holder) -> MemoryHolder:
+    """With the latest of its blocks as an example."""
     event, names = event_of(trace, holder.latest), steps(trace).names
     return MemoryHolder(
-        summary=words.holder_summary(holder, event, names[since], names[-1]),
+        summary=words.holder_summary(holder, event, names[holder.since], names[-1]),
         name=holder.name,
         module=module_path(trace, holder.latest),
         growth_bytes=holder.growth,

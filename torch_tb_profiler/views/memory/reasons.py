@@ -68,4 +68,6 @@ def _of_growth(trace: Trace, known: bool) -> dict[str, str]:
         return {"growth": "no steps are recorded (call `profiler.step()` after each)"}
     if len(recorded.names) < LEAST_STEPS:
         return {"growth": f"growth needs {LEAST_STEPS} steps; this trace has {len(recorded.names)}"}
+    if not has_addresses(trace):
+        return {"growth": NO_ADDRESSES}
     return {} if known else {"growth": "the first memory events of a device have no totals"}

@@ -90,41 +90,48 @@ def _fragmentation(memory: DeviceMemory) -> Text:
 
 def growth_verdict(device: str, growth: Growth) -> Text:
     """Whether memory may leak. A cache that fills looks the same, so that it stays a hint."""
-    if len(growth.live) < LEAST_STEPS:
-        return text("Fewer than {count} steps do not tell whether memory grows.", count=str(LEAST_STEPS))
+    steps = len(growth.live)
+    if steps < LEAST_STEPS:
+        return text("Fewer than {count} steps do not tell whether memory leaks.", count=str(LEAST_STEPS))
+    if not growth.traced:
+        return text(
+            "Whether memory leaks is not known: the file has no addresses that say which block is released."
+        )
     if growth.negligible:
         return text(
-            "Live memory grows with each step, but by no more than {share} of the peak in total.",
+            "Some blocks of several steps stay, but they hold no more than {share} of the peak.",
             share=format_ratio(LEAST_SHARE),
         )
     if not growth.growing:
-        return text("Live memory does not grow with each step.")
+        return text("No leak shows: no operator keeps allocating blocks that stay.")
+    first, *others = growth.holders
     return sentences(
         text(
-            "Memory may leak: {since}live memory is larger at the end of each step, by {size} per step.",
-            since="after the first step, " if growth.since else "",
+            "Memory may leak by {size} per step: blocks that {name} allocated in {born} of {steps} steps are "
+            "still live at the end of the last, {held}.",
             size=Phrase(format_bytes(growth.per_step), link("memory", device=device, table="growth")),
+            name=_place(device, first),
+            born=str(first.born),
+            steps=str(steps),
+            held=format_bytes(first.growth),
         ),
-        *(_largest_growth(device, holder) for holder in growth.holders[:1]),
+        text("So are those of {places}.", places=plural(len(others), "other place")) if others else (),
     )
 
 
-def _largest_growth(device: str, holder: Holder) -> Text:
-    size = format_bytes(holder.growth)
+def _place(device: str, holder: Holder) -> str | Phrase:
     if holder.name is None:
-        return text("The largest growth is outside of operators: {size}.", size=size)
-    name = Phrase(holder.name, link("memory", device=device, q=holder.name))
-    return text("The largest growth is in {name}: {size}.", name=name, size=size)
+        return "code outside of operators"
+    return Phrase(holder.name, link("memory", device=device, q=holder.name))
 
 
 def holder_summary(holder: Holder, event: int, since: str, last: str) -> Text:
-    """`since`, `last`: names of the steps between whose ends it grows; `event`: its latest allocation."""
+    """`since`, `last`: names of the first step that adds to it and of the last step; `event`: its latest block."""
     return text(
-        "Holds {size} more at the end of step {last} than at the end of step {since}; {blocks} allocated in "
-        "between {are} still live.",
+        "Holds {size} at the end of step {last}: {blocks}, allocated in {steps} since step {since}.",
         size=format_bytes(holder.growth),
         last=last,
         since=since,
         blocks=Phrase(plural(holder.blocks, "block"), link("trace", event=event)),
-        are="is" if holder.blocks == 1 else "are",
+        steps=plural(holder.born, "step"),
     )

@@ -46,7 +46,7 @@ export function Growth({ growth, reason, onEvent, before }: Props) {
         foot={
           growth?.per_step_bytes !== undefined &&
           growth.per_step_bytes !== null &&
-          `median from the end of one step to the next: ${signed(growth.per_step_bytes)}`
+          `stays: ${signed(growth.per_step_bytes)} per step on average`
         }
       />
       {chosen && (
