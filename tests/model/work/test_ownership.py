@@ -1,0 +1,146 @@
+"""Which call a kernel is work of, and what is done with calls that say too little."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.model.work.drawn import FLOAT, SCALAR, kernel, launch, operator, work_of
+
+MM = {"dims": [[8, 16], [16, 4]], "types": [FLOAT, FLOAT]}
+LINEAR = {"dims": [[8, 16], [4, 16]], "types": [FLOAT, FLOAT]}
+
+
+def test_wrappers_own_nothing() -> None:
+    done, names = work_of(
+        operator("aten::linear", 0, 50, **LINEAR),
+        operator("aten::mm", 10, 30, **MM),
+        launch(20, 1),
+        kernel("gemm", 40, 10, 1),
+    )
+    assert names == ["aten::mm"]
+    assert done.flops.tolist() == [1024.0]
+
+
+def test_a_kernel_inside_an_operator_without_a_model_belongs_to_the_modeled_one_around() -> None:
+    done, names = work_of(
+        operator("aten::mm", 0, 50, **MM), operator("lib::gemm", 10, 30), launch(20, 1), kernel("gemm", 40, 10, 1)
+    )
+    assert names == ["aten::mm"]
+    assert done.device.tolist() == [10_000]
+
+
+def test_what_a_wrapper_launches_beside_the_work_is_not_that_work_again() -> None:
+    done, names = work_of(
+        operator("aten::linear", 0, 50, **LINEAR),
+        operator("lib::pad", 2, 6),
+        launch(4, 2),
+        operator("aten::mm", 10, 30, **MM),
+        launch(20, 1),
+        kernel("pad", 30, 5, 2),
+        kernel("gemm", 40, 10, 1),
+    )
+    assert sorted(names) == ["aten::mm", "lib::pad"]
+    assert np.nansum(done.flops) == 1024
+    assert done.device.tolist() == [5000, 10_000]
+
+
+def test_attention_that_is_taken_apart_counts_what_ran() -> None:
+    q = [1, 1, 4, 4]
+    done, names = work_of(
+        operator("aten::scaled_dot_product_attention", 0, 90, dims=[q, q, q, [], [], []],
+                 types=[FLOAT] * 3 + ["", SCALAR, SCALAR], values=["", "", "", "", "0.", "False"]),
+        operator("aten::bmm", 10, 10, dims=[[1, 4, 4], [1, 4, 4]], types=[FLOAT, FLOAT]),
+        launch(12, 1),
+        operator("aten::_softmax", 30, 10, dims=[[1, 4, 4], [], []], types=[FLOAT, SCALAR, SCALAR]),
+        launch(32, 2),
+        kernel("gemm", 40, 10, 1),
+        kernel("softmax", 50, 10, 2),
+    )  # fmt: skip
+    assert names == ["aten::bmm", "aten::_softmax"]
+    assert done.flops.tolist() == [128.0, 48.0]
+
+
+def test_work_without_shapes_is_unknown_for_a_reason() -> None:
+    done, names = work_of(operator("aten::mm", 0, 50), launch(20, 1), kernel("gemm", 40, 10, 1))
+    assert names == ["aten::mm"]
+    assert np.isnan(done.flops[0])
+    assert np.isnan(done.bytes[0])
+    assert "record_shapes" in done.reasons[done.reason[0]]
+
+
+def test_calls_of_one_signature_have_one_cost_each() -> None:
+    other = {"dims": [[8, 16], [16, 2]], "types": [FLOAT, FLOAT]}
+    done, _ = work_of(
+        operator("aten::mm", 0, 9, **MM), launch(1, 1), kernel("gemm", 40, 10, 1),
+        operator("aten::mm", 10, 9, **MM), launch(11, 2), kernel("gemm", 50, 10, 2),
+        operator("aten::mm", 20, 9, **other), launch(21, 3), kernel("gemm", 60, 10, 3),
+    )  # fmt: skip
+    assert done.flops.tolist() == [1024.0, 1024.0, 512.0]
+    assert len(set(done.signature.tolist())) == 2
+
+
+def test_kernels_that_run_side_by_side_are_busy_once() -> None:
+    done, _ = work_of(
+        operator("aten::mm", 0, 50, **MM), launch(10, 1), launch(20, 2),
+        kernel("a", 40, 10, 1), kernel("b", 45, 10, 2),
+    )  # fmt: skip
+    assert (done.busy.tolist(), done.device.tolist()) == ([15_000], [20_000])
+
+
+def test_a_copy_engine_says_itself_what_it_moved() -> None:
+    copy = {"dims": [[8], [8], []], "types": [FLOAT, FLOAT, SCALAR]}
+    done, _ = work_of(
+        operator("aten::copy_", 0, 9, **copy), launch(1, 1),
+        kernel("Memcpy HtoD (Pageable -> Device)", 40, 10, 1, "gpu_memcpy", bytes=32),
+        operator("aten::copy_", 10, 9, **copy), launch(11, 2),
+        kernel("Memcpy DtoD (Device -> Device)", 50, 10, 2, "gpu_memcpy", bytes=32),
+        operator("lib::item", 20, 9), launch(21, 3),
+        kernel("Memcpy DtoH (Device -> Pinned)", 60, 10, 3, "gpu_memcpy", bytes=4),
+    )  # fmt: skip
+    assert done.bytes.tolist() == [32.0, 64.0, 4.0]
+    assert done.flops.tolist() == [0.0, 0.0, 0.0]
+    assert done.host.tolist() == [True, False, True]
+    assert done.reason.tolist() == [-1, -1, -1]
+
+
+def test_a_product_that_clears_memory_first_keeps_its_own_bytes() -> None:
+    done, _ = work_of(
+        operator("aten::mm", 0, 50, **MM), launch(10, 1), launch(20, 2),
+        kernel("Memset (Device)", 40, 1, 1, "gpu_memset", bytes=999), kernel("gemm", 45, 10, 2),
+    )  # fmt: skip
+    assert done.bytes.tolist() == [4.0 * (128 + 64 + 32)]
+    assert done.device.tolist() == [11_000]
+
+
+def test_single_precision_is_tf32_only_where_the_kernel_says_so() -> None:
+    done, _ = work_of(
+        operator("aten::mm", 0, 9, **MM), launch(1, 1), kernel("ampere_sgemm_128x64_nn", 40, 10, 1),
+        operator("aten::mm", 10, 9, **MM), launch(11, 2), kernel("cutlass_tensorop_s1688gemm", 50, 10, 2),
+    )  # fmt: skip
+    assert [done.types[code] for code in done.type] == ["fp32", "tf32"]
+
+
+def test_what_the_compiler_recorded_wins() -> None:
+    dims = {"dims": [[8], [8]], "types": [FLOAT, FLOAT]}
+    done, _ = work_of(
+        operator("triton_poi_fused_0", 0, 9, **dims, kernel_flop=77, kernel_num_gb=1e-9), launch(1, 1),
+        kernel("triton_poi_fused_0", 40, 10, 1),
+    )  # fmt: skip
+    assert (done.flops.tolist(), done.bytes.tolist()) == ([77.0], [1.0])
+    assert not done.estimated[0]
+
+
+def test_backward_that_computes_forward_again() -> None:
+    engine = "autograd::engine::evaluate_function: CheckpointFunctionBackward"
+    done, names = work_of(
+        operator("aten::mm", 0, 9, **MM, **{"Sequence number": 1, "Fwd thread id": 0}), launch(1, 1),
+        kernel("gemm", 10, 5, 1),
+        operator(engine, 20, 60, **{"Sequence number": 3, "Fwd thread id": 1}),
+        operator("aten::mm", 30, 9, **MM, **{"Sequence number": 4, "Fwd thread id": 0}), launch(31, 2),
+        kernel("gemm", 40, 5, 2),
+        operator("MmBackward0", 50, 20, **{"Sequence number": 4, "Fwd thread id": 1}),
+        operator("aten::mm", 55, 9, **MM), launch(56, 3),
+        kernel("gemm", 60, 5, 3),
+    )  # fmt: skip
+    assert names == ["aten::mm"] * 3
+    assert done.again.tolist() == [False, True, False]
