@@ -9,12 +9,13 @@ import pickle
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, FrameLocator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, FrameLocator, Page, expect, sync_playwright
 
 from tests.support.jobs import Job, ddp
-from tests.support.page import MEMORY_TIMELINE, Open, leaking, model, training
+from tests.support.page import MEMORY_TIMELINE, NewPage, Open, leaking, model, training
 from tests.support.servers.tensorboard import tensorboard
 from tests.support.snapshots import snapshot
 from tests.support.waiting import PATIENCE
@@ -81,18 +82,37 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def open_page(browser: Browser, server: str) -> Iterator[Open]:
-    """Opens the tab; at the end nothing may have left the server, broken the CSP or thrown."""
-    contexts = []
+def new_page(browser: Browser) -> Iterator[NewPage]:
+    """Opens an empty page in a context of its own, where every action is as patient as `expect`."""
+    contexts: list[BrowserContext] = []
+
+    def new_page(width: int = 1440, height: int = 900) -> Page:
+        context = browser.new_context(viewport={"width": width, "height": height})
+        contexts.append(context)
+        context.set_default_timeout(MILLISECONDS)
+        return context.new_page()
+
+    yield new_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def trouble() -> Iterator[list[str]]:
+    """What went wrong in the pages of a test; at its end, that must be nothing."""
     trouble: list[str] = []
+    yield trouble
+    assert trouble == []
+
+
+@pytest.fixture
+def open_page(trouble: list[str], new_page: NewPage, server: str) -> Open:
+    """Opens the tab; until the pages are closed, nothing may leave the server, break the CSP or throw."""
 
     def open_page(
         width: int = 1440, height: int = 900, theme: str = "light", **state: str
     ) -> tuple[Page, FrameLocator]:
-        context = browser.new_context(viewport={"width": width, "height": height})
-        contexts.append(context)
-        context.set_default_timeout(MILLISECONDS)
-        page = context.new_page()
+        page = new_page(width, height)
         page.on("request", lambda r: None if _is_ours(r.url, server) else trouble.append(f"request {r.url}"))
         page.on("pageerror", lambda error: trouble.append(f"error {error}"))
         page.on("dialog", lambda dialog: trouble.append(f"dialog {dialog.message}"))
@@ -105,10 +125,7 @@ def open_page(browser: Browser, server: str) -> Iterator[Open]:
         page.goto(f"{server}/#{'&'.join(['pytorch_profiler', *parts])}")
         return page, page.frame_locator("iframe")
 
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert trouble == []
+    return open_page
 
 
 def _is_ours(url: str, server: str) -> bool:

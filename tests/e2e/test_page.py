@@ -3,19 +3,21 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import FrameLocator, Page, expect
+from playwright.sync_api import FrameLocator, expect
 
-from tests.support.page import SCRIPT, Open
+from tests.support.page import SCRIPT, NewPage, Open
+from tests.support.servers.tensorboard import tensorboard
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 RUN = "a_training"
 
 
-def heading(frame: FrameLocator) -> str:
-    title = frame.locator("h1")
-    expect(title).to_be_visible()
-    return title.inner_text()
+def drawn(frame: FrameLocator) -> None:
+    """Waits for the view and for what stands around it."""
+    expect(frame.locator("h1")).to_be_visible()
+    expect(frame.locator("[data-part=nav-item]").first).to_have_text("Overview")
+    expect(frame.get_by_role("button", name="Share link")).to_be_visible()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -59,8 +61,8 @@ def test_a_copied_link_reopens_the_same_view(open_page: Open) -> None:
 
 def test_runs_are_found_with_the_keyboard(open_page: Open) -> None:
     page, frame = open_page(run=RUN)
-    frame.locator("h1").click()
-    page.keyboard.press("r")
+    frame.locator("h1").wait_for()
+    frame.locator("#page").press("r")
     search = frame.get_by_placeholder("Find a run")
     expect(search).to_be_focused()
     search.fill("damag")
@@ -94,7 +96,7 @@ def test_an_unknown_run_is_named_and_has_a_way_out(open_page: Open) -> None:
 
 def test_tips_explain_terms_on_focus(open_page: Open) -> None:
     _, frame = open_page(run=RUN)
-    heading(frame)
+    drawn(frame)
     frame.get_by_role("button", name="What is GPU utilization?").focus()
     expect(frame.get_by_text("Share of the time in which at least one kernel runs.")).to_be_visible()
 
@@ -103,7 +105,7 @@ def test_tips_explain_terms_on_focus(open_page: Open) -> None:
 @pytest.mark.parametrize("run", [RUN, "d_many", "b_damaged"])
 def test_no_width_overflows(open_page: Open, width: int, run: str) -> None:
     page, frame = open_page(width=width, run=run)
-    heading(frame)
+    drawn(frame)
     overflow = frame.locator("html").evaluate("html => html.scrollWidth - html.clientWidth")
     assert overflow <= 0
     inside = frame.locator("#page").evaluate("page => page.scrollWidth - page.clientWidth")
@@ -112,8 +114,7 @@ def test_no_width_overflows(open_page: Open, width: int, run: str) -> None:
 
 def test_the_shortcut_sheet(open_page: Open) -> None:
     page, frame = open_page(run=RUN)
-    frame.locator("h1").click()
-    page.keyboard.press("?")
+    frame.locator("#page").press("?")
     expect(frame.get_by_text("Choose a run")).to_be_visible()
     page.keyboard.press("Escape")
     expect(frame.get_by_text("Choose a run")).to_be_hidden()
@@ -121,8 +122,8 @@ def test_the_shortcut_sheet(open_page: Open) -> None:
 
 def test_everything_is_reached_with_tab(open_page: Open) -> None:
     page, frame = open_page(run=RUN)
-    heading(frame)
-    frame.locator("body").evaluate("() => document.querySelector('[data-part=nav-item]').focus()")
+    drawn(frame)
+    frame.locator("[data-part=nav-item]").first.focus()
     seen = set()
     for _ in range(60):
         page.keyboard.press("Tab")
@@ -138,18 +139,16 @@ def test_everything_is_reached_with_tab(open_page: Open) -> None:
 
 def test_dark_follows_the_host(open_page: Open) -> None:
     page, frame = open_page(theme="host", run=RUN)
-    heading(frame)
+    drawn(frame)
     expect(frame.locator("html")).to_have_attribute("data-theme", "light")
     page.evaluate("document.body.classList.add('dark-mode')")
     expect(frame.locator("html")).to_have_attribute("data-theme", "dark")
 
 
-def test_nothing_here_yet(browser, tmp_path_factory) -> None:  # type: ignore[no-untyped-def]
-    from tests.support.servers.tensorboard import tensorboard
-
+def test_nothing_here_yet(new_page: NewPage, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("empty")
     with tensorboard("--logdir", str(folder), cache=tmp_path_factory.mktemp("cache")) as address:
-        page: Page = browser.new_page()
+        page = new_page()
         page.goto(f"{address}/data/plugin_entry.html?name=pytorch_profiler")
         expect(page.locator("h1")).to_contain_text("no trace in this folder yet")
         expect(page.get_by_text("tensorboard_trace_handler").first).to_be_visible()
@@ -157,4 +156,3 @@ def test_nothing_here_yet(browser, tmp_path_factory) -> None:  # type: ignore[no
             b'{"traceEvents": [{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1,"dur":1}]}'
         )
         expect(page.locator("h1")).to_contain_text("host operators")
-        page.close()

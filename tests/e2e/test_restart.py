@@ -7,9 +7,10 @@ import signal
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from tests.support.logs import write_log
+from tests.support.page import NewPage
 from tests.support.servers.fragile import server
 
 pytestmark = [
@@ -19,12 +20,12 @@ pytestmark = [
 ]
 
 
-def test_a_page_outlives_its_server(browser: Browser, tmp_path: Path) -> None:
+def test_a_page_outlives_its_server(new_page: NewPage, tmp_path: Path) -> None:
     """What is drawn stays, what is asked meanwhile says that nobody answers and comes by itself afterwards."""
     log = write_log(tmp_path / "log", workers=2)
     environ = {"TORCH_PROFILER_CACHE_DIR": str(tmp_path / "cache")}
-    with server(log, **environ) as made, browser.new_context() as context:
-        page = context.new_page()
+    with server(log, **environ) as made:
+        page = new_page()
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(f"{made.url}/#pytorch_profiler")
@@ -32,9 +33,11 @@ def test_a_page_outlives_its_server(browser: Browser, tmp_path: Path) -> None:
         title = frame.locator("h1")
         expect(title).to_be_visible()
         drawn = title.inner_text()
+        operators = frame.locator("[data-part=nav-item]", has_text="Operators")
+        expect(operators).to_be_visible()
         made.stop(signal.SIGKILL)
         expect(title).to_have_text(drawn)
-        frame.locator("[data-part=nav-item]", has_text="Operators").click()
+        operators.click()
         expect(title).to_contain_text("does not answer")
         made.start()
         expect(title).not_to_contain_text("does not answer")

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import FrameLocator, Page, expect
 
 from tests.support.page import Open, training
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -17,8 +18,9 @@ RUN = {"view": "trace", "run": "a_training"}
 
 
 def ready(frame: FrameLocator) -> dict[str, float]:
-    """Waits for the drawing; returns where it is on the screen."""
+    """Waits for the drawing and for the sentence above it; returns where it is on the screen."""
     expect(frame.locator("[data-part=timeline][data-state=drawn] [data-part=stage] canvas").first).to_be_visible()
+    expect(frame.locator("[data-part=answer] [data-part=why]")).not_to_be_empty()
     box = frame.locator("[data-part=stage]").bounding_box()
     assert box is not None
     return {"x": box["x"], "y": box["y"], "width": box["width"], "height": box["height"]}
@@ -157,32 +159,16 @@ def test_a_copied_link_opens_the_same_picture_in_another_window(open_page: Open)
     label = frame.locator("[data-part=track-label][data-kind=slices]").first
     label.hover()
     label.get_by_role("button", name=re.compile("^Pin")).click()
+    expect(page).to_have_url(in_address(page, "pins"))
     for key in "wdm":
+        before = page.url
         page.keyboard.press(key)
-    expect(page).to_have_url(in_address(page, "at"))
-    expect(page).to_have_url(in_address(page, "marks"))
+        expect(page).not_to_have_url(before)  # the address follows the window once it rests
     page.mouse.move(5, 5)
-    ready(frame)
-    rest(page)
-    shown = pixels(frame)
-    other = page.context.browser.new_page(viewport=page.viewport_size) if page.context.browser else page
-    other.add_init_script("try { localStorage.setItem('pytorch_profiler.theme', 'light') } catch {}")
-    other.goto(page.url)
-    again = other.frame_locator("iframe")
+    _, again = open_page(**dict(re.findall(r"p\.pytorch_profiler\.(\w+)=([^&]*)", page.url)))
     ready(again)
+    until(lambda: (pixels(frame), pixels(again)), lambda shown: shown[0] == shown[1])
     expect(again.locator("[data-part=event-details] h2")).to_contain_text("DataLoader")
-    rest(other)
-    try:
-        assert pixels(again) == shown
-    finally:
-        other.close()
-
-
-def rest(page: Page) -> None:
-    """Waits until nothing is asked for or drawn any more."""
-    page.wait_for_load_state("networkidle")
-    inner = next(frame for frame in page.frames if frame.parent_frame)
-    inner.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def pixels(frame: FrameLocator) -> list[str]:

@@ -9,6 +9,9 @@ from playwright.sync_api import FrameLocator, Page
 from tests.support.recordings import TRAINING
 from tests.support.traces import document, event
 
+NewPage = Callable[..., Page]
+"""Opens an empty page of a width and a height."""
+
 Open = Callable[..., tuple[Page, FrameLocator]]
 """Opens the tab of some parameters."""
 
