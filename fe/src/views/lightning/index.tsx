@@ -2,85 +2,27 @@ import { useMemo } from 'react';
 import type { HookRow, LightningPayload } from '../../api/types';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
-import { Answer } from '../../widgets/Answer';
-import { Sentence } from '../../widgets/Sentence';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
-import { Choice } from '../../widgets/inputs/Choice';
-import { Detail } from '../_shared/modules/Detail';
-import { Flame } from '../_shared/modules/Flame';
-import { Rest } from '../_shared/modules/Rest';
-import { onTimeline, pathTo } from '../_shared/modules/select';
-import { Tree } from '../_shared/modules/Tree';
+import { ModulesPage } from '../_shared/modules/ModulesPage';
+import { onTimeline } from '../_shared/modules/select';
 import grid from '../_shared/modules/Grid.module.css';
 
-const SHOWS = [
-  ['hooks', 'Hooks'],
-  ['modules', 'Modules'],
-  ['flame', 'Flame graph'],
-] as const;
-
 export default function LightningView({ payload, crumb }: { payload: LightningPayload; crumb: string }) {
-  const { selection, select } = useSelection();
-  const { params } = selection;
-  const first = payload.hooks.length > 0 ? 'hooks' : 'modules';
-  const show = SHOWS.find(([name]) => name === params.show)?.[0] ?? first;
-  const path = params.place === undefined ? [] : pathTo(payload.rows, Number(params.place));
-  const onPlace = (place: number | undefined) => {
-    const { place: _, ...others } = params;
-    select({ params: place === undefined ? others : { ...others, place: String(place) } });
-  };
-  const missing = show === 'hooks' ? payload.reasons.hooks : payload.reasons.rows;
+  const { hooks, rows } = payload.reasons;
   return (
-    <>
-      <Answer crumb={crumb} why={payload.details.length > 0 && <Sentence text={payload.details} />}>
-        <Sentence text={payload.headline} />
-      </Answer>
-      <Choice
-        name="Show"
-        value={show}
-        options={SHOWS}
-        onPick={picked => {
-          const { show: _, place: __, q: ___, sort: ____, ...others } = params;
-          select({ params: picked === first ? others : { ...others, show: picked } });
-        }}
-      />
-      {missing && <p className="dim">{missing}</p>}
-      <div className={`${grid.grid} ${path.length > 0 && show !== 'hooks' ? grid.withDetail : ''}`}>
-        {!missing && show === 'hooks' && (
-          <div className={grid.table}>
-            <Hooks payload={payload} />
-          </div>
-        )}
-        {!missing && show === 'modules' && (
-          <div className={grid.table}>
-            <Tree
-              name="lightning-modules"
-              rows={payload.rows}
-              classes={payload.classes}
-              deviceTime={payload.device_ns}
-              hasBackward={payload.has_backward}
-              reasons={payload.reasons}
-              place={path.length > 0 ? Number(params.place) : undefined}
-              onPlace={onPlace}
-              foot={<Rest payload={payload} />}
-            />
-          </div>
-        )}
-        {!missing && show === 'flame' && (
-          <Flame tab="lightning" hasDevice={payload.has_device} onPlace={onPlace} />
-        )}
-        {path.length > 0 && show !== 'hooks' && (
-          <Detail
-            key={params.place}
-            tab="lightning"
-            path={path}
-            hasDevice={payload.has_device}
-            onPlace={onPlace}
-          />
-        )}
-      </div>
-    </>
+    <ModulesPage
+      tab="lightning"
+      name="lightning-modules"
+      payload={payload}
+      crumb={crumb}
+      shows={[
+        { name: 'hooks', title: 'Hooks', content: <Hooks payload={payload} />, missing: hooks },
+        { name: 'modules', title: 'Modules', content: 'tree', missing: rows },
+        { name: 'flame', title: 'Flame graph', content: 'flame', missing: rows },
+      ]}
+      first={payload.hooks.length > 0 ? 'hooks' : 'modules'}
+    />
   );
 }
 
@@ -95,19 +37,21 @@ function Hooks({ payload }: { payload: LightningPayload }) {
     }
   };
   return (
-    <DataTable
-      name="lightning-hooks"
-      noun="outermost hooks"
-      rows={payload.hooks}
-      columns={columns}
-      rowKey={row => String(row.place)}
-      childRows={row => row.children}
-      unfolded={unfolded}
-      {...table}
-      placeholder="Filter hooks"
-      onOpen={open}
-      foot="a double click shows the longest call on the timeline"
-    />
+    <div className={grid.table}>
+      <DataTable
+        name="lightning-hooks"
+        noun="outermost hooks"
+        rows={payload.hooks}
+        columns={columns}
+        rowKey={row => String(row.place)}
+        childRows={row => row.children}
+        unfolded={unfolded}
+        {...table}
+        placeholder="Filter hooks"
+        onOpen={open}
+        foot="a double click shows the longest call on the timeline"
+      />
+    </div>
   );
 }
 
