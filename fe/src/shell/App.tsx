@@ -118,7 +118,12 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
           </ErrorBoundary>
         </main>
       </div>
-      <HealthDrawer run={run} open={healthOpen} onClose={() => setHealthOpen(false)} />
+      <HealthDrawer
+        run={run}
+        problems={runs.data?.problems ?? []}
+        open={healthOpen}
+        onClose={() => setHealthOpen(false)}
+      />
       <Shortcuts open={helpOpen} onClose={() => setHelpOpen(false)} />
     </div>
   );

@@ -9,12 +9,14 @@ import css from './HealthDrawer.module.css';
 
 interface Props {
   run: string | undefined;
+  /** What could not be listed, and which runs are renamed. */
+  problems: readonly string[];
   open: boolean;
   onClose: () => void;
 }
 
-/** Every file of the run with what was skipped, repaired or doubtful in it. */
-export function HealthDrawer({ run, open, onClose }: Props) {
+/** Every file of the run with what was skipped, repaired or doubtful in it, and what was wrong with the log folders. */
+export function HealthDrawer({ run, problems, open, onClose }: Props) {
   const { select } = useSelection();
   const health = useHealth(run, open);
   const files = health.data?.files ?? [];
@@ -69,6 +71,21 @@ export function HealthDrawer({ run, open, onClose }: Props) {
       ))}
       {files.length > 0 && noted.length === 0 && (
         <p className="dim">Nothing was skipped or repaired in the files read so far.</p>
+      )}
+      {problems.length > 0 && (
+        <section className={css.notes}>
+          <h3>Log folders</h3>
+          <ul>
+            {problems.map(problem => (
+              <li key={problem}>
+                <span className="status warning" title="warning">
+                  <Icon name="warning" size={14} />
+                </span>
+                <span>{problem}</span>
+              </li>
+            ))}
+          </ul>
+        </section>
       )}
     </Drawer>
   );

@@ -2,7 +2,7 @@
 import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { cleanup, render } from '@testing-library/react';
-import { Suspense, type ComponentType } from 'react';
+import { Suspense, type ComponentType, type ReactElement } from 'react';
 import { afterEach, beforeEach, vi } from 'vitest';
 import { httpClient } from '../api/client';
 import type { Selectors } from '../api/types';
@@ -67,27 +67,33 @@ export function serveGoldens(payloads: Payloads): void {
   });
 }
 
-export function drawView(View: ComponentType<never>, payload: unknown, { params = {}, base }: Options = {}) {
+export function drawView(View: ComponentType<never>, payload: unknown, { params, base }: Options = {}) {
+  const Component = View as unknown as ComponentType<ViewProps>;
+  return draw(
+    <Component
+      payload={payload as never}
+      crumb="run · w · span 1"
+      run="run"
+      worker="w"
+      span="1"
+      base={base ?? null}
+    />,
+    params,
+  );
+}
+
+/** Draws a part of the page with what the page gives it; `params` are in the address. */
+export function draw(element: ReactElement, params: Record<string, string> = {}) {
   const parts = Object.entries({ run: 'run', ...params }).map(
     ([key, value]) => `p.pytorch_profiler.${key}=${encodeURIComponent(value)}`,
   );
   location.hash = `#${['pytorch_profiler', ...parts].join('&')}`;
   const queries = new QueryClient({ defaultOptions: { queries: { retry: false } } });
   const client = httpClient(new URL('http://localhost/'));
-  const Component = View as unknown as ComponentType<ViewProps>;
   function Page() {
     return (
       <SelectionContext value={useSelectionState()}>
-        <Suspense fallback="Reading">
-          <Component
-            payload={payload as never}
-            crumb="run · w · span 1"
-            run="run"
-            worker="w"
-            span="1"
-            base={base ?? null}
-          />
-        </Suspense>
+        <Suspense fallback="Reading">{element}</Suspense>
       </SelectionContext>
     );
   }
