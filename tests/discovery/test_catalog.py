@@ -52,21 +52,40 @@ def test_torch_handler_files_are_workers_with_spans_in_order_of_time(tmp_path: P
     }
 
 
-def test_stamps_in_ms_and_in_ns_order_on_one_axis() -> None:
-    """Older handlers stamp in ms, newer ones in ns; small numbers are steps."""
-    stamps = ["1700000000003", "1700000000001000000", "1700000000002", "5", "12", None]
+def test_stamps_in_ms_us_and_ns_order_on_one_axis() -> None:
+    """Older handlers stamp in ms, newer ones in ns, files named by hand in µs; small numbers are steps."""
+    stamps = ["1700000000004", "1700000000001000000", "1700000000003", "1700000000002000", "5", "12", None]
     assert sorted(stamps, key=stamp_order) == [
-        None, "5", "12", "1700000000001000000", "1700000000002", "1700000000003",
+        None, "5", "12", "1700000000001000000", "1700000000002000", "1700000000003", "1700000000004",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("stamp", "order"),
-    [(10**11 - 1, 10**11 - 1), (10**11, 10**17), (10**15 - 1, 10**21 - 10**6), (10**15, 10**15)],
+    [
+        (10**11 - 1, 10**11 - 1),
+        (10**11, 10**17),
+        (10**15 - 1, 10**21 - 10**6),
+        (10**15, 10**18),
+        (10**18 - 1, 10**21 - 10**3),
+        (10**18, 10**18),
+    ],
 )
-def test_a_stamp_of_twelve_to_fifteen_digits_is_in_ms(stamp: int, order: int) -> None:
-    """In ms these are the times from 1973 on; fewer digits are a step, more are ns."""
-    assert stamp_order(str(stamp))[1] == order
+def test_the_digits_of_a_stamp_tell_its_unit(stamp: int, order: int) -> None:
+    """12 to 15 digits are ms (from 1973 on), 16 to 18 µs (from 2001 on), more ns; fewer are a step."""
+    assert stamp_order(str(stamp))[1] == (order,)
+
+
+def test_steps_within_a_folder_order_before_their_times_do() -> None:
+    stamps = ["10.1700000000001", "9.1700000000002000", "9.1700000000001"]
+    assert sorted(stamps, key=stamp_order) == ["9.1700000000001", "9.1700000000002000", "10.1700000000001"]
+
+
+def test_batches_of_an_epoch_are_no_times(tmp_path: Path) -> None:
+    put(tmp_path, "run/ep1-ba10-rank0.json", "run/ep1-ba9-rank0.json", "run/ep0-ba20-rank0.json")
+    with Session([Root(str(tmp_path))], Settings()) as session:
+        (worker,) = session.scan().runs[0].workers
+    assert [span.label for span in worker.spans] == ["ep0-ba20", "ep1-ba9", "ep1-ba10"]
 
 
 def test_files_in_the_log_folder_itself_are_a_run_named_after_it(tmp_path: Path) -> None:
@@ -100,7 +119,7 @@ def test_folders_of_ranks_fold_into_workers_and_iterations_into_spans(tmp_path: 
     [
         ("host.local_12.1623143089861.pt.trace.json.gz", "host.local_12", None, "1623143089861"),
         ("rank3.12.pt.trace.json", "rank3", 3, "12"),
-        ("ep1-ba5-rank2.json", "rank2", 2, "1000000000005"),
+        ("ep1-ba5-rank2.json", "rank2", 2, "ep1-ba5"),
         ("rank7_trace.json", "rank7", 7, None),
         ("1712345678-TP-1-DP-0-PP-0-EP-2.trace.json.gz", "TP-1-DP-0-PP-0-EP-2", None, "1712345678"),
         ("fit-pl-[Strategy]SingleDevice.training_step.1795224795862.pt.trace.json", None, None, "1795224795862"),
@@ -174,6 +193,7 @@ def test_labels_are_times_where_stamps_are_times() -> None:
     assert stamp_label("1623143089861000") == "2021-06-08 09:04:49 UTC"
     assert stamp_label("1700000000000000000") == "2023-11-14 22:13:20 UTC"
     assert stamp_label("12") == "12"
+    assert stamp_label("²" * 13) == "²" * 13  # a digit, of which no number can be made
 
 
 @pytest.mark.slow

@@ -88,13 +88,14 @@ def parse_bytes(text: str) -> int:
 
 
 def format_ratio(ratio: float | None) -> str:
-    """55.5%, 20%, 100%: at most one decimal; "–" where nothing is known."""
+    """55.5%, 20%, 100%: at most one decimal, and <0.1% for the least above nothing; "–" where nothing is known."""
     if ratio is None or not isfinite(ratio):
         return UNKNOWN
     percent = 100.0 * ratio
     tenths = _rounded(Decimal(repr(float(percent))), 0 if abs(percent) >= 99.95 else 1)
-    text = f"{tenths:,f}".removesuffix(".0")
-    return f"{'0' if tenths == 0 else text}%"
+    if tenths == 0:
+        return "0%" if percent == 0 else f"{'-' if percent < 0 else ''}<0.1%"
+    return f"{tenths:,f}".removesuffix(".0") + "%"
 
 
 def plural(count: int, noun: str) -> str:

@@ -30,7 +30,7 @@ SPAN_FOLDER = re.compile(r"^(?:iteration|iter|step)[-_]?(\d+)$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class FileName:
-    """`certain`: the name alone says that this is a trace. `stamp`: digits that order the spans, or None."""
+    """`certain`: the name alone says that this is a trace. `stamp`: what orders the spans, or None."""
 
     worker: str
     rank: int | None
@@ -49,7 +49,7 @@ def parse_file_name(name: str) -> FileName | None:
     stamp = None
     if match := _COMPOSER.match(stem):
         worker, certain = match["worker"], True
-        stamp = f"{match['epoch']}{int(match['batch']):012d}"
+        stamp = f"ep{match['epoch']}-ba{match['batch']}"
     elif certain and (match := _PARALLEL.match(stem)):
         worker, stamp = match["worker"], match["stamp"]
     elif match := _STAMPED.match(stem):
@@ -68,20 +68,27 @@ def rank_in(text: str) -> int | None:
     return int(match.group(1)) if match and len(match.group(1)) < 10 else None
 
 
-def stamp_order(stamp: str | None) -> tuple[int, int, str]:
-    """Sort key of a span's stamp: numbers as numbers, ms and ns stamps on one axis, none first."""
+_CLOCKS = ((10**18, 1), (10**15, 10**3), (10**11, 10**6))
+"""From which number on a stamp is a time since the epoch, and its unit in ns: later than 2001, 2001 and 1973."""
+
+
+def stamp_order(stamp: str | None) -> tuple[int, tuple[int, ...], str]:
+    """Sort key of a span's stamp: numbers as numbers, stamps in ms, µs and ns on one axis, none first."""
     if stamp is None:
-        return (0, 0, "")
-    digits = "".join(re.findall(r"\d+", stamp))[:40]
-    number = int(digits) if digits else 0
-    return (1, number * 10**6 if 10**11 <= number < 10**15 else number, stamp)
+        return (0, (), "")
+    return (1, tuple(_number(int(digits)) for digits in re.findall(r"\d+", stamp)), stamp)
+
+
+def _number(number: int) -> int:
+    """A time in ns; a number that is no time (a step, an epoch) as it is."""
+    return number * next((unit for least, unit in _CLOCKS if number >= least), 1)
 
 
 def stamp_label(stamp: str | None) -> str:
-    """A stamp for people: a UTC time if it is one (ms or ns since the epoch), else itself."""
+    """A stamp for people: a UTC time if it is one (ms, µs or ns since the epoch), else itself."""
     if stamp is None:
         return ""
-    if stamp.isdigit() and len(stamp) in (13, 16, 19):
+    if stamp.isdecimal() and len(stamp) in (13, 16, 19):
         seconds = int(stamp) / 10 ** (len(stamp) - 10)
         return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
     return stamp

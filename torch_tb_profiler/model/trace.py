@@ -80,6 +80,11 @@ class Thread:
     pid: int | str | None
     tid: int | str | None
 
+    @property
+    def label(self) -> str:
+        """`pid/tid`, as the `thread` parameter of the views takes it."""
+        return f"{self.pid}/{self.tid}"
+
 
 @dataclass(frozen=True, slots=True)
 class ArgColumn:

@@ -1,6 +1,14 @@
 import { expect, it } from 'vitest';
 import golden from '../../../tests/golden/numbers.json';
-import { formatBytes, formatCount, formatDuration, formatNumber, formatRatio, plural } from './format';
+import {
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatNumber,
+  formatPoints,
+  formatRatio,
+  plural,
+} from './format';
 
 const FORMATS: Record<string, (value: never) => string> = {
   number: formatNumber,
@@ -13,6 +21,10 @@ const FORMATS: Record<string, (value: never) => string> = {
 // The table that the Python side follows too.
 it.each(golden)('writes the $kind $value as $text', ({ kind, value, text }) => {
   expect(FORMATS[kind]!(value as never)).toBe(text);
+});
+
+it('writes points', () => {
+  expect([0.051, 0.0004, 0].map(formatPoints)).toEqual(['5.1 points', '<0.1 points', '0 points']);
 });
 
 it('writes plurals', () => {

@@ -95,13 +95,18 @@ export function formatBytes(bytes: number | null): string {
 const TENTHS = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1, signDisplay: 'negative' });
 const WHOLE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0, signDisplay: 'negative' });
 
-/** 55.5%, 20%, 100%: at most one decimal. */
+/** 55.5%, 20%, 100%: at most one decimal, and <0.1% for the least above nothing. */
 export function formatRatio(ratio: number | null): string {
-  if (ratio === null || !Number.isFinite(ratio)) {
-    return UNKNOWN;
-  }
+  return ratio === null || !Number.isFinite(ratio) ? UNKNOWN : `${inPercent(ratio)}%`;
+}
+
+/** The difference of two shares: 5.1 points. */
+export const formatPoints = (share: number): string => `${inPercent(share)} points`;
+
+function inPercent(ratio: number): string {
   const percent = 100 * ratio;
-  return `${(Math.abs(percent) >= 99.95 ? WHOLE : TENTHS).format(percent)}%`;
+  const text = (Math.abs(percent) >= 99.95 ? WHOLE : TENTHS).format(percent);
+  return text === '0' && percent !== 0 ? `${percent < 0 ? '-' : ''}<0.1` : text;
 }
 
 export const formatCount = (value: number): string => value.toLocaleString('en-US');

@@ -98,4 +98,4 @@ def _annotations(trace: Trace, rows: Int32) -> list[str | None]:
 def operator_threads(trace: Trace) -> list[str]:
     """The threads that call operators, as "pid/tid"."""
     codes = np.unique(trace.events.thread[operators(trace).rows]).tolist()
-    return [f"{trace.threads[code].pid}/{trace.threads[code].tid}" for code in codes]
+    return [trace.threads[code].label for code in codes]

@@ -119,7 +119,7 @@ def in_step(trace: Trace, times: Int64, name: str) -> Bool:
 
 def on_thread(trace: Trace, rows: Int32, thread: str) -> Bool:
     """bool[k]: which rows are on a thread given as "pid/tid"; NotFoundError if there is none."""
-    codes = [i for i, each in enumerate(trace.threads) if f"{each.pid}/{each.tid}" == thread]
+    codes = [i for i, each in enumerate(trace.threads) if each.label == thread]
     if not codes:
         raise NotFoundError(f"there is no thread {thread!r}", hint="threads are written pid/tid")
     inside: Bool = np.isin(trace.events.thread[rows], codes)

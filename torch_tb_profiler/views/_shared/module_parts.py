@@ -12,7 +12,6 @@ from torch_tb_profiler.analyses.modules.instances import module_calls
 from torch_tb_profiler.model.modules.modules import Modules
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import Page, TraceView, View
-from torch_tb_profiler.views._shared.threads import thread_name
 
 
 class FlameParams(msgspec.Struct, frozen=True):
@@ -92,7 +91,7 @@ def build_instances(model: Modules, trace: Trace, params: InstancesParams) -> Mo
     rows = [
         ModuleCall(
             event=call.event,
-            thread=thread_name(trace, call.thread),
+            thread=trace.threads[call.thread].label,
             start_ns=call.start,
             duration_ns=call.duration,
             device_ns=call.device,

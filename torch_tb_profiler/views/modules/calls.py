@@ -11,7 +11,6 @@ from torch_tb_profiler.model.kinds import Kind, ends, kinds
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import Page, TraceView
-from torch_tb_profiler.views._shared.threads import thread_name
 
 
 class CallsParams(Page, frozen=True):
@@ -68,16 +67,16 @@ def build_calls(trace: Trace, params: CallsParams) -> ModuleCalls:
         thread = int(trace.events.thread[params.parent])
         rows = tree.children(params.parent)
     return ModuleCalls(
-        thread=thread_name(trace, thread),
+        thread=trace.threads[thread].label,
         parent=params.parent,
         total=len(rows),
         rows=[_node(trace, row) for row in rows[params.rows].tolist()],
-        threads=[CallThread(thread_name(trace, track.code), track.name, track.role) for track in listed],
+        threads=[CallThread(trace.threads[track.code].label, track.name, track.role) for track in listed],
     )
 
 
 def _thread(trace: Trace, codes: list[int], wanted: str | None) -> int:
-    names = [thread_name(trace, code) for code in codes]
+    names = [trace.threads[code].label for code in codes]
     if wanted is None:
         main = [track.code for track in threads(trace) if track.role == "main"]
         return (main or codes)[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from torch_tb_profiler.base.units import format_duration, format_ratio
+from torch_tb_profiler.base.units import format_duration, format_ratio, plural
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.overview.payload import Average, Categories, Recommendation, Step
 
@@ -93,13 +93,13 @@ def explanation(steps: Sequence[Step], reasons: Mapping[str, str]) -> Text:
         return text("{reason}.", reason=reason[:1].upper() + reason[1:])
     complete = [step for step in steps if step.complete]
     dropped = len(steps) - len(complete)
-    left_out = text("{count} left out.", count=_plural(dropped, "incomplete step")) if dropped else ()
+    left_out = text("{count} left out.", count=plural(dropped, "incomplete step")) if dropped else ()
     return sentences(_variation(complete), left_out)
 
 
 def _variation(complete: Sequence[Step]) -> Text:
     if len(complete) < 2:
-        return text("{count} recorded.", count=_plural(len(complete), "complete step"))
+        return text("{count} recorded.", count=plural(len(complete), "complete step"))
     durations = [step.duration_ns for step in complete]
     ranges = {}
     for name in CATEGORIES:
@@ -109,10 +109,10 @@ def _variation(complete: Sequence[Step]) -> Text:
     least, most = ranges[widest]
     if most - least < ALIKE * max(durations):
         alike = "{count} of about {duration}, all alike."
-        return text(alike, count=_plural(len(complete), "step"), duration=format_duration(max(durations)))
+        return text(alike, count=plural(len(complete), "step"), duration=format_duration(max(durations)))
     return text(
         "{count} of {durations}. What varies most is {category}, {range}.",
-        count=_plural(len(complete), "step"),
+        count=plural(len(complete), "step"),
         durations=_range(min(durations), max(durations)),
         category=_category(widest),
         range=_range(least, most),
@@ -121,7 +121,3 @@ def _variation(complete: Sequence[Step]) -> Text:
 
 def _range(least: float, most: float) -> str:
     return f"{format_duration(least)} to {format_duration(most)}"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

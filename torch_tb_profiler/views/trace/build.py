@@ -107,7 +107,7 @@ def _slice_track(trace: Trace, id: int, track: Track, depth: int) -> TraceTrack:
         role=track.role,
         name=track.name,
         group=track.group,
-        thread=f"{thread.pid}/{thread.tid}",
+        thread=thread.label,
         device=track.device,
         stream=track.stream,
         depth=depth,

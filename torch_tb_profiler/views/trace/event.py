@@ -103,7 +103,7 @@ def build_event(trace: Trace, params: EventParams) -> TraceEvent:
         phase=chr(events.phase[row]) if events.phase[row] else "",
         kind=kind.name.lower(),
         color=class_of(trace, row),
-        thread=f"{thread.pid}/{thread.tid}",
+        thread=thread.label,
         track=track if track != NO_CODE else None,
         depth=depth_of(trace, row, python),
         start_ns=start_of(trace, row),

@@ -1,5 +1,5 @@
 import type { DiffChange } from '../../api/types';
-import { formatBytes, formatDuration } from '../../base/format';
+import { formatBytes, formatDuration, formatPoints, formatRatio } from '../../base/format';
 
 const VERDICTS = {
   slower: ['bad', '↑ slower', 'Significant, and large enough to matter.'],
@@ -35,13 +35,8 @@ export function interval({ low_ns, high_ns, q }: Props['change']): string {
 
 const withSign = (value: number, text: string): string => `${value > 0 ? '+' : value < 0 ? '−' : ''}${text}`;
 
-const inPercent = (ratio: number): string => {
-  const value = Math.abs(ratio * 100);
-  return value.toLocaleString('en-US', { maximumFractionDigits: value < 10 ? 1 : 0 });
-};
-
 /** Differences with their sign: of times, of sizes, relative, of two shares. */
 export const signed = (ns: number): string => (ns === 0 ? '0' : withSign(ns, formatDuration(Math.abs(ns))));
 export const signedBytes = (bytes: number): string => withSign(bytes, formatBytes(Math.abs(bytes)));
-export const percent = (ratio: number): string => withSign(ratio, `${inPercent(ratio)}%`);
-export const points = (share: number): string => withSign(share, `${inPercent(share)} points`);
+export const percent = (ratio: number): string => withSign(ratio, formatRatio(Math.abs(ratio)));
+export const points = (share: number): string => withSign(share, formatPoints(Math.abs(share)));
