@@ -1,0 +1,139 @@
+"""Idle time on real traces: its laws to the nanosecond, and HTA's breakdowns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.corpus import hta
+from torch_tb_profiler.analyses.idle.breakdown import step_times
+from torch_tb_profiler.analyses.idle.causes import CAUSES
+from torch_tb_profiler.analyses.idle.gaps import Work, work_of
+from torch_tb_profiler.analyses.idle.segments import segments
+from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.base.intervals import merge, subtract, total
+from torch_tb_profiler.ingest import read_trace
+from torch_tb_profiler.model.devices import device_of, stream_of
+from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
+from torch_tb_profiler.model.ranks import split_ranks
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import Trace
+
+pytestmark = pytest.mark.slow
+
+
+def read(path: Path) -> Trace | None:
+    try:
+        with path.open("rb") as stream:
+            return read_trace(stream, size=path.stat().st_size)
+    except TraceError:
+        return None
+
+
+def traces(corpus: Path) -> Iterator[tuple[str, Trace]]:
+    for path in sorted((corpus / "traces").glob("*/*.json*")):
+        trace = read(path)
+        if trace is not None:
+            for rank, part in (split_ranks(trace) or {0: trace}).items():
+                yield f"{path.parent.name}/{path.name}#{rank}", part
+
+
+def test_every_idle_nanosecond_has_one_cause_and_the_parts_sum_to_the_step(corpus: Path) -> None:
+    looked_at = 0
+    for name, trace in traces(corpus):
+        rows = of_kind(trace, *DEVICE)
+        for device in np.unique(device_of(trace)[rows]).tolist():
+            mine = rows[device_of(trace)[rows] == device]
+            for stream in [None, *np.unique(stream_of(trace)[mine]).tolist()[:3]]:
+                times, found = step_times(trace, device, stream), segments(trace, device, stream)
+                parts = times.compute + times.communication + times.copies + times.idle
+                assert (parts == times.duration).all(), name
+                assert (np.stack([times.compute, times.communication, times.copies, times.idle]) >= 0).all(), name
+                assert (found.length > 0).all(), name
+                assert (found.begin[1:] >= found.end[:-1]).all(), name
+                idle = np.zeros(len(times.names), np.int64)
+                np.add.at(idle, found.step, found.length)
+                assert (idle[times.complete] == times.idle[times.complete]).all(), name
+                looked_at += 1
+            spans = steps(trace)
+            windows = merge(spans.starts[spans.complete], spans.ends[spans.complete])
+            another_way = total(subtract(windows, merge(trace.events.start[mine], ends(trace)[mine])))
+            assert int(segments(trace, device).length.sum()) == another_way, name
+    assert looked_at > 150
+
+
+@pytest.mark.parametrize(
+    ("run", "idle_ms", "window_ms", "shares"),
+    [
+        ("kineto2021_resnet50_v100_nw0", 462.0, 1065.6, {"data_loading": 76, "operator": 18}),
+        ("hta_nccl_data", 509.6, 667.1, {"operator": 78, "annotation": 15, "launch_call": 3}),
+        ("tl_h100_owlv2", 644.4, 1211.2, {"data_loading": 96}),
+        ("tl_mi300_xdit_sd35", 482.7, 1195.1, {"python": 73, "operator": 15, "launch_latency": 5}),
+        ("torchrec_sst_4rank_b", 206.8, 3668.6, {"allocator": 93}),
+    ],
+)
+def test_what_known_runs_wait_for(
+    corpus: Path, run: str, idle_ms: float, window_ms: float, shares: dict[str, int]
+) -> None:
+    trace = read(sorted((corpus / "traces" / run).glob("*.json*"))[0])
+    assert trace is not None
+    (device,) = np.unique(device_of(trace)[of_kind(trace, *DEVICE)]).tolist()
+    times, found = step_times(trace, device), segments(trace, device)
+    assert times.idle[times.complete].sum() / 1e6 == pytest.approx(idle_ms, abs=0.05)
+    assert times.duration[times.complete].sum() / 1e6 == pytest.approx(window_ms, abs=0.05)
+    sums = np.bincount(found.cause, found.length, len(CAUSES))
+    for cause, percent in shares.items():
+        assert 100 * sums[CAUSES.index(cause)] / sums.sum() == pytest.approx(percent, abs=0.6), cause
+
+
+@pytest.mark.parametrize(
+    ("run", "span", "last_step", "temporal", "stream", "waits"),
+    [
+        ("kineto2021_resnet50_v100_nw0", 0, False, (327463, 492891, 10140, 830494), 7, (318934, 8529, 0)),
+        ("kineto2021_resnet50_v100_nw0", 1, False, (219798, 492770, 9033, 721601), 7, (211365, 8433, 0)),
+        ("hta_nccl_data", 0, False, (338781, 75169, 21636, 435586), 7, (357247, 2155, 0)),
+        ("hta_trace_diff_control_a100", 0, True, (76007, 281336, 107251, 464594), 7, (133311, 17152, 32751)),
+        ("kineto2021_autograd_api_nw4", 0, True, (4718433, 968129, 21368, 5707930), 7, (2630655, 15157, 2135816)),
+        ("hta_ns_resolution_v100", 0, False, (10113, 372150, 2371, 384634), 7, (1709, 8404, 0)),
+    ],
+)
+def test_temporal_and_idle_time_breakdown_of_hta(
+    corpus: Path,
+    run: str,
+    span: int,
+    last_step: bool,
+    temporal: tuple[int, ...],
+    stream: int,
+    waits: tuple[int, ...],
+) -> None:
+    """Microseconds; the window is from the first item to the last, without the time of none."""
+    trace = read(sorted((corpus / "traces" / run).glob("*.json*"))[span])
+    assert trace is not None
+    trace = hta.kept(trace, last_step)
+    (device,) = np.unique(device_of(trace)[of_kind(trace, *DEVICE)]).tolist()
+    work = work_of(trace, device)
+    compute = total(merge(work.start[work.compute], work.end[work.compute]))
+    whole = int(work.end.max() - work.start.min())
+    busy = total(merge(work.start, work.end))
+    found = whole - busy, compute, busy - compute, whole
+    assert tuple(ns // 1000 for ns in found) == temporal
+    assert idle_time(trace, work_of(trace, device, stream)) == waits
+
+
+def idle_time(trace: Trace, work: Work) -> tuple[int, ...]:
+    """HTA's host wait (launched after the work before had ended), kernel wait (under 30 us) and other, in us."""
+    gap = work.start[1:] - work.end[:-1]
+    called = trace.events.start[work.call[1:]]
+    host = (work.call[1:] >= 0) & (called > work.end[:-1])
+    kernel = ~host & (gap < 30_000)
+    return tuple(int(gap[which].sum()) // 1000 for which in (host, kernel, ~host & ~kernel))
+
+
+def test_copies_are_no_compute(corpus: Path) -> None:
+    trace = read(sorted((corpus / "traces" / "kineto2021_resnet50_v100_nw0").glob("*.json*"))[0])
+    assert trace is not None
+    work = work_of(trace, 0)
+    assert set(np.unique(kinds(trace)[work.row[work.compute]]).tolist()) == {Kind.KERNEL}
