@@ -8,25 +8,86 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.model.devices import device_kind
+from torch_tb_profiler.model.kernels.families import family_of_name
+from torch_tb_profiler.model.kernels.identifiers import identifiers
 from torch_tb_profiler.model.kinds import Kind, kinds
-from torch_tb_profiler.model.trace import Bool, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import Bool, Trace, derived, distinct, name_mask
 
 YES, NO, UNKNOWN = 1, 0, -1
 
-# Volta to Ampere name the instruction's shape; Hopper and Blackwell kernels name the library or the
-# instruction; AMD's Tensile names the MFMA instruction after MI or a tile.
-_USES = re.compile(
-    r"h884|s884|h1688|s1688|c1688|hmma|imma|i8816|i16832|s16816|16816|161616|tensorop|"
-    r"dgrad_1x1_stride_2x2|first_layer_wgrad_kernel|conv1x1|conv2d_c1_k1|direct_group|"
-    r"xmma_(?:implicit_gemm|sparse_conv|warp_specialized_implicit_gemm|gemm|sparse_gemm)|"
-    r"wgmma|gmma|utcmma|tcgen05|nvjet|sm(?:90|100|103|120)_xmma|cutlass.*sm(?:90|100|103|120)|cutlass3x|"
-    r"flash_(?:fwd|bwd)|fmha_(?:cutlass|fwd|bwd|v2|sm)|cudnn_generated_fort_native_sdpa|"
-    r"^bmm_(?:bfloat16|fp16|e[2345]m\d|mxe)|fmhasm\d|"
-    r"mfma|^cijk_.*_mi\d|ck_tile|_wmma",
-    re.IGNORECASE,
+_WHY: dict[str, int] = {
+    "the name carries the instruction": YES,
+    "a library that has only such kernels": YES,
+    "the main kernel of a fused attention": YES,
+    "the name says vector instructions": NO,
+    "work without a matrix product": NO,
+    "before or after the product, not the product": NO,
+    "a compiled kernel whose name does not tell": UNKNOWN,
+    "the name does not tell": UNKNOWN,
+    "names tell nothing on this device": UNKNOWN,
+}
+"""What a verdict rests on -> the verdict."""
+
+# What a name says of its instruction counts more than what the kernel is for, so it is asked first.
+_INSTRUCTION_RULES = tuple(
+    (why, re.compile(pattern, re.IGNORECASE))
+    for why, pattern in (
+        # Parts of attention and of split products that only move, convert or sum, whatever else their name says.
+        (
+            "before or after the product, not the product",
+            r"combine(?!d)|convert_?d?q|dot_do_o|dotdoo|ograddoto|convertqgrad|clear_dk|bwdpreprocess|bwdpostprocess|mergestates|"
+            r"merge_attn|repack|permute_cols|paged_attention_\w*reduce|splitk_?reduce|reducesplitk|reduce_1block",
+        ),
+        (
+            "the name says vector instructions",
+            r"(?<![a-z])ffma(?![a-z])|(?<![a-z])simt(?![a-z])|opclasssimt|_dl_|gtcn\d|gcnasmconv|winograd_nonfused|"
+            r"fmha_cutlass[fb]_(?:f32_\w*_sm[567]|\w*_sm5)\d|batchdecodewith|singledecodewith|paged_attention_v\d_kernel",
+        ),
+        (
+            # Volta to Ampere spell the shape (s884, h16816, tensor16x8x8, s64x128x16gemm) or the class (tensorop,
+            # wmma); Hopper and Blackwell the unit; AMD the MFMA or WMMA instruction, Tensile's after MI.
+            "the name carries the instruction",
+            r"(?<![a-z0-9])[shdicb](?:884|1688|16816|16832|16864|8816|8832|161616|32816|83216)(?!\d)|"
+            r"tensor\d+x\d+x\d+|(?<![a-z0-9])[shdi]\d+x\d+x\d+(?:gemm|fprop|dgrad|wgrad)|"
+            r"(?<![a-z])tensorop(?![a-z])|opclasstensorop|mmatensorop|"
+            r"(?<![a-z])(?:[hidqb]mma|wgmma|[hiq]?gmma|umma|utc[a-z]*mma|mma_sync|wmma)(?![a-z])|tmagmma|tmaumma|"
+            r"tcgen05|warpgroupsize|xdl|mfma|igemm_\w*gtcx|cijk_\w*_mi(?!0)\d+x\d+|sm\d+_mma_|sm\d+_\d+x\d+x\d+_f",
+        ),
+    )
 )
-# Compilers choose the instruction per kernel and do not say so in the name.
-_CANNOT_TELL = re.compile(r"^triton_|triton|^cijk_|^_?matmul_kernel|deep_gemm|_gemm_kernel|mega_", re.IGNORECASE)
+
+_PRODUCT_RULES = tuple(
+    (why, re.compile(pattern, re.IGNORECASE))
+    for why, pattern in (
+        (
+            "a library that has only such kernels",
+            r"nvjet|marlin|custom_cijk|kernel_moe_(?:mx)?gemm|deep_gemm::\w*gemm|"
+            r"^(?:bmm|gemm)_(?:bfloat16|fp16|e[2345]m\d|mxe\d)",
+        ),
+        (
+            "the main kernel of a fused attention",
+            r"flash_(?:fwd|bwd)|flashattn(?:fwd|bwd)|fmha_(?:cutlass|v\d|fwd|bwd)|fmha(?:fwd|bwd)|fmhasm\d|"
+            r"prefillwith\w*kvcache|batchmlapagedattention|cudnn_generated_fort_native_sdpa",
+        ),
+        (
+            "the name says vector instructions",
+            r"(?:^|_)g?[sdczh]gemm(?!\w*_mi\d)|(?:^|_)scudnn|convolve_sgemm|[dw]grad\w*_(?:engine|alg)|dgrad2d|gemv|gemmsn|"
+            r"gemmk1|dot_kernel|winograd|fft[12]d_",
+        ),
+        (
+            "before or after the product, not the product",
+            r"compute\w*offsets|flip_filter|im2d?2?col|pointwise_mult_and_sum|reduce_wgrad|scalepackedtensor|"
+            r"epilogue::impl|transform_bias_rescale",
+        ),
+        ("a compiled kernel whose name does not tell", r"triton"),
+    )
+)
+
+_AOTRITON = frozenset(("attn_fwd", "bwd_kernel_dk_dv", "bwd_kernel_dq", "bwd_kernel_fuse"))
+"""Attention of PyTorch on ROCm (AOTriton): `tl.dot` of these becomes MFMA or WMMA."""
+
+_PRODUCTS = frozenset(("matrix product", "convolution", "attention", "other"))
+"""Families that may hold matrix products."""
 
 ELIGIBLE = frozenset(
     """aten::_convolution aten::conv1d aten::conv2d aten::conv3d aten::conv_tbc aten::conv_transpose1d
@@ -57,18 +118,34 @@ ELIGIBLE = frozenset(
 @derived
 def uses_tensor_cores(trace: Trace) -> npt.NDArray[np.int8]:
     """int8[n]: YES, NO or UNKNOWN for kernels, NO elsewhere; inferred from the kernel's name."""
-    matrix_device = device_kind(trace) in ("CUDA", "ROCm")
-    by_name = np.array([_by_name(text, matrix_device) for text in trace.strings] + [UNKNOWN], np.int8)
+    vendor = device_kind(trace)
     kernel = kinds(trace) == Kind.KERNEL
+    by_name = np.full(len(trace.strings) + 1, UNKNOWN, np.int8)
+    for code in distinct(trace.events.name[kernel]):
+        by_name[code] = verdict(trace.strings[code], vendor)[0]
     return np.where(kernel, by_name[trace.events.name], NO).astype(np.int8)
 
 
-def _by_name(name: str, matrix_device: bool) -> int:
-    if not matrix_device:
-        return UNKNOWN
-    if _USES.search(name):
-        return YES
-    return UNKNOWN if _CANNOT_TELL.search(name) else NO
+def verdict(name: str, vendor: str) -> tuple[int, str]:
+    """YES, NO or UNKNOWN for a kernel of a device of this vendor ("CUDA", "ROCm", ...), and what it rests on."""
+    why = _why(name) if vendor in ("CUDA", "ROCm") else "names tell nothing on this device"
+    if vendor == "ROCm" and name in _AOTRITON:
+        why = "the main kernel of a fused attention"
+    return _WHY[why], why
+
+
+def _why(name: str) -> str:
+    found = identifiers(name)
+    text = f"{found.path} {found.arguments}"
+    if why := _first(_INSTRUCTION_RULES, text):
+        return why
+    if family_of_name(name) not in _PRODUCTS and "triton" not in name:
+        return "work without a matrix product"
+    return _first(_PRODUCT_RULES, text) or "the name does not tell"
+
+
+def _first(rules: tuple[tuple[str, re.Pattern[str]], ...], text: str) -> str | None:
+    return next((why for why, pattern in rules if pattern.search(text)), None)
 
 
 @derived

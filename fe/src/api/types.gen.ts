@@ -3488,6 +3488,8 @@ export interface components {
     /**
      * Device
      * @description One accelerator with work in this trace. Ratios are 0..1; None is explained in `reasons`.
+     *
+     *     tensor_core_ratio  of the kernel time of the whole trace, at least; `tensor_cores` says how much is not known
      */
     Device: {
       id: number;
@@ -3501,9 +3503,19 @@ export interface components {
       sm_efficiency: number | null;
       achieved_occupancy: number | null;
       tensor_core_ratio: number | null;
+      tensor_cores: components['schemas']['TensorCoreTime'];
       reasons: {
         [key: string]: string;
       };
+    };
+    /**
+     * TensorCoreTime
+     * @description All kernel time: on Tensor (matrix) cores, off them, and of kernels whose names do not tell.
+     */
+    TensorCoreTime: {
+      used_ns: number;
+      not_used_ns: number;
+      unknown_ns: number;
     };
     /**
      * Configuration
@@ -3567,7 +3579,8 @@ export interface components {
      *                      null where the grouping does not ask or the trace does not say
      *     device_...       null in a trace without device work
      *     tc_eligible      could run on Tensor (matrix) cores
-     *     tc_self_ratio    share of device_self that runs on them; null without such time or if the kernels do not tell
+     *     tc_self_ratio    share of device_self that runs on them, at least; null without such time or if no kernel tells
+     *     tc_self_unknown  share of device_self whose kernels do not tell; null without such time
      */
     OperatorRow: {
       event: number;
@@ -3586,6 +3599,8 @@ export interface components {
       tc_eligible: boolean;
       tc_self_ratio: number | null;
       tc_total_ratio: number | null;
+      tc_self_unknown: number | null;
+      tc_total_unknown: number | null;
     };
     /**
      * UnlinkedWork
@@ -3713,6 +3728,7 @@ export interface components {
      *     registers           per thread; shared_memory: bytes per block
      *     mean_blocks_per_sm, mean_occupancy  weighted by duration; occupancy as a ratio, estimated by the profiler
      *     tc_used             runs on Tensor (matrix) cores; null if the name does not tell
+     *     tc_reason           what this rests on
      *     limiter             what keeps more blocks off a multiprocessor: threads, registers, shared memory, grid
      */
     KernelRow: {
@@ -3733,6 +3749,7 @@ export interface components {
       mean_blocks_per_sm: number | null;
       mean_occupancy: number | null;
       tc_used: boolean | null;
+      tc_reason: string;
       limiter: string | null;
     };
     /**
@@ -3749,15 +3766,6 @@ export interface components {
       mean_ns: number;
       max_ns: number;
       bandwidth: number | null;
-    };
-    /**
-     * TensorCoreTime
-     * @description Kernel time on Tensor (matrix) cores, off them, and of kernels whose names do not tell.
-     */
-    TensorCoreTime: {
-      used_ns: number;
-      not_used_ns: number;
-      unknown_ns: number;
     };
     /**
      * KernelStream

@@ -57,9 +57,9 @@ export const GLOSSARY = {
   },
   tensor_core_ratio: {
     title: 'Kernel time on Tensor Cores',
-    text: 'Share of the time of kernels launched by operators that runs on Tensor (or matrix) cores.',
-    formula: 'inferred from the name of each kernel',
-    caveat: 'Compiled kernels (Triton) do not say; then the share is a lower bound or unknown.',
+    text: 'Share of the time of all kernels that runs on Tensor (or matrix) cores. The kernels of a trace are of three sorts: known to use them, known not to, and such whose name does not tell.',
+    formula: 'time of the kernels whose name tells that they use them / time of all kernels',
+    caveat: 'Compiled kernels (Triton) mostly do not tell; then the share is the least that it can be.',
   },
   host_self: {
     title: 'Host self time',
@@ -85,7 +85,8 @@ export const GLOSSARY = {
     title: 'Tensor Cores',
     text: 'The operator could run on Tensor (matrix) cores: matrix products, convolutions, attention; or one nested in it could, or did.',
     formula: 'share of its device self time whose kernels use them, inferred from their names',
-    caveat: 'A dash: no device time, or compiled kernels whose names do not tell.',
+    caveat:
+      'Where the names of some kernels do not tell, the share is the least that it can be. A dash: no device time, or no name tells.',
   },
   blocks_per_sm: {
     title: 'Blocks per SM, mean',

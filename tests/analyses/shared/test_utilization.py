@@ -24,16 +24,29 @@ def linked(**times: int) -> Utilization:
     return found
 
 
-def test_the_ratio_of_tensor_cores_is_over_the_kernels_of_operators() -> None:
+def test_the_ratio_of_tensor_cores_is_over_all_kernels() -> None:
     found = linked(yes=30, no=20)
     assert found.tensor_core_ratio == pytest.approx(0.6)
     assert "tensor_core_ratio" not in found.unknown
+    bare = draw("""
+    gpu0 kernel ampere_s16816gemm  0 10 stream=7
+    gpu0 kernel ampere_sgemm      10 30 stream=7
+    """)
+    assert utilizations(bare)[0].tensor_core_ratio is None  # nothing tells that this is a CUDA device
+    one_is_linked = draw("""
+    host cpu_op       aten::mm            0 9
+    host cuda_runtime cudaLaunchKernel    1 1  correlation=1
+    gpu0 kernel       ampere_s16816gemm   5 10 correlation=1 stream=7
+    gpu0 kernel       ampere_sgemm       15 30 correlation=2 stream=7
+    """)
+    assert utilizations(one_is_linked)[0].tensor_core_ratio == 0.25
 
 
 def test_kernels_that_do_not_tell_make_the_ratio_a_lower_bound() -> None:
     found = linked(yes=30, no=20, unknown=50)
     assert found.tensor_core_ratio == pytest.approx(0.3)
-    assert found.unknown["tensor_core_ratio"].startswith("at least")
+    assert (found.cores.used, found.cores.not_used, found.cores.unknown) == (30_000, 20_000, 50_000)
+    assert found.unknown["tensor_core_ratio"] == "at least: for 50% of the kernel time the names do not tell"
     assert linked(no=20, unknown=50).tensor_core_ratio == 0
     assert linked(yes=20, unknown=20).tensor_core_ratio == 0.5
 
@@ -42,10 +55,9 @@ def test_where_no_kernel_tells_nothing_is_said() -> None:
     found = linked(unknown=50)
     assert found.tensor_core_ratio is None
     assert "do not tell" in found.unknown["tensor_core_ratio"]
-    assert linked(yes=0).tensor_core_ratio is None  # kernels of no length
-    bare = utilizations(draw("gpu0 kernel ampere_s16816gemm 0 50 stream=7"))[0]
-    assert bare.tensor_core_ratio is None
-    assert "linked to an operator" in bare.unknown["tensor_core_ratio"]
+    still = linked(yes=0)
+    assert still.tensor_core_ratio is None
+    assert still.unknown["tensor_core_ratio"] == "no kernel takes time"
 
 
 def test_estimates_are_of_the_complete_steps_alone() -> None:

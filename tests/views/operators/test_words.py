@@ -40,14 +40,22 @@ def test_device_time_counts_where_there_is_some() -> None:
     assert says(launched).startswith("mm takes 100% of the device time of all operators")
 
 
-def test_the_share_on_tensor_cores_is_said_only_where_all_of_it_is_known() -> None:
+def test_the_share_on_tensor_cores_is_said_as_far_as_it_is_known() -> None:
     launch = """
         host  cpu_op        aten::mm          0   10
         host  cuda_runtime  cudaLaunchKernel  1    2   correlation=1
     """
     known = "gpu0 kernel ampere_fp16_s16816gemm_fp16_128x64 10 30 correlation=1"
     assert says(launch + known).endswith("; 100% of what could run on Tensor Cores does.")
-    assert "Tensor Cores" not in says(launch + "gpu0 kernel triton_mm 10 30 correlation=1")
+    untold = "gpu0 kernel triton_mm 10 30 correlation=1"
+    assert "Tensor Cores" not in says(launch + untold)
+    other = """
+        host  cpu_op        aten::bmm        20   10
+        host  cuda_runtime  cudaLaunchKernel 21    2   correlation=2
+        gpu0  kernel        triton_bmm       50   30   correlation=2
+    """
+    assert says(launch + known + other).endswith("; at least 50% of what could run on Tensor Cores does.")
+    assert "Tensor Cores" not in says(launch + "gpu0 kernel ampere_sgemm 10 30 correlation=1" + other)
 
 
 def test_a_filter_that_leaves_nothing_says_so_and_a_link_keeps_the_filters() -> None:

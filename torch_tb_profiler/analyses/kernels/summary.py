@@ -11,9 +11,9 @@ from torch_tb_profiler.analyses.kernels.limits import LIMITERS, common_code, lim
 from torch_tb_profiler.analyses.kernels.table import Table, operator_name
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, order_statistics
 from torch_tb_profiler.model.copies import moved_bytes, recorded_direction
-from torch_tb_profiler.model.devices import device_of, stream_of
+from torch_tb_profiler.model.devices import device_kind, device_of, stream_of
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
-from torch_tb_profiler.model.tensor_cores import UNKNOWN, YES, uses_tensor_cores
+from torch_tb_profiler.model.tensor_cores import UNKNOWN, YES, verdict
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64, Trace
 
 
@@ -22,7 +22,7 @@ class KernelSums(msgspec.Struct, frozen=True):
 
     event       int32[g]  row of the trace of the first launch
     blocks_per_sm, occupancy  float64[g]  means weighted by duration; occupancy as a ratio
-    tc_used     runs on Tensor (matrix) cores
+    tc_used     runs on Tensor (matrix) cores; tc_reason what this rests on
     limiter     what keeps more blocks off a multiprocessor, if it is the same for all launches
     """
 
@@ -36,6 +36,7 @@ class KernelSums(msgspec.Struct, frozen=True):
     blocks_per_sm: Float64
     occupancy: Float64
     tc_used: list[bool | None]
+    tc_reason: list[str]
     limiter: list[str | None]
 
 
@@ -45,7 +46,8 @@ def kernel_sums(trace: Trace, table: Table) -> KernelSums:
     order = order_statistics(groups, length, 0.5, 0.95)
     event = table.rows[groups.first]
     limits = common_code(groups, limiters(trace, table.rows))
-    uses = uses_tensor_cores(trace)[event].tolist()
+    vendor = device_kind(trace)
+    verdicts = [verdict(trace.strings[code], vendor) for code in trace.events.name[event].tolist()]
     return KernelSums(
         event=event,
         calls=groups.counts,
@@ -56,7 +58,8 @@ def kernel_sums(trace: Trace, table: Table) -> KernelSums:
         p95=order.quantiles[1],
         blocks_per_sm=weighted_means(groups, trace.arg_float("blocks per SM", table.rows), length),
         occupancy=weighted_means(groups, trace.arg_float("est. achieved occupancy %", table.rows), length) / 100,
-        tc_used=[None if use == UNKNOWN else use == YES for use in uses],
+        tc_used=[None if use == UNKNOWN else use == YES for use, _ in verdicts],
+        tc_reason=[why for _, why in verdicts],
         limiter=[LIMITERS[code] if code != NO_CODE else None for code in limits.tolist()],
     )
 
@@ -107,20 +110,6 @@ def launches(trace: Trace, rows: Int32) -> Launches:
         registers=numbers("registers per thread"),
         shared_memory=numbers("shared memory"),
     )
-
-
-class CoreTime(msgspec.Struct, frozen=True):
-    """Kernel time (ns) on Tensor (matrix) cores, and of kernels whose names do not tell."""
-
-    total: int
-    used: int
-    unknown: int
-
-
-def core_time(trace: Trace, rows: Int32) -> CoreTime:
-    """Where some kernels ran."""
-    length, uses = durations(trace, rows), uses_tensor_cores(trace)[rows]
-    return CoreTime(int(length.sum()), int(length[uses == YES].sum()), int(length[uses == UNKNOWN].sum()))
 
 
 class MemoryOperationSums(msgspec.Struct, frozen=True):

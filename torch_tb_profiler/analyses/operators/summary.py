@@ -21,7 +21,9 @@ class OperatorSums(msgspec.Struct, frozen=True):
     calls          int64[g]
     host_self, host_total, device_self, device_total  int64[g]
     eligible       bool[g]   could run on Tensor (matrix) cores
-    tc_self_ratio, tc_total_ratio  float64[g]  share of the device time that runs on them; NaN where not known
+    tc_self_ratio, tc_total_ratio  float64[g]  share of the device time that runs on them, at least; NaN where
+                   no kernel is known to
+    tc_self_unknown, tc_total_unknown  float64[g]  share of the device time whose kernels do not tell; NaN without
     """
 
     event: Int32
@@ -33,6 +35,8 @@ class OperatorSums(msgspec.Struct, frozen=True):
     eligible: Bool
     tc_self_ratio: Float64
     tc_total_ratio: Float64
+    tc_self_unknown: Float64
+    tc_total_unknown: Float64
 
 
 def operator_sums(table: Table) -> OperatorSums:
@@ -49,13 +53,19 @@ def operator_sums(table: Table) -> OperatorSums:
         eligible=np.bincount(groups.which, calls.eligible[table.calls], minlength=len(groups)) > 0,
         tc_self_ratio=_ratio(table.sums(calls.cores_self), table.sums(calls.tc_unknown_self), device_self),
         tc_total_ratio=_ratio(table.sums(calls.cores_total), table.sums(calls.tc_unknown_total), device_total),
+        tc_self_unknown=_share(table.sums(calls.tc_unknown_self), device_self),
+        tc_total_unknown=_share(table.sums(calls.tc_unknown_total), device_total),
     )
 
 
 def _ratio(used: Int64, unknown: Int64, whole: Int64) -> Float64:
     """Share on Tensor Cores; NaN without time, and where none is known to use them and no name tells."""
     known = (whole > 0) & ((used > 0) | (unknown < whole))
-    return np.where(known, used / np.maximum(whole, 1), np.nan)
+    return np.where(known, _share(used, whole), np.nan)
+
+
+def _share(part: Int64, whole: Int64) -> Float64:
+    return np.where(whole > 0, part / np.maximum(whole, 1), np.nan)
 
 
 class Labels(msgspec.Struct, frozen=True):

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.analyses.shared.core_time import CoreTime, core_time
 from torch_tb_profiler.base.intervals import covered, merge
-from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.base.units import format_ratio
 from torch_tb_profiler.model.devices import DeviceInfo, device_of, devices, stream_of
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
 from torch_tb_profiler.model.steps import Steps, steps
-from torch_tb_profiler.model.tensor_cores import NO, UNKNOWN, YES, uses_tensor_cores
-from torch_tb_profiler.model.trace import ABSENT, Float64, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, Float64, Int64, Trace, derived
 
 
 class Utilization(msgspec.Struct, frozen=True):
@@ -22,8 +22,9 @@ class Utilization(msgspec.Struct, frozen=True):
     utilization         share of the window with at least one kernel running
     sm_efficiency       mean over the window of min(1, sum of `blocks per SM` of the running kernels)
     achieved_occupancy  mean of `est. achieved occupancy %` / 100 weighted by time in the window
-    tensor_core_ratio   share of the time of kernels linked to operators that runs on Tensor Cores
-    unknown             field -> why it is None
+    cores               kernel time on Tensor Cores, over all kernels of the device, in and outside of steps
+    tensor_core_ratio   the share of it that runs on them, at least
+    unknown             field -> why it is None, or in what way it is uncertain
     """
 
     device: DeviceInfo
@@ -31,6 +32,7 @@ class Utilization(msgspec.Struct, frozen=True):
     utilization: float | None
     sm_efficiency: float | None
     achieved_occupancy: float | None
+    cores: CoreTime
     tensor_core_ratio: float | None
     unknown: Mapping[str, str]
 
@@ -66,11 +68,16 @@ def _of_device(trace: Trace, device: DeviceInfo) -> Utilization:
     occupancy = _occupancy(start, finish, trace.arg_float("est. achieved occupancy %", kernels), begin, end)
     if occupancy is None:
         unknown["achieved_occupancy"] = "the trace has no `est. achieved occupancy %` inside the steps"
-    tensor_cores, reason = _tensor_core_ratio(trace, kernels)
-    if reason:
-        unknown["tensor_core_ratio"] = reason
+    cores = core_time(trace, kernels)
+    if cores.ratio is None:
+        unknown["tensor_core_ratio"] = (
+            "the kernels' names do not tell" if cores.unknown else "no kernel takes time"
+        )
+    elif cores.unknown:
+        untold = format_ratio(cores.unknown / cores.total)
+        unknown["tensor_core_ratio"] = f"at least: for {untold} of the kernel time the names do not tell"
     return Utilization(
-        device, len(np.unique(streams[streams != ABSENT])), busy, blocks, occupancy, tensor_cores, unknown
+        device, len(np.unique(streams[streams != ABSENT])), busy, blocks, occupancy, cores, cores.ratio, unknown
     )
 
 
@@ -101,21 +108,3 @@ def _occupancy(start: Int64, finish: Int64, percent: Float64, begin: int, end: i
     if not counted.any():
         return None
     return float((percent[counted] * weight[counted]).sum() / weight[counted].sum() / 100)
-
-
-def _tensor_core_ratio(trace: Trace, kernels: Int32) -> tuple[float | None, str | None]:
-    links = device_links(trace)
-    linked = np.zeros(len(trace), np.bool_)
-    linked[links.rows[links.operator >= 0]] = True
-    rows = kernels[linked[kernels]]
-    if len(rows) == 0:
-        return None, "no kernel is linked to an operator"
-    time = (ends(trace) - trace.events.start)[rows]
-    uses = uses_tensor_cores(trace)[rows]
-    known, used = int(time[uses != UNKNOWN].sum()), int(time[uses == YES].sum())
-    total = int(time.sum())
-    if total == 0 or (uses != NO).all() and used == 0:
-        return None, "the kernels' names do not tell"
-    if known < total:
-        return used / total, "at least: compiled kernels whose names do not tell count as not using them"
-    return used / total, None

@@ -6,7 +6,6 @@ from math import isnan
 
 from torch_tb_profiler.analyses.kernels.summary import (
     Launches,
-    core_time,
     durations,
     kernel_sums,
     launches,
@@ -20,6 +19,7 @@ from torch_tb_profiler.analyses.kernels.table import (
     launches_beside,
     memory_operations,
 )
+from torch_tb_profiler.analyses.shared.core_time import core_time
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.kinds import DEVICE, of_kind
@@ -27,6 +27,7 @@ from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.instances import Instances, instances
+from torch_tb_profiler.views._shared.tensor_cores import tensor_core_time
 from torch_tb_profiler.views.kernels.payload import (
     KernelRow,
     KernelRowParams,
@@ -34,7 +35,6 @@ from torch_tb_profiler.views.kernels.payload import (
     KernelsPayload,
     KernelStream,
     MemoryOperationRow,
-    TensorCoreTime,
 )
 from torch_tb_profiler.views.kernels.words import headline
 
@@ -45,7 +45,7 @@ def build(trace: Trace, params: KernelsParams) -> KernelsPayload:
     table = kernel_table(trace, params.group_by, kept)
     rows = sorted(_rows(trace, table, by_launch), key=lambda row: row.total_ns, reverse=True)
     time = core_time(trace, table.rows)
-    cores = TensorCoreTime(time.used, time.total - time.used - time.unknown, time.unknown)
+    cores = tensor_core_time(time)
     recorded = steps(trace)
     return KernelsPayload(
         headline=headline(rows, time.total, cores, params),
@@ -89,6 +89,7 @@ def _rows(trace: Trace, table: Table, by_launch: bool) -> list[KernelRow]:
         _known(sums.blocks_per_sm.tolist()),
         _known(sums.occupancy.tolist()),
         sums.tc_used,
+        sums.tc_reason,
         sums.limiter,
     )
     return [KernelRow(*row) for row in zip(*columns, strict=True)]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from torch_tb_profiler.analyses.kernels.table import GroupBy
+from torch_tb_profiler.views._shared.tensor_cores import TensorCoreTime
 from torch_tb_profiler.views._shared.text import Text
 
 
@@ -42,6 +43,7 @@ class KernelRow(msgspec.Struct, frozen=True):
     registers           per thread; shared_memory: bytes per block
     mean_blocks_per_sm, mean_occupancy  weighted by duration; occupancy as a ratio, estimated by the profiler
     tc_used             runs on Tensor (matrix) cores; null if the name does not tell
+    tc_reason           what this rests on
     limiter             what keeps more blocks off a multiprocessor: threads, registers, shared memory, grid
     """
 
@@ -62,6 +64,7 @@ class KernelRow(msgspec.Struct, frozen=True):
     mean_blocks_per_sm: float | None
     mean_occupancy: float | None
     tc_used: bool | None
+    tc_reason: str
     limiter: str | None
 
 
@@ -86,14 +89,6 @@ class KernelStream(msgspec.Struct, frozen=True):
     stream: int
     calls: int
     total_ns: int
-
-
-class TensorCoreTime(msgspec.Struct, frozen=True):
-    """Kernel time on Tensor (matrix) cores, off them, and of kernels whose names do not tell."""
-
-    used_ns: int
-    not_used_ns: int
-    unknown_ns: int
 
 
 class KernelsPayload(msgspec.Struct, frozen=True):

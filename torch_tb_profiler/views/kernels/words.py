@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from torch_tb_profiler.base.units import format_ratio
 from torch_tb_profiler.views._shared.names import spoken_kernel_name
+from torch_tb_profiler.views._shared.tensor_cores import TensorCoreTime
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, state_of, text
-from torch_tb_profiler.views.kernels.payload import KernelRow, KernelsParams, TensorCoreTime
+from torch_tb_profiler.views.kernels.payload import KernelRow, KernelsParams
 
 
 def headline(rows: Sequence[KernelRow], total_ns: int, cores: TensorCoreTime, params: KernelsParams) -> Text:

@@ -74,6 +74,8 @@ def _rows(trace: Trace, table: Table, params: OperatorsParams, device: bool) -> 
         sums.eligible.tolist(),
         _known(sums.tc_self_ratio.tolist()) if device else unknown,
         _known(sums.tc_total_ratio.tolist()) if device else unknown,
+        _known(sums.tc_self_unknown.tolist()) if device else unknown,
+        _known(sums.tc_total_unknown.tolist()) if device else unknown,
     )
     return [OperatorRow(*row) for row in zip(*columns, strict=True)]
 

@@ -47,7 +47,8 @@ class OperatorRow(msgspec.Struct, frozen=True):
                      null where the grouping does not ask or the trace does not say
     device_...       null in a trace without device work
     tc_eligible      could run on Tensor (matrix) cores
-    tc_self_ratio    share of device_self that runs on them; null without such time or if the kernels do not tell
+    tc_self_ratio    share of device_self that runs on them, at least; null without such time or if no kernel tells
+    tc_self_unknown  share of device_self whose kernels do not tell; null without such time
     """
 
     event: int
@@ -66,6 +67,8 @@ class OperatorRow(msgspec.Struct, frozen=True):
     tc_eligible: bool
     tc_self_ratio: float | None
     tc_total_ratio: float | None
+    tc_self_unknown: float | None
+    tc_total_unknown: float | None
 
 
 class UnlinkedWork(msgspec.Struct, frozen=True):

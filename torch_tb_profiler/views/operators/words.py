@@ -49,10 +49,12 @@ def row_key(row: OperatorRow) -> str:
 
 
 def _tensor_cores(rows: Iterable[OperatorRow]) -> str:
-    """Said only if it is known of every operator that could use them."""
+    """Nothing where no kernel is known to use them and some do not tell; a lower bound where some do."""
     eligible = [row for row in rows if row.tc_eligible and row.device_self_ns]
-    if not eligible or any(row.tc_self_ratio is None for row in eligible):
-        return ""
     time = sum(row.device_self_ns or 0 for row in eligible)
     used = sum((row.device_self_ns or 0) * (row.tc_self_ratio or 0.0) for row in eligible)
-    return f"; {format_ratio(used / time)} of what could run on Tensor Cores does"
+    unknown = sum((row.device_self_ns or 0) * (row.tc_self_unknown or 0.0) for row in eligible)
+    if time == 0 or (used == 0 and unknown > 0):
+        return ""
+    bound = "at least " if unknown > 0 else ""
+    return f"; {bound}{format_ratio(used / time)} of what could run on Tensor Cores does"

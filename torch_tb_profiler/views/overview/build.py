@@ -18,6 +18,7 @@ from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams, Tab, TraceView
+from torch_tb_profiler.views._shared.tensor_cores import tensor_core_time
 from torch_tb_profiler.views.overview import words
 from torch_tb_profiler.views.overview.advice import recommendation
 from torch_tb_profiler.views.overview.payload import Average, Categories, Configuration, Device, Overview, Step
@@ -88,6 +89,7 @@ def _device(entry: Utilization) -> Device:
         sm_efficiency=entry.sm_efficiency,
         achieved_occupancy=entry.achieved_occupancy,
         tensor_core_ratio=entry.tensor_core_ratio,
+        tensor_cores=tensor_core_time(entry.cores),
         reasons=reasons,
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from torch_tb_profiler.model.health import Note
+from torch_tb_profiler.views._shared.tensor_cores import TensorCoreTime
 from torch_tb_profiler.views._shared.text import Text
 
 
@@ -42,7 +43,10 @@ class Average(msgspec.Struct, frozen=True):
 
 
 class Device(msgspec.Struct, frozen=True):
-    """One accelerator with work in this trace. Ratios are 0..1; None is explained in `reasons`."""
+    """One accelerator with work in this trace. Ratios are 0..1; None is explained in `reasons`.
+
+    tensor_core_ratio  of the kernel time of the whole trace, at least; `tensor_cores` says how much is not known
+    """
 
     id: int
     kind: str
@@ -55,6 +59,7 @@ class Device(msgspec.Struct, frozen=True):
     sm_efficiency: float | None
     achieved_occupancy: float | None
     tensor_core_ratio: float | None
+    tensor_cores: TensorCoreTime
     reasons: Mapping[str, str]
 
 

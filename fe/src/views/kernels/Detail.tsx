@@ -38,7 +38,10 @@ export function Detail({ row, onClose }: Props) {
     ['Blocks per SM', row.mean_blocks_per_sm === null ? '' : row.mean_blocks_per_sm.toFixed(2)],
     ['Occupancy, est.', row.mean_occupancy === null ? '' : formatRatio(row.mean_occupancy)],
     ['Limited by', row.limiter ?? ''],
-    ['Tensor Cores', row.tc_used === null ? 'the name does not tell' : row.tc_used ? 'used' : 'not used'],
+    [
+      'Tensor Cores',
+      `${row.tc_used === null ? 'unknown' : row.tc_used ? 'used' : 'not used'}: ${row.tc_reason}`,
+    ],
   ];
   return (
     <aside className={rowDetailCss.detail} data-part="row-detail" aria-label={`Details of ${row.name}`}>

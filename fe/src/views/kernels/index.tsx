@@ -252,7 +252,7 @@ function columnsOf(payload: KernelsPayload): Column<KernelRow>[] {
       kind: 'flag',
       term: 'tensor_core_ratio',
       value: row => row.tc_used,
-      reason: 'The name of the kernel does not tell.',
+      reason: row => `${row.tc_reason}.`,
     },
     !reasons.limiter && {
       id: 'limiter',

@@ -59,6 +59,8 @@ export function Detail({ row, payload, onClose }: Props) {
         {formatCount(row.calls)} calls · {formatDuration(row.host_total_ns)} on the host
         {row.device_self_ns !== null && ` · ${formatDuration(row.device_self_ns)} on the device`}
         {row.tc_self_ratio !== null && ` · ${formatRatio(row.tc_self_ratio)} Tensor Cores`}
+        {!!row.tc_self_unknown &&
+          ` · ${formatRatio(row.tc_self_unknown)} not known to be on Tensor Cores or not`}
       </p>
       {row.input_shape && <p className={`mono ${rowDetailCss.shape}`}>{row.input_shape}</p>}
       <div className={rowDetailCss.actions}>

@@ -276,6 +276,15 @@ function columnsOf(payload: OperatorsPayload): Column<OperatorRow>[] {
       reason: reasons.tc_self_ratio,
     },
     device && {
+      id: 'tc_self_unknown',
+      title: 'TC unknown',
+      kind: 'ratio',
+      term: 'tc_eligible',
+      value: row => row.tc_self_unknown,
+      reason: 'There is no device time.',
+      hidden: true,
+    },
+    device && {
       id: 'tc_total_ratio',
       title: 'TC total',
       kind: 'ratio',

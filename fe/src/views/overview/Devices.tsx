@@ -40,6 +40,7 @@ export function DeviceCard({ device }: { device: Device }) {
                     <Meter ratio={ratio} color="var(--c-kernel)" />
                     <span className="num">
                       {reason && <Tip label="About this number" entry={{ title, text: `${reason}.` }} />}
+                      {key === 'tensor_core_ratio' && device.tensor_cores.unknown_ns > 0 && '≥ '}
                       {formatRatio(ratio)}
                     </span>
                   </>

@@ -46,6 +46,7 @@ function overview(change: Partial<Overview> = {}): Overview {
         sm_efficiency: null,
         achieved_occupancy: null,
         tensor_core_ratio: null,
+        tensor_cores: { used_ns: 0, not_used_ns: 0, unknown_ns: 0 },
         reasons: {},
       },
     ],

@@ -1,0 +1,71 @@
+"""What the names of all kernels of real traces tell, as reviewed: tests/corpus/kernel_names.tsv.
+
+The table has a line per spelling (names that differ only in numbers and template arguments are one), vendor and
+verdict: how many names, a digest of them, family, whether they run on Tensor Cores and why. A change of a rule
+shows here which names it moves; `python -m tests.corpus.test_kernel_names` writes the table anew, to be read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.ingest import read_trace
+from torch_tb_profiler.model.devices import device_kind
+from torch_tb_profiler.model.kernels.families import family_of_name
+from torch_tb_profiler.model.kernels.identifiers import identifiers
+from torch_tb_profiler.model.kinds import Kind, names_of
+from torch_tb_profiler.model.tensor_cores import NO, UNKNOWN, YES, verdict
+from torch_tb_profiler.model.trace import Trace
+
+pytestmark = pytest.mark.slow
+
+TABLE = Path(__file__).with_name("kernel_names.tsv")
+HEAD = "vendor\tspelling\tfamily\ttensor cores\twhy\tnames\tdigest"
+WORDS = {YES: "yes", NO: "no", UNKNOWN: "unknown"}
+
+
+def traces(corpus: Path) -> Iterator[Trace]:
+    for path in sorted((corpus / "traces").glob("*/*.json*")):
+        try:
+            with path.open("rb") as stream:
+                yield read_trace(stream, size=path.stat().st_size)
+        except TraceError:
+            continue
+
+
+def lines(corpus: Path) -> list[str]:
+    groups: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for trace in traces(corpus):
+        vendor = device_kind(trace)
+        for name in names_of(trace, Kind.KERNEL):
+            uses, why = verdict(name, vendor)
+            spelling = re.sub(r"\d+", "#", identifiers(name).path)[:60]
+            groups[vendor, spelling, family_of_name(name), WORDS[uses], why].add(name)
+    rows = []
+    for key, names in sorted(groups.items()):
+        digest = int.from_bytes(hashlib.sha256("\n".join(sorted(names)).encode()).digest()[:5], "big")
+        rows.append("\t".join([*key, str(len(names)), str(digest)]))
+    return [HEAD, *rows]
+
+
+def test_every_kernel_name_has_the_verdict_that_was_reviewed(corpus: Path) -> None:
+    assert lines(corpus) == TABLE.read_text().splitlines()
+
+
+def test_the_table_is_of_many_names_and_all_verdicts() -> None:
+    rows = [line.split("\t") for line in TABLE.read_text().splitlines()[1:]]
+    assert sum(int(row[5]) for row in rows) > 900
+    assert {row[3] for row in rows} == set(WORDS.values())
+
+
+if __name__ == "__main__":
+    sys.stdout.write("\n".join(lines(Path(os.environ["TRACE_CORPUS"]))) + "\n")
