@@ -186,3 +186,26 @@ def test_mutated_files_never_crash_the_reader(changes: list[tuple[str, int, int]
 def test_any_objects_are_kept_as_events(events: list[dict[str, object]]) -> None:
     assert len(read(events)) == len(events)
     assert len(read(events * 3000)) == len(events) * 3000 if len(events) < 2 else True
+
+
+EPOCH_US = 1_700_000_000_000_000
+
+
+def test_repaired_events_keep_the_nanoseconds_of_times_of_the_day() -> None:
+    """A float64 of microseconds since the epoch would be off by up to 125 ns."""
+    broken = b'{"ph": "X", "name": "\\x", "pid": 1, "tid": 1, "ts": 1700000000000000.123, "dur": 1}'
+    trace = read_bytes(b'{"traceEvents": [' + broken + b"]}")
+    assert [note.kind for note in trace.health if note.kind == "repaired_event"]
+    assert trace.trace_start_ns == EPOCH_US * 1000 + 123
+
+
+def test_many_brackets_behind_the_events_cost_no_nanoseconds() -> None:
+    """Kineto's log behind the events is full of them, and the end of the list is not found at once."""
+    events = [{"ph": "X", "name": "a", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 0, "dur": 1}] * 3
+    text = json.dumps({"traceEvents": events, "INFO": ["[Profiler] Evaluating"] * 40})
+    for i in range(3):
+        text = text.replace('"ts": 0,', f'"ts": {EPOCH_US + i}.{i}23,', 1)
+    trace = read_bytes(text.encode())
+    assert trace.trace_start_ns == EPOCH_US * 1000 + 23
+    assert trace.events.start.tolist() == [0, 1_100, 2_200]
+    assert len(trace.metadata["INFO"]) == 40

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -113,3 +114,17 @@ def test_what_a_later_block_changes_costs_nothing_before(later: dict[str, Any]) 
     assert {texts[codes[row]] for row in (0, 9, 15)} == {"a"}
     codes, texts = trace.arg_codes("dims")
     assert [texts[codes[row]] for row in (0, 9, 15)] == ["[0]", "[4]", "[4]"]
+
+
+@pytest.mark.parametrize(("field", "value"), [("ph", "\u00e9"), ("dur", 1.7e15 + 0.25), ("ts", 1.7e15 + 0.25)])
+def test_odd_fields_are_read_alike_in_both_ways(field: str, value: object) -> None:
+    """A phase that is no ASCII; times of which a float64 does not hold every nanosecond."""
+    usual = [event(size=i, name="a", dims=[i]) for i in range(5)]
+    odd = [*usual, {**event(size=1, name="a", dims=[2]), field: value}]
+    learned, plain = Columns(), Columns()
+    decoder = BlockDecoder(learned)
+    for block in (usual, odd):
+        text = json.dumps(block)
+        decoder.add(text.encode())
+        BlockDecoder(plain).add_objects(json.loads(text, parse_float=Decimal))
+    assert_same(finish(learned), finish(plain))

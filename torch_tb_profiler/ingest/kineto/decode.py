@@ -93,13 +93,13 @@ class BlockDecoder:
         columns = self._columns
         common = tuple(zip(*map(astuple, events), strict=False))[:COMMON]
         phase, name, pid, tid, ts, dur, flow, args, numbers = common
-        phases = "".join(phase).encode("latin-1", "replace")
-        if len(phases) != len(events):
+        phases = "".join(phase)
+        if len(phases) != len(events) or not phases.isascii():
             raise DoesNotFit
         layout_of = np.fromiter(numbers, np.int16, len(numbers))
         cells = list(self._cells(events, args, layout_of))
         block = Block(
-            np.frombuffer(phases, np.uint8),
+            np.frombuffer(phases.encode(), np.uint8),
             self._codes[layout_of],
             columns.strings.of(name),
             columns.threads.of_pairs(pid, tid),
@@ -129,6 +129,6 @@ class BlockDecoder:
 
 
 def _inexact(objects: Sequence[Any]) -> bool:
-    """True if float64 has lost digits of the start times of these events."""
-    starts = (item.get("ts") for item in objects if isinstance(item, dict))
-    return any(isinstance(start, float) and abs(start) >= EXACT_LIMIT_US for start in starts)
+    """True if float64 has lost digits of the times of these events."""
+    times = (item.get(key) for item in objects if isinstance(item, dict) for key in ("ts", "dur"))
+    return any(isinstance(time, float) and abs(time) >= EXACT_LIMIT_US for time in times)

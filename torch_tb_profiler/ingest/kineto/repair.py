@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from decimal import Decimal
 from typing import Any
 
 from torch_tb_profiler.model.health import HealthLog, Severity
@@ -34,8 +35,9 @@ class Salvage:
         self._offset = offset
         self._health = health
         self._final = final
-        self._strict = json.JSONDecoder(parse_constant=self._constant)
-        self._lenient = json.JSONDecoder(strict=False, parse_constant=self._constant)
+        # Decimal: a float64 of microseconds since the epoch has lost the nanoseconds.
+        self._strict = json.JSONDecoder(parse_float=Decimal, parse_constant=self._constant)
+        self._lenient = json.JSONDecoder(parse_float=Decimal, parse_constant=self._constant, strict=False)
         self._text = self._decode(raw)
         self._at = 0
         self._read()
