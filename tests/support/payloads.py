@@ -6,6 +6,8 @@ of the parts that it asks for, by slug.
 
 from __future__ import annotations
 
+import json
+import pickle
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,7 +17,8 @@ import msgspec
 
 import torch_tb_profiler
 from tests.support.jobs import Job, ddp
-from tests.support.page import leaking, model, training
+from tests.support.page import MEMORY_TIMELINE, leaking, model, training
+from tests.support.snapshots import snapshot
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "payloads"
 
@@ -42,21 +45,30 @@ ASKED = (
     Ask("trace/flows", "training", _EVENT),
     Ask("trace/module", "training", _EVENT),
     Ask("trace/selection", "training", _WINDOW),
+    Ask("trace/headline", "training", _WINDOW),
+    Ask("trace/names", "training", {"codes": "0,1"}),
     Ask("trace/search", "training", {"query": "sgemm"}),
+    Ask("trace/colors", "training", {"by": "module"}),
     Ask("trace/tile", "training", {**_WINDOW, "width": "40"}),
+    Ask("trace/counters", "training", {**_WINDOW, "width": "40"}),
     Ask("modules", "modules"),
     Ask("modules/flame", "modules", {"time": "device"}),
     Ask("modules/calls", "modules"),
     Ask("modules/instances", "modules", {"place": "0"}),
     Ask("lightning", "modules"),
+    Ask("lightning/flame", "modules", {"time": "device"}),
+    Ask("lightning/instances", "modules", {"place": "0"}),
     Ask("memory", "memory"),
     Ask("memory/curve", "memory", {"points": "20"}),
     Ask("memory/live", "memory"),
     Ask("memory/events", "memory", {"limit": "20"}),
     Ask("memory/operators", "memory"),
+    Ask("memory/snapshot", "memory", {"file": "0"}),
+    Ask("memory/timeline", "memory", {"file": "1"}),
     Ask("distributed", "job"),
     Ask("distributed/collectives", "job"),
     Ask("distributed/collective", "job", {"collective": "0"}),
+    Ask("distributed/connections", "job", {"workers": "rank0,rank1"}),
     Ask("diff", "faster", _BASE),
     Ask("diff/part", "faster", _BASE),
 )
@@ -67,13 +79,15 @@ def write_runs(folder: Path) -> None:
         "training/w": training(3),
         "faster/w": training(3, kernel_us=300),
         "modules/w": model(),
-        "memory/w": leaking(3, 5),
+        "memory/w": leaking(4, 5),
         **{f"job/rank{rank}": content for rank, content in Job(3, ddp(2), straggler=1).documents().items()},
     }
     for path, content in documents.items():
         file = folder / f"{path}.pt.trace.json"
         file.parent.mkdir(exist_ok=True)
         file.write_bytes(content)
+    (folder / "memory" / "oom.pickle").write_bytes(pickle.dumps(snapshot()))
+    (folder / "memory" / "w.raw.json").write_text(json.dumps(MEMORY_TIMELINE), encoding="utf-8")
 
 
 def goldens() -> Iterator[tuple[str, str]]:

@@ -1,42 +1,26 @@
 import { expect, test } from 'vitest';
+import golden from '../../../../tests/golden/payloads/trace.json';
 import type { TracePayload } from '../../api/types';
 import { arrange, NOTHING_ARRANGED, rowAt } from './layout';
 
-const track = (id: number, group: number, name: string, kind = 'thread', depth = 1) => ({
-  id,
-  group,
-  name,
-  kind,
-  depth,
-  role: 'host',
-});
-
-const payload = {
-  groups: [{ name: 'Process 1' }, { name: 'GPU 0' }],
-  tracks: [
-    { ...track(0, 0, 'Steps', 'steps'), group: null },
-    track(1, 0, 'main', 'thread', 3),
-    track(2, 0, 'autograd'),
-    track(3, 1, 'stream 7', 'stream'),
-    track(4, 1, 'utilization', 'counter'),
-  ],
-} as unknown as TracePayload;
+const payload = golden.trace as unknown as TracePayload;
 
 const keys = (how = {}) => arrange(payload, { ...NOTHING_ARRANGED, ...how }).rows.map(row => row.key);
 
 test('tracks stand below their groups, the ruler apart', () => {
-  expect(keys()).toEqual(['g0', 't1', 't2', 'g1', 't3', 't4']);
+  expect(keys()).toEqual(['g0', 't0', 'g1', 't1', 't2', 't3']);
 });
 
 test('pins stand on top as well, hidden tracks and folded groups go, groups move', () => {
-  expect(keys({ pinned: [3] })).toEqual(['p3', 'g0', 't1', 't2', 'g1', 't3', 't4']);
-  expect(keys({ hidden: new Set([1, 2]) })).toEqual(['g1', 't3', 't4']);
-  expect(keys({ folded: new Set(['g0']) })).toEqual(['g0', 'g1', 't3', 't4']);
-  expect(keys({ order: [1] })).toEqual(['g1', 't3', 't4', 'g0', 't1', 't2']);
+  expect(keys({ pinned: [1] })).toEqual(['p1', 'g0', 't0', 'g1', 't1', 't2', 't3']);
+  expect(keys({ hidden: new Set([2, 3]) })).toEqual(['g0', 't0', 'g1', 't1']);
+  expect(keys({ hidden: new Set([0]) })).toEqual(['g1', 't1', 't2', 't3']);
+  expect(keys({ folded: new Set(['g1']) })).toEqual(['g0', 't0', 'g1']);
+  expect(keys({ order: [1] })).toEqual(['g1', 't1', 't2', 't3', 'g0', 't0']);
 });
 
 test('a filter looks at the group too', () => {
-  expect(keys({ filter: 'gpu 0 STREAM' })).toEqual(['g1', 't3']);
+  expect(keys({ filter: 'ALERT(1)> stream' })).toEqual(['g1', 't1']);
 });
 
 test('rows touch, and the row at a height is found', () => {
@@ -55,7 +39,7 @@ test('rows touch, and the row at a height is found', () => {
 
 test('a track is as high as it is deep, one thin lane where it is folded', () => {
   const high = (how = {}) =>
-    arrange(payload, { ...NOTHING_ARRANGED, ...how }).rows.find(row => row.key === 't1')!.height;
+    arrange(payload, { ...NOTHING_ARRANGED, ...how }).rows.find(row => row.key === 't0')!.height;
   expect(high()).toBeGreaterThan(3 * 18);
-  expect(high({ folded: new Set(['1']) })).toBeLessThan(2 * 18);
+  expect(high({ folded: new Set(['0']) })).toBeLessThan(2 * 18);
 });

@@ -1,27 +1,19 @@
 import { expect, test } from 'vitest';
+import golden from '../../../../tests/golden/payloads/trace.json';
 import type { TracePayload } from '../../api/types';
 import { memberOf, mergedId, mergePayloads, mergeTiles, type Member } from './merge';
 import type { Tile } from './tile';
 
-const payload = (name: string, classes: string[], begin: number, end: number) =>
-  ({
-    begin_ns: begin,
-    end_ns: end,
-    trace_start_ns: 7,
-    base_ns: 8,
-    groups: [{ name, kind: 'process', pid: '1', device: null }],
-    tracks: [
-      { id: 0, kind: 'steps', group: null },
-      { id: 1, kind: 'thread', group: 0 },
-    ],
-    counts: { slices: 3 },
-    steps: [{ name: '1', start_ns: begin, duration_ns: 5, complete: true }],
-    classes,
-  }) as unknown as TracePayload;
+const payload = (change: Partial<TracePayload>) =>
+  ({ ...golden.trace, ...change }) as unknown as TracePayload;
 
 const members: Member[] = [
-  { title: 'rank 0', shift: 100, payload: payload('Process', ['kernel', 'other'], 0, 50) },
-  { title: 'rank 1', shift: -20, payload: payload('Process', ['other', 'python'], 10, 90) },
+  { title: 'rank 0', shift: 100, payload: payload({ classes: ['kernel', 'other'], end_ns: 50 }) },
+  {
+    title: 'rank 1',
+    shift: -20,
+    payload: payload({ classes: ['other', 'python'], begin_ns: 10, end_ns: 90 }),
+  },
 ];
 
 const tile = (start: number, event: number, name: number, color: number): Tile => ({
@@ -48,15 +40,19 @@ test('an id says whose it is', () => {
 
 test('groups and tracks follow each other on one clock, the ruler is there once', () => {
   const merged = mergePayloads(members, 99);
-  expect(merged.groups.map(group => group.name)).toEqual(['rank 0 · Process', 'rank 1 · Process']);
+  const { groups, tracks, counts } = golden.trace;
+  expect(merged.groups.map(group => group.name)).toEqual(
+    ['rank 0', 'rank 1'].flatMap(title => groups.map(({ name }) => `${title} · ${name}`)),
+  );
+  const [ruler, ...rest] = tracks;
   expect(merged.tracks.map(track => [track.id, track.group])).toEqual([
-    [0, null],
-    [2, 0],
-    [3, 1],
+    [mergedId(ruler!.id, 0, 2), null],
+    ...rest.map(({ id, group }) => [mergedId(id, 0, 2), group]),
+    ...rest.map(({ id, group }) => [mergedId(id, 1, 2), group! + groups.length]),
   ]);
   expect([merged.begin_ns, merged.end_ns]).toEqual([-10, 150]);
   expect(merged.steps[0]!.start_ns).toBe(100);
-  expect([merged.base_ns, merged.trace_start_ns, merged.counts.slices]).toEqual([99, 0, 6]);
+  expect([merged.base_ns, merged.trace_start_ns, merged.counts.slices]).toEqual([99, 0, 2 * counts.slices]);
 });
 
 test('boxes keep their track, name and color, and move to the common clock', () => {

@@ -13,3 +13,13 @@ it('shows the hooks, and the modules on demand', async () => {
   fireEvent.click(screen.getByRole('radio', { name: 'Modules' }));
   expect(await screen.findByText('layer')).toBeTruthy();
 });
+
+it('draws the flame graph', async () => {
+  drawView(View, golden.lightning, { params: { show: 'flame' } });
+  expect(await screen.findByRole('tree', { name: 'Flame graph of all modules' })).toBeTruthy();
+});
+
+it('opens a module with its calls', async () => {
+  drawView(View, golden.lightning, { params: { show: 'modules', place: '0' } });
+  expect(await screen.findByRole('heading', { name: '1 call' })).toBeTruthy();
+});
