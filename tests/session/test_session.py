@@ -19,7 +19,7 @@ import pytest
 from tests.support.traces import document
 from tests.support.waiting import PATIENCE, until
 from torch_tb_profiler import cache
-from torch_tb_profiler.base.errors import UsageError, WorkerDiedError
+from torch_tb_profiler.base.errors import NotFoundError, UsageError, WorkerDiedError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.discovery import Catalog
 from torch_tb_profiler.executors import ProcessExecutor, make_executor
@@ -326,3 +326,11 @@ def test_a_merged_file_is_one_worker_per_rank(tmp_path: Path) -> None:
         first, second = (overview(session, worker=f"node0/rank{rank}") for rank in (0, 1))
         assert first["devices"][0]["id"] == 0
         assert second["devices"][0]["id"] == 1
+    with Session([Root(str(tmp_path))], settings()) as session:  # asked for before anybody has read the file
+        session.scan()
+        assert overview(session, worker="node0/rank1")["devices"][0]["id"] == 1
+    for unknown in ("node0/rank2", "node1/rank0", "node0/rank"):
+        with Session([Root(str(tmp_path))], settings()) as session:
+            session.scan()
+            with pytest.raises(NotFoundError, match=unknown):
+                session.view("overview", worker=unknown, wait=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -10,6 +12,8 @@ from torch_tb_profiler.discovery.catalog import find_span, find_worker
 from torch_tb_profiler.discovery.names import RANK_FOLDER
 from torch_tb_profiler.session.files import Files
 from torch_tb_profiler.session.log import LogFolders
+
+_RANK = re.compile(r"rank\d{1,9}")
 
 
 class Names(NamedTuple):
@@ -73,7 +77,7 @@ class Targets:
         if name in listed and all(worker.name != name for worker in workers):
             # The plain name of a merged file means its first rank.
             name = next(worker.name for worker in workers if worker.name.startswith(f"{name}/rank"))
-        worker = find_worker(workers, name)
+        worker = self._unread_rank(run, workers, name) or find_worker(workers, name)
         merged = worker.name not in listed and RANK_FOLDER.match(worker.name.rsplit("/", 1)[-1])
         return Target(run, worker, find_span(worker, names.span), worker.rank if merged else None)
 
@@ -99,6 +103,15 @@ class Targets:
             if again.file.id == target.file.id:
                 return again
             target = again  # the file was replaced while it was read
+
+    def _unread_rank(self, run: Run, workers: Sequence[Worker], name: str | None) -> Worker | None:
+        """`worker/rank3` while it is unknown whether the worker's file holds that rank; None for any other name."""
+        plain, _, rank = (name or "").rpartition("/")
+        worker = next((each for each in run.workers if each.name == plain), None)
+        if worker is None or not _RANK.fullmatch(rank) or any(each.name == name for each in workers):
+            return None
+        spans = tuple(span for span in worker.spans if self._files.summary(span.file.id) is None)
+        return Worker(f"{plain}/{rank}", int(rank.removeprefix("rank")), spans) if spans else None
 
     def _ranks_of(self, worker: Worker) -> list[Worker]:
         summaries = [self._files.summary(span.file.id) for span in worker.spans]
