@@ -105,7 +105,7 @@ class Targets:
             target = again  # the file was replaced while it was read
 
     def _unread_rank(self, run: Run, workers: Sequence[Worker], name: str | None) -> Worker | None:
-        """`worker/rank3` while it is unknown whether the worker's file holds that rank; None for any other name."""
+        """`worker/rank3` while nobody knows whether the file of the worker holds it; None for all other names."""
         plain, _, rank = (name or "").rpartition("/")
         worker = next((each for each in run.workers if each.name == plain), None)
         if worker is None or not _RANK.fullmatch(rank) or any(each.name == name for each in workers):
