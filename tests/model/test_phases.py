@@ -54,3 +54,36 @@ def test_device_work_has_the_phase_of_its_launch() -> None:
     """)
     found = phase_of(trace)
     assert (found["update"], found["lonely"]) == ("optimizer", "forward")
+
+
+def test_old_files_have_their_backward_pass_by_name() -> None:
+    """They have neither operators of the engine nor links from forward to backward."""
+    trace = draw("""
+    host   cpu_op        aten::cudnn_convolution                    0   20
+    host2  cpu_op        CudnnConvolutionBackward                  50   40
+    host2  cpu_op        aten::cudnn_convolution_backward          52   30
+    host2  cpu_op        aten::cudnn_convolution_backward_weight   54   20
+    host2  cuda_runtime  cudaLaunchKernel                          55    5  correlation=1
+    host2  cpu_op        aten::add                                 85    3
+    host   cpu_op        RegisterPostBackwardFunction             100   10
+    gpu0   kernel        wgrad                                     70   10  correlation=1 stream=7
+    """)
+    found = phase_of(trace)
+    forward = {"aten::cudnn_convolution", "RegisterPostBackwardFunction"}
+    assert {name for name, phase in found.items() if phase == "forward"} == forward
+    assert {phase for name, phase in found.items() if name not in forward} == {"backward"}
+
+
+def test_the_innermost_mark_counts() -> None:
+    """Lightning runs the backward pass in the optimizer's closure; hooks run an optimizer in the backward pass."""
+    trace = draw(f"""
+    host  user_annotation  Optimizer.step#SGD.step          0  100
+    host  cpu_op           {ENGINE}Addmm                   10   30
+    host  cpu_op           aten::mm                        15   10
+    host  cpu_op           aten::add_                      60   10
+    host  cpu_op           {ENGINE}Conv                   200  100
+    host  user_annotation  Optimizer.step#Adam.step       210   50
+    host  cpu_op           aten::mul_                     220   10
+    """)
+    found = phase_of(trace)
+    assert (found["aten::mm"], found["aten::add_"], found["aten::mul_"]) == ("backward", "optimizer", "optimizer")

@@ -11,35 +11,75 @@ from torch_tb_profiler.model.trace import Trace
 DAY_US = 24 * 3600 * 1_000_000
 
 
-def launching(*counts: int) -> Trace:
-    """A step of 100 us per count, in which so many kernels are launched."""
+def launching(*counts: tuple[int, int]) -> Trace:
+    """A step of 100 us per pair: so many launches of kernels, of which the first so many have theirs."""
     lines = []
-    for step, count in enumerate(counts):
+    for step, (launches, kernels) in enumerate(counts):
         begin = 100 * step
         lines.append(f"host user_annotation ProfilerStep#{step} {begin} 100")
-        for i in range(count):
-            number, start = 100 * step + i, begin + 2 * i
-            lines.append(f"host cuda_runtime launch {start} 1 correlation={number}")
-            lines.append(f"gpu0 kernel k {start + 1} 1 correlation={number} stream=7")
+        for i in range(launches):
+            number, start = 100 * step + i + 1, begin + 2 * i
+            lines.append(f"host cuda_runtime cudaLaunchKernel {start} 1 correlation={number}")
+            if i < kernels:
+                lines.append(f"gpu0 kernel k {start + 1} 1 correlation={number} stream=7")
     return draw("\n".join(lines))
 
 
 @pytest.mark.parametrize(
     ("counts", "complete"),
     [
-        ((5, 4), [True, True]),  # four fifths of the kernels: a last step may be a little shorter
-        ((5, 3), [True, False]),  # less: the profiler stopped before the device was done
-        ((10, 5, 4), [True, True, True]),  # measured by the step before, not by the first
-        ((10, 3, 10), [True, True, True]),  # only a last step can be cut off
-        ((0, 0), [True, True]),  # without a device nothing can be missing
-        ((4, 0, 0), [True, False, False]),
-        ((3,), [True]),
+        (((20, 20), (3, 3)), [True, True]),  # light but whole
+        (((20, 20), (20, 19)), [True, True]),  # one record of twenty may be lost
+        (((20, 20), (20, 18)), [True, False]),  # the profiler stopped before the device was done
+        (((20, 18), (20, 18)), [True, True]),  # as many lack in the step before, so that is not the end's doing
+        (((20, 10), (20, 20), (20, 10)), [True, True, False]),  # measured by the step before, not by the first
+        (((10, 10), (10, 3), (10, 10)), [True, True, True]),  # only a last step can be cut off
+        (((0, 0), (0, 0)), [True, True]),  # without a device nothing can be missing
+        (((4, 4), (0, 0), (0, 0)), [True, False, False]),
+        (((3, 1),), [True]),
     ],
 )
-def test_a_last_step_with_less_than_four_fifths_of_the_device_work_is_incomplete(
-    counts: tuple[int, ...], complete: list[bool]
+def test_a_last_step_whose_launches_lack_their_kernels_is_incomplete(
+    counts: tuple[tuple[int, int], ...], complete: list[bool]
 ) -> None:
     assert steps(launching(*counts)).complete.tolist() == complete
+
+
+def test_calls_that_launch_no_kernel_make_no_step_incomplete() -> None:
+    """A memset or a synchronization may have no work on the device."""
+    trace = draw("""
+    host  user_annotation  ProfilerStep#1           0  100
+    host  cuda_runtime     cudaLaunchKernel        10    5  correlation=1
+    host  user_annotation  ProfilerStep#2         100  100
+    host  cuda_runtime     cudaLaunchKernel       110    5  correlation=2
+    host  cuda_runtime     cudaMemsetAsync        120    5  correlation=3
+    host  cuda_runtime     cudaDeviceSynchronize  130    5  correlation=4
+    gpu0  kernel           k                       20    5  correlation=1 stream=7
+    gpu0  kernel           k                      120    5  correlation=2 stream=7
+    """)
+    assert steps(trace).complete.tolist() == [True, True]
+
+
+def test_a_step_inside_a_step_is_the_same_one() -> None:
+    """Two profilers mark one loop on one thread: the outer marks count, also where the inner begin with them."""
+    trace = draw("""
+    host   user_annotation  ProfilerStep#1    0  100
+    host   user_annotation  ProfilerStep#8    0   90
+    host   user_annotation  ProfilerStep#2  100  100
+    host   user_annotation  ProfilerStep#9  105   95
+    host2  user_annotation  ProfilerStep#3    0   10
+    host2  user_annotation  ProfilerStep#4   10   10
+    host2  user_annotation  ProfilerStep#5   20   10
+    """)
+    assert steps(trace).names == ("3", "4", "5")  # the thread with the most of what counts
+    alone = draw("""
+    host   user_annotation  ProfilerStep#1    0  100
+    host   user_annotation  ProfilerStep#1    0  100
+    host   user_annotation  ProfilerStep#2  100  100
+    host   user_annotation  ProfilerStep#2  105   95
+    """)
+    assert steps(alone).names == ("1", "2")
+    assert steps(alone).host_ends.tolist() == [100_000, 200_000]
 
 
 def test_steps_of_a_second_profiler_do_not_count() -> None:
@@ -80,6 +120,26 @@ def test_device_work_from_before_the_first_step_delays_it() -> None:
     """)
     assert steps(trace).starts.tolist() == [40_000]
     assert steps(trace).host_starts.tolist() == [10_000]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "start"),
+    [
+        ("", 0),  # nothing says when it was launched
+        ("correlation=9", 0),  # after the first recorded call, so its own call was lost
+        ("correlation=3", 80_000),  # before every recorded call: before the recording began
+    ],
+)
+def test_work_without_a_launch_delays_the_first_step_only_if_it_was_launched_before(
+    arguments: str, start: int
+) -> None:
+    trace = draw(f"""
+    host  user_annotation  ProfilerStep#1    0  100
+    host  cuda_runtime     cudaLaunchKernel 20    5  correlation=5
+    gpu0  kernel           unlinked         30   50  {arguments} stream=7
+    gpu0  kernel           own              85   10  correlation=5 stream=7
+    """)
+    assert steps(trace).starts.tolist() == [start]
 
 
 @pytest.mark.parametrize(

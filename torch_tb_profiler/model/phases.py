@@ -18,7 +18,11 @@ PHASES = ("forward", "backward", "optimizer", "data")
 
 @derived
 def phases(trace: Trace) -> npt.NDArray[np.int8]:
-    """int8[n]: index into PHASES of every event; device work has the phase of its launch."""
+    """int8[n]: index into PHASES of every event: of the innermost mark around it; of device work of its launch.
+
+    A backward pass that an optimizer runs (Lightning's closure) is backward, an optimizer that a backward hook
+    runs is optimizer.
+    """
     phase_of = np.zeros(len(trace), np.int8)
     marks = of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
     for phase, rows in (
@@ -26,9 +30,12 @@ def phases(trace: Trace) -> npt.NDArray[np.int8]:
         (2, marks[name_mask(trace.strings, is_optimizer)[trace.events.name[marks]]]),
         (3, marks[name_mask(trace.strings, is_data_loading)[trace.events.name[marks]]]),
     ):
-        if len(rows):
-            phase_of[rows] = phase
-            phase_of[innermost(trace, tree_of(trace, np.sort(rows).astype(np.int32))) >= 0] = phase
+        phase_of[rows] = phase
+    marked = np.flatnonzero(phase_of).astype(np.int32)
+    if len(marked):
+        around = innermost(trace, tree_of(trace, marked))
+        inside = (phase_of == 0) & (around >= 0)
+        phase_of[inside] = phase_of[around[inside]]
     links = device_links(trace)
     launched = links.launch >= 0
     phase_of[links.rows] = np.where(launched, phase_of[links.launch], 0)

@@ -13,10 +13,10 @@ import numpy as np
 from torch_tb_profiler.base.markers import is_step, step_number
 from torch_tb_profiler.model.calls.links import launches
 from torch_tb_profiler.model.kinds import HOST, Kind, ends, kinds, of_kind
-from torch_tb_profiler.model.trace import ABSENT, WEEK_NS, Bool, Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import ABSENT, WEEK_NS, Bool, Float64, Int32, Int64, Trace, derived, name_mask
 
-INCOMPLETE_SHARE = 0.8
-"""A last step with less than this share of its predecessor's device events was cut off by the profiler."""
+COMPLETE_SHARE = 0.95
+"""A last step was cut off if fewer of its launches have their kernel than this share of its predecessor's."""
 
 
 class Steps(msgspec.Struct, frozen=True):
@@ -50,7 +50,8 @@ def steps(trace: Trace) -> Steps:
     names = tuple(step_number(trace.strings[code]) for code in trace.events.name[rows])
     work = _device_work(trace, host_start, host_end)
     starts, finish = _extend(host_start, host_end, work)
-    return Steps(names, starts, finish, host_start, host_end, _complete(work.counts), recorded=True)
+    complete = _complete(work.counts, _executed(trace, host_start, host_end))
+    return Steps(names, starts, finish, host_start, host_end, complete, recorded=True)
 
 
 def _step_rows(trace: Trace) -> Int32:
@@ -58,12 +59,18 @@ def _step_rows(trace: Trace) -> Int32:
     rows = rows[name_mask(trace.strings, is_step)[trace.events.name[rows]]]
     if len(rows) == 0:
         return rows
-    # A second profiler, or the copy of a step on another thread, must not count twice.
-    threads, counts = np.unique(trace.events.thread[rows], return_counts=True)
-    rows = rows[trace.events.thread[rows] == threads[np.argmax(counts)]]
-    order = np.argsort(trace.events.start[rows], kind="stable")
-    ordered: Int32 = rows[order]
-    return ordered
+    # A second profiler, or the copy of a step inside it or on another thread, must not count twice.
+    finish = ends(trace)[rows]
+    order = np.lexsort((-finish, trace.events.start[rows], trace.events.thread[rows]))
+    rows, finish = rows[order], finish[order]
+    thread = trace.events.thread[rows]
+    first = np.append(True, np.diff(thread) != 0)
+    reach = np.concatenate([np.maximum.accumulate(part) for part in np.split(finish, np.flatnonzero(first)[1:])])
+    outermost = first | (finish > np.append(0, reach[:-1]))
+    rows, thread = rows[outermost], thread[outermost]
+    threads, counts = np.unique(thread, return_counts=True)
+    steps_of_one: Int32 = rows[thread == threads[np.argmax(counts)]]
+    return steps_of_one
 
 
 def _whole(trace: Trace) -> Steps:
@@ -91,12 +98,15 @@ def _int64(*values: int) -> Int64:
 
 
 class _Work(msgspec.Struct, frozen=True):
-    """Device events launched in each step: first start and last end (ABSENT if none), how many."""
+    """Device events launched in each step: first start and last end (ABSENT if none), how many.
+
+    earlier_ends  int64[j]  where the device work ends that was launched before the first step
+    """
 
     first: Int64
     last: Int64
     counts: Int64
-    loose_ends: Int64
+    earlier_ends: Int64
 
 
 def _device_work(trace: Trace, start: Int64, end: Int64) -> _Work:
@@ -114,12 +124,25 @@ def _device_work(trace: Trace, start: Int64, end: Int64) -> _Work:
     np.minimum.at(first, step, trace.events.start[rows])
     np.maximum.at(last, step, finish[rows])
     first[last == ABSENT] = ABSENT
-    return _Work(first, last, np.bincount(step, minlength=count), finish[device[~inside]])
+    earlier = np.where(known, trace.events.start[launch] < start[0], _launched_before_recording(trace, device))
+    return _Work(first, last, np.bincount(step, minlength=count), finish[device[earlier]])
+
+
+def _launched_before_recording(trace: Trace, device: Int32) -> Bool:
+    """bool[k]: device work whose `correlation` is lower than that of every recorded call; the driver counts up.
+
+    Other work without a recorded launch says nothing of when it was launched, so it delays no step.
+    """
+    correlation = trace.arg_int("correlation")
+    calls = correlation[of_kind(trace, Kind.RUNTIME, Kind.DRIVER)]
+    first = calls[calls > 0].min(initial=np.iinfo(np.int64).max)
+    before: Bool = (correlation[device] > 0) & (correlation[device] < first) & bool((calls > 0).any())
+    return before
 
 
 def _extend(host_start: Int64, host_end: Int64, work: _Work) -> tuple[Int64, Int64]:
     starts, finish = host_start.copy(), host_end.copy()
-    before = work.loose_ends[work.loose_ends < work.first[0]] if work.first[0] != ABSENT else work.loose_ends[:0]
+    before = work.earlier_ends[work.earlier_ends < work.first[0]]  # none, if the step has no device work
     previous = max([int(host_start[0]), *([int(before.max())] if len(before) else [])])
     for i in range(len(starts)):
         starts[i] = max(previous, int(host_start[i]))
@@ -128,13 +151,27 @@ def _extend(host_start: Int64, host_end: Int64, work: _Work) -> tuple[Int64, Int
     return starts, finish
 
 
-def _complete(counts: Int64) -> Bool:
+def _executed(trace: Trace, start: Int64, end: Int64) -> Float64:
+    """float64[steps]: which share of the kernel launches in each step has its kernel; 1 without launches."""
+    calls = of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    calls = calls[name_mask(trace.strings, lambda name: "launch" in name.lower())[trace.events.name[calls]]]
+    has_kernel = np.zeros(len(trace), np.bool_)
+    _, launch = launches(trace)
+    has_kernel[launch[launch >= 0]] = True
+    step = np.searchsorted(start, trace.events.start[calls], "right") - 1
+    inside = (step >= 0) & (ends(trace)[calls] <= end[step])
+    launched = np.bincount(step[inside], minlength=len(start))
+    executed = np.bincount(step[inside], has_kernel[calls[inside]], minlength=len(start))
+    return np.where(launched > 0, executed / np.maximum(launched, 1), 1.0)
+
+
+def _complete(counts: Int64, executed: Float64) -> Bool:
     complete = np.ones(len(counts), np.bool_)
     if len(counts) < 2 or not counts.any():
         return complete
     last = int(np.flatnonzero(counts)[-1])
     complete[last + 1 :] = False
-    if last > 0 and counts[last] < INCOMPLETE_SHARE * counts[last - 1]:
+    if last > 0 and executed[last] < COMPLETE_SHARE * executed[last - 1]:
         complete[last] = False
     return complete
 

@@ -41,7 +41,8 @@ export const GLOSSARY = {
     title: 'GPU utilization',
     text: 'Share of the time in which at least one kernel runs.',
     formula: 'union of the kernels / time from the first to the last complete step',
-    caveat: 'One small kernel on a large GPU counts as much as a full one.',
+    caveat:
+      'Kernels of communication count, copies and memsets do not: busy, in the step bar, on the timeline and in Diff, is any work of the device, so it is at least as much. One small kernel on a large GPU counts as much as a full one.',
   },
   sm_efficiency: {
     title: 'SM efficiency, estimated',

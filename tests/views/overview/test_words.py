@@ -52,11 +52,16 @@ def step(name: str, complete: bool = True, **times: float) -> Step:
         ),
         (
             {"kernel": 50, "communication": 30, "other": 20},
-            "The GPU waits for 50% of the average step; 60% of that is communication.",
+            "30% of the average step is communication that no computation hides.",
+        ),
+        (
+            {"kernel": 50, "communication": 20, "other": 30},
+            "The GPU waits for 30% of the average step; 100% of that is time in which nothing is recorded.",
         ),
         (
             {"kernel": 75, "communication": 25},
-            "The GPU waits for 25% of the average step; 100% of that is communication.",
+            "The GPU is busy for 100% of the average step, "
+            "25% of that in communication that no computation hides.",
         ),
     ],
 )

@@ -9,9 +9,14 @@ what adds a gradient to its parameter (`AccumulateGrad`) follows the task that c
 
     evaluate_function: AddmmBackward0 ---------|  evaluate_function: AccumulateGrad --|
       AddmmBackward0 <- flow from aten::addmm                 same forward operator
+
+Files of 2020 and 2021 have neither the engine's operators nor links: there the names tell, `AddmmBackward`,
+`aten::cudnn_convolution_backward_weight`.
 """
 
 from __future__ import annotations
+
+import re
 
 import msgspec
 import numpy as np
@@ -24,6 +29,8 @@ from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, 
 ENGINE = "autograd::engine::evaluate_function: "
 
 ACCUMULATE = "torch::autograd::AccumulateGrad"
+
+_BY_NAME = re.compile(r"\w*Backward\d*|\w+::\w*_backward(?:_\w+)?")
 
 
 class BackwardLinks(msgspec.Struct, frozen=True):
@@ -43,7 +50,8 @@ def backward_links(trace: Trace) -> BackwardLinks:
 class BackwardTasks(msgspec.Struct, frozen=True):
     """What the backward pass is made of, by thread and start.
 
-    rows     int32[k]  the engine's operators; where there are none, the linked backward operators
+    rows     int32[k]  the engine's operators; where there are none, the linked backward operators, and those
+                       that are called backward and lie in none of these
     forward  int32[k]  row of the forward operator that each differentiates, NO_CODE if not linked
     """
 
@@ -64,12 +72,22 @@ def backward_tasks(trace: Trace) -> BackwardTasks:
     forward = np.full(len(trace), NO_CODE, np.int32)
     linked = np.where(around >= 0, around, links.backward)
     forward[linked] = links.forward
-    rows = np.unique(np.concatenate([engine, linked, accumulate]))
+    tasks = np.unique(np.concatenate([engine, linked, accumulate]))
+    rows = np.concatenate([tasks, _outermost_by_name(trace, operators, tasks)])
     rows = rows[np.lexsort((trace.events.start[rows], trace.events.thread[rows]))]
     sums = np.isin(rows, accumulate)
     before = np.maximum.accumulate(np.where(sums, -1, np.arange(len(rows))))
     follows = sums & (before >= 0) & (trace.events.thread[rows[before]] == trace.events.thread[rows])
     return BackwardTasks(rows, np.where(follows, forward[rows[before]], forward[rows]).astype(np.int32))
+
+
+def _outermost_by_name(trace: Trace, operators: Int32, tasks: Int32) -> Int32:
+    """Operators that are called backward and neither are nor lie in a task, nor in another one called so."""
+    called = name_mask(trace.strings, lambda text: _BY_NAME.fullmatch(text) is not None)
+    named = operators[called[trace.events.name[operators]]]
+    named = named[~np.isin(named, tasks)]
+    around = enclosing_operator(trace)[named]
+    return named[_engine_around(trace, around, np.concatenate([tasks, named])) < 0]
 
 
 def _engine_around(trace: Trace, rows: Int32, engine: Int32) -> Int32:

@@ -10,8 +10,8 @@ from torch_tb_profiler.views.overview.payload import Average, Categories, Recomm
 
 CATEGORIES = Categories.__struct_fields__
 
-BUSY = ("kernel", "memcpy", "memset")
-"""Categories in which a device works."""
+BUSY = ("kernel", "memcpy", "memset", "communication")
+"""Categories in which a device works: it is busy, as on the timeline and in Diff."""
 
 _NAMES = {
     "kernel": "kernels",
@@ -61,7 +61,9 @@ def _spent(average: Average, device_type: str, whole: str) -> Text:
     device = "GPU" if device_type in ("CUDA", "ROCm") else "device"
     if 1 - busy < IDLE or not waits:
         share = Phrase(f"{format_ratio(busy)} of {whole}", link("kernels"))
-        return text("The {device} is busy for {share}.", device=device, share=share)
+        return text(
+            "The {device} is busy for {share}{talk}.", device=device, share=share, talk=_talk(times, busy * total)
+        )
     cause = max(waits, key=lambda name: waits[name])
     return text(
         "The {device} waits for {share}; {portion} of that is {cause}.",
@@ -70,6 +72,12 @@ def _spent(average: Average, device_type: str, whole: str) -> Text:
         portion=format_ratio(waits[cause] / ((1 - busy) * total)),
         cause=_category(cause),
     )
+
+
+def _talk(times: Mapping[str, float], busy_ns: float) -> str:
+    """How much of the busy time is spent in collectives, which may be waiting for other ranks."""
+    share = times["communication"] / busy_ns
+    return f", {format_ratio(share)} of that in communication that no computation hides" if share >= 0.01 else ""
 
 
 def _largest(times: Mapping[str, float], total: float, whole: str) -> Text:

@@ -22,13 +22,13 @@ export function WholeTable({ payload }: { payload: DiffPayload }) {
         {devices.flatMap(device => {
           const id = `Device ${device.candidate_id ?? device.base_id}`;
           const shares = [
-            ['utilization', device.utilization],
+            ['utilization (kernels)', device.utilization],
             ['est. SM efficiency', device.sm_efficiency],
             ['est. achieved occupancy', device.achieved_occupancy],
             ['kernel time on Tensor Cores', device.tensor_core_ratio],
           ] as const;
           return [
-            <Time key={`${id} busy`} name={`${id} busy`} change={device.busy} />,
+            <Time key={`${id} busy`} name={`${id} busy (any work)`} change={device.busy} />,
             ...shares.map(([name, share]) => (
               <tr key={`${id} ${name}`}>
                 <td>

@@ -10,10 +10,12 @@ const base = { run: 'base', worker: 'w', span: '1' };
 
 it('compares both sides, as a whole and by kernel', () => {
   drawView(View, golden.diff, { base });
-  expect(screen.getByText(/Device 0 busy/).closest('tr')!.textContent).toBe(
-    'Device 0 busy500 µs300 µs−200 µs −40%↓ faster',
+  expect(screen.getByText(/Device 0 busy \(any work\)/).closest('tr')!.textContent).toBe(
+    'Device 0 busy (any work)500 µs300 µs−200 µs −40%↓ faster',
   );
-  expect(screen.getByText(/Device 0 utilization/).closest('tr')!.textContent).toContain('−20 points');
+  expect(screen.getByText(/Device 0 utilization \(kernels\)/).closest('tr')!.textContent).toContain(
+    '−20 points',
+  );
   fireEvent.click(screen.getByText('Kernels'));
   const row = screen.getByText('sgemm', { selector: '[role=row] *' }).closest('[role=row]')!;
   expect(row.textContent).toContain('−200 µs');
