@@ -1,4 +1,4 @@
-"""How quickly the tables of operators and kernels of a trace of 5 million events are built.
+"""How quickly the tables of operators, kernels and idle time of a trace of 5 million events are built.
 
     python -m benchmarks.tables [--events 5000000] [--rounds 5]
 
@@ -18,6 +18,16 @@ import msgspec
 
 from benchmarks.timeline import grow, sample
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.views.idle import build as idle
+from torch_tb_profiler.views.idle.launch_payload import CurveParams, LaunchesParams, SequencesParams
+from torch_tb_profiler.views.idle.launches import (
+    build_bandwidth,
+    build_launches,
+    build_queue,
+    build_sequences,
+)
+from torch_tb_profiler.views.idle.parts import build_flame
+from torch_tb_profiler.views.idle.payload import IdleParams
 from torch_tb_profiler.views.kernels import build as kernels
 from torch_tb_profiler.views.kernels.payload import KernelsParams
 from torch_tb_profiler.views.operators import build as operators
@@ -39,6 +49,14 @@ def questions(trace: Trace) -> dict[str, Callable[[], Any]]:
     asked["durations of an operator"] = lambda: build_instances(trace, RowParams(row))
     asked["kernels by name"] = lambda: kernels.build(trace, KernelsParams())
     asked["kernels by launch"] = lambda: kernels.build(trace, KernelsParams("launch"))
+    # Of idle time the first answer derives the schedule and the causes of all gaps.
+    for by in ("cause", "emptied_by", "operator", "module", "frame"):
+        asked[f"idle time by {by}"] = lambda by=by: idle.build(trace, IdleParams(by))
+    asked["idle time, flame graph"] = lambda: build_flame(trace, IdleParams())
+    asked["launches"] = lambda: build_launches(trace, LaunchesParams())
+    asked["queue length"] = lambda: build_queue(trace, CurveParams())
+    asked["bandwidth"] = lambda: build_bandwidth(trace, CurveParams())
+    asked["sequences"] = lambda: build_sequences(trace, SequencesParams())
     return asked
 
 
@@ -51,15 +69,20 @@ def main() -> None:
     begin = time.perf_counter()
     operators.build(trace, OperatorsParams())
     shared = time.perf_counter() - begin
-    out = [f"{len(trace):,} events; what all tables share: {shared:.2f} s", "", "| asked | first ms | median ms |"]
-    out.append("|---|---|---|")
+    out = [
+        f"{len(trace):,} events; what all tables share: {shared:.2f} s",
+        "",
+        "| asked | first ms | median ms | KB |",
+    ]
+    out.append("|---|---|---|---|")
     for name, ask in questions(trace).items():
         times = []
+        size = 0
         for _ in range(options.rounds + 1):
             begin = time.perf_counter()
-            msgspec.json.encode(ask())
+            size = len(msgspec.json.encode(ask()))
             times.append(1000 * (time.perf_counter() - begin))
-        out.append(f"| {name} | {times[0]:.0f} | {statistics.median(times[1:]):.0f} |")
+        out.append(f"| {name} | {times[0]:.0f} | {statistics.median(times[1:]):.0f} | {size / 1e3:.0f} |")
     print("\n".join(out))
 
 

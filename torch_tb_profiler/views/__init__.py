@@ -18,6 +18,7 @@ SLUGS: tuple[str, ...] = (
     "operators",
     "kernels",
     "trace",
+    "idle",
     "modules",
     "lightning",
     "distributed",

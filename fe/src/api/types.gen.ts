@@ -1710,6 +1710,534 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/idle': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Idle time view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          by?: 'cause' | 'emptied_by' | 'frame' | 'module' | 'operator';
+          step?: string;
+          device?: number | null;
+          stream?: number | null;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['IdlePayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/idle/gaps': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Gaps view */
+    get: {
+      parameters: {
+        query: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          cause: string;
+          subject?: string | null;
+          by?: 'cause' | 'emptied_by' | 'frame' | 'module' | 'operator';
+          step?: string;
+          device?: number | null;
+          stream?: number | null;
+          first?: number;
+          limit?: number | null;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['IdleGaps'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/idle/flame': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Idle flame graph view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          by?: 'cause' | 'emptied_by' | 'frame' | 'module' | 'operator';
+          step?: string;
+          device?: number | null;
+          stream?: number | null;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['IdleFlame'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/idle/launches': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Launches view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          step?: string;
+          device?: number | null;
+          stream?: number | null;
+          slow_call_ns?: number;
+          long_delay_ns?: number;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['Launches'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/idle/queue': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Queue length view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          step?: string;
+          device?: number | null;
+          stream?: number | null;
+          points?: number;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['QueueLengths'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/idle/bandwidth': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Bandwidth view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          step?: string;
+          device?: number | null;
+          stream?: number | null;
+          points?: number;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['Bandwidth'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/idle/sequences': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Sequences view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          device?: number | null;
+          stream?: number | null;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['SequencesPayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/modules': {
     parameters: {
       query?: never;
@@ -4133,6 +4661,283 @@ export interface components {
     SelectionTrack: {
       track: number;
       busy_ns: number;
+    };
+    /**
+     * IdlePayload
+     * @description Where the time of the complete steps (or of the chosen one) goes on one device or stream.
+     *
+     *     counted         steps that the sums are over
+     *     causes          rows, most time first; they sum to `idle_ns`
+     *     sums            the causes, likewise
+     *     gaps            gaps of the device
+     *     caught_up_ns    idle time before which no call had emptied the queue
+     *     launch_bound    most idle time is the host's launching while nothing had emptied the queue
+     *     launch_ns, item_ns  medians: from one launch call to the next on its thread; duration of an item
+     *     explained       share of the device's work that starts when the recorded launches and waits say; null: no work
+     *     clock_shift_ns  by which the device's clock is moved to compare it with the host's
+     *     reasons         field -> why it is null
+     */
+    IdlePayload: {
+      headline: components['schemas']['Phrase'][];
+      explanation: components['schemas']['Phrase'][];
+      device: number;
+      stream: number | null;
+      streams: components['schemas']['IdleStream'][];
+      /** @enum {unknown} */
+      by: 'cause' | 'emptied_by' | 'frame' | 'module' | 'operator';
+      steps: components['schemas']['IdleStep'][];
+      steps_recorded: boolean;
+      counted: number;
+      duration_ns: number;
+      compute_ns: number;
+      exposed_communication_ns: number;
+      exposed_copy_ns: number;
+      idle_ns: number;
+      causes: components['schemas']['IdleRow'][];
+      sums: components['schemas']['IdleCause'][];
+      gaps: number;
+      caught_up_ns: number;
+      launch_bound: boolean;
+      launch_ns: number | null;
+      item_ns: number | null;
+      explained: number | null;
+      clock_shift_ns: number;
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * IdleStream
+     * @description A stream with work.
+     */
+    IdleStream: {
+      device: number;
+      stream: number;
+    };
+    /**
+     * IdleStep
+     * @description A step on the device; compute + exposed communication + exposed copies + idle = duration, exactly.
+     *
+     *     waiting_ns  the part of the exposed communication that waits for other ranks; null, see `reasons`
+     *     complete    False: device work is missing; such a step is in no sum
+     */
+    IdleStep: {
+      name: string;
+      start_ns: number;
+      duration_ns: number;
+      compute_ns: number;
+      exposed_communication_ns: number;
+      waiting_ns: number | null;
+      exposed_copy_ns: number;
+      idle_ns: number;
+      complete: boolean;
+    };
+    /**
+     * IdleRow
+     * @description Idle time of one cause and subject, in all steps that count.
+     *
+     *     subject     null: nothing is recorded; by emptied_by: no call, the device caught up with the host
+     *     event       row of what is to blame in the longest part; null: nothing is recorded
+     *     begin_ns, end_ns  the longest part
+     *     gaps        gaps with a part of this row; median_ns: of the parts
+     *     emptied_by  the call that had emptied the queue before most of it; null: none had
+     *     emptied_ns  time before which some call had emptied the queue
+     *     gain_ns     how much shorter an average step would be without; null, see `reasons`
+     *     others      0, or how many further subjects of the cause this row sums up
+     */
+    IdleRow: {
+      cause: string;
+      subject: string | null;
+      event: number | null;
+      begin_ns: number;
+      end_ns: number;
+      time_ns: number;
+      gaps: number;
+      median_ns: number;
+      emptied_by: string | null;
+      emptied_ns: number;
+      gain_ns: number | null;
+      others: number;
+    };
+    /**
+     * IdleCause
+     * @description All rows of a cause together: a gap with parts of several subjects counts once.
+     */
+    IdleCause: {
+      cause: string;
+      time_ns: number;
+      gaps: number;
+    };
+    /**
+     * IdleGaps
+     * @description Parts of a row, longest first.
+     */
+    IdleGaps: {
+      total: number;
+      time_ns: number;
+      rows: components['schemas']['IdleGap'][];
+    };
+    /**
+     * IdleGap
+     * @description A part of a gap. `event`: what is to blame; `emptied_by`: row of the call that had emptied the queue.
+     */
+    IdleGap: {
+      begin_ns: number;
+      end_ns: number;
+      step: string;
+      event: number | null;
+      name: string | null;
+      emptied_by: number | null;
+    };
+    /**
+     * IdleFlame
+     * @description Frames, each after the one around it; those below a thousandth of `total_ns` are left out.
+     */
+    IdleFlame: {
+      total_ns: number;
+      frames: components['schemas']['IdleFrame'][];
+    };
+    /**
+     * IdleFrame
+     * @description A frame of the flame graph: a cause (`parent` null), and in it what the host was in.
+     */
+    IdleFrame: {
+      name: string;
+      cause: string;
+      parent: number | null;
+      value_ns: number;
+      event: number | null;
+    };
+    /**
+     * Launches
+     * @description APIs, the most time in calls first.
+     *
+     *     unlinked       work whose launch is not recorded
+     *     blocked_calls  calls that waited for a full queue, `blocked_ns` longer than a median launch
+     */
+    Launches: {
+      rows: components['schemas']['LaunchRow'][];
+      unlinked: number;
+      blocked_calls: number;
+      blocked_ns: number;
+      slow_call_ns: number;
+      long_delay_ns: number;
+    };
+    /**
+     * LaunchRow
+     * @description Calls of one API that put work on a device; times in ns.
+     *
+     *     event    row of the longest call
+     *     items    kernels, copies and memsets that they launched
+     *     short    calls whose work takes less time than the call, which itself is no outlier
+     *     slow     calls longer than `slow_call_ns`
+     *     delayed  calls whose work starts more than `long_delay_ns` after their end
+     */
+    LaunchRow: {
+      event: number;
+      name: string;
+      calls: number;
+      items: number;
+      call_ns: number;
+      median_call_ns: number;
+      work_ns: number;
+      median_work_ns: number;
+      delay_ns: number;
+      median_delay_ns: number;
+      short: number;
+      slow: number;
+      delayed: number;
+    };
+    /**
+     * QueueLengths
+     * @description Queues, longest first. `edges_ns`: borders of the stretches of all curves.
+     */
+    QueueLengths: {
+      rows: components['schemas']['QueueRow'][];
+      edges_ns: number[];
+    };
+    /**
+     * QueueRow
+     * @description The queue of a stream. `curve`: its greatest length in each stretch of `edges`.
+     */
+    QueueRow: {
+      device: number | null;
+      stream: number | null;
+      longest: number;
+      mean: number | null;
+      empty_ns: number;
+      duration_ns: number;
+      curve: number[];
+    };
+    /**
+     * Bandwidth
+     * @description Copies, the most time first.
+     */
+    Bandwidth: {
+      rows: components['schemas']['BandwidthRow'][];
+      edges_ns: number[];
+    };
+    /**
+     * BandwidthRow
+     * @description Copies of one direction and kind of host memory.
+     *
+     *     time_ns    in which at least one copy of known size runs
+     *     bandwidth  bytes per second in that time
+     *     curve      bytes moved in each stretch of `edges_ns`; they sum to `bytes`
+     */
+    BandwidthRow: {
+      /** @enum {unknown} */
+      direction: 'device to device' | 'device to host' | 'device to peer' | 'host to device' | 'unknown';
+      memory: ('pageable' | 'pinned') | null;
+      event: number;
+      copies: number;
+      sized: number;
+      bytes: number | null;
+      time_ns: number;
+      bandwidth: number | null;
+      curve: number[];
+    };
+    /**
+     * SequencesPayload
+     * @description Sequences without common work; together they cover `share` of the device time.
+     */
+    SequencesPayload: {
+      rows: components['schemas']['SequenceRow'][];
+      share: number | null;
+      time_ns: number;
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * SequenceRow
+     * @description Work that repeats in one order.
+     *
+     *     around      what launches all of a run: module, operator, annotation or graph; null if nothing does
+     *     time_ns     of all runs; share: of the durations of all work
+     *     fusion_ns   at most what fusing neighboring elementwise kernels saves, over all runs
+     *     capture_ns  what a run would save captured in a graph; null, see `reasons`
+     *     items       of the first run
+     */
+    SequenceRow: {
+      runs: number;
+      length: number;
+      time_ns: number;
+      share: number;
+      around: string | null;
+      around_event: number | null;
+      fusion_ns: number;
+      capture_ns: number | null;
+      items: components['schemas']['SequenceItem'][];
+    };
+    /**
+     * SequenceItem
+     * @description One item of a sequence in its first run.
+     */
+    SequenceItem: {
+      event: number;
+      name: string;
+      duration_ns: number;
     };
     /**
      * ModulesPayload

@@ -21,6 +21,21 @@ export const GLOSSARY = {
     caveat: 'The eight sum to the step exactly.',
   },
   kernel: { title: 'Kernel', text: 'At least one device computes (communication kernels excepted).' },
+  idle: {
+    title: 'Idle time',
+    text: 'Time of a step in which the device runs no kernel, copy or memset.',
+    formula: 'step = compute + exposed communication + exposed copies + idle, exactly',
+  },
+  idle_cause: {
+    title: 'Cause of idle time',
+    text: 'What the thread that submits the next work was in, until it submitted it; then what the device waited for.',
+    caveat: 'Every idle nanosecond has one cause. What a change would bring is another question.',
+  },
+  emptied_by: {
+    title: 'Emptied by',
+    text: 'The blocking call that was running when the device ran out of work, such as a synchronization.',
+    caveat: 'Caught up: no call was; the device got through its queue faster than the host filled it.',
+  },
   memcpy: { title: 'Memcpy', text: 'Copies from, to or between devices while no kernel runs.' },
   memset: { title: 'Memset', text: 'Filling device memory while nothing above runs.' },
   communication: {

@@ -52,6 +52,7 @@ export const VIEWS: Record<string, ViewEntry> = {
     takes: ['group_by', 'step', 'device', 'stream', 'operator'],
   }),
   trace: entry('timeline', () => import('./trace'), { takes: ['python'], slow: true }),
+  idle: entry('clock', () => import('./idle'), { takes: ['by', 'step', 'device', 'stream'], slow: true }),
   modules: entry('modules', () => import('./modules')),
   memory: entry('memory', () => import('./memory')),
   distributed: entry('distributed', () => import('./distributed')),

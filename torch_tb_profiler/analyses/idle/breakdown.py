@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import msgspec
-import numpy as np
 
 from torch_tb_profiler.analyses.idle.gaps import Work, work_of
 from torch_tb_profiler.base.intervals import covered, merge
@@ -52,8 +51,3 @@ def step_times(trace: Trace, device: int, stream: int | None = None) -> StepTime
 
 def _covered(work: Work, which: Bool, begin: Int64, end: Int64) -> Int64:
     return covered(merge(work.start[which], work.end[which]), begin, end)
-
-
-def per_step(values: Int64, times: StepTimes) -> float | None:
-    """Mean over the complete steps; None without any."""
-    return float(np.mean(values[times.complete])) if times.complete.any() else None

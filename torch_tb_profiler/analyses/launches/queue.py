@@ -12,6 +12,8 @@ import numpy as np
 
 from torch_tb_profiler.model.calls.links import launches
 from torch_tb_profiler.model.devices import device_of, stream_of
+from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
+from torch_tb_profiler.model.schedule.items import items
 from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace
 
 
@@ -84,3 +86,12 @@ def longest_between(queue: Queue, edges: Int64) -> Int64:
     padded = np.append(queue.lengths, 0)
     most = np.maximum.reduceat(padded, np.minimum(at[:-1], len(padded) - 1))
     return np.where(at[1:] > at[:-1], np.maximum(held, most), held)
+
+
+def blocked_launches(trace: Trace, work: Int32) -> tuple[int, int]:
+    """(calls that launched some of the work and waited for a full queue; their ns, less a median launch each)."""
+    calls, found = blocking_calls(trace), items(trace)
+    launched = np.isin(calls.call, found.call[np.isin(found.row, work)])
+    held = launched & (calls.kind == WaitKind.QUEUE) & calls.waited
+    length = (calls.end - calls.begin)[held]
+    return int(held.sum()), int(np.maximum(length - found.typical_call_ns, 0).sum())

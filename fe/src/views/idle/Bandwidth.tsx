@@ -1,0 +1,67 @@
+import { useState } from 'react';
+import type { Bandwidth as BandwidthPayload } from '../../api/types';
+import { formatBytes, formatCount, formatDuration, formatNumber } from '../../base/format';
+import { useView } from '../../state/queries';
+import { useSelection } from '../../state/selection';
+import { Select } from '../../widgets/inputs/Select';
+import { Panel } from '../../widgets/Panel';
+import { Curve } from './Curve';
+import { chosen } from './select';
+import css from './Panels.module.css';
+
+type BandwidthRow = BandwidthPayload['rows'][number];
+
+/** Copies by direction and kind of host memory. */
+export function Bandwidth() {
+  const { selection } = useSelection();
+  const { run, worker, span, params } = selection;
+  const [at, setAt] = useState('0');
+  const asked = chosen(params, 'step', 'device', 'stream');
+  const answer = useView<BandwidthPayload>('idle/bandwidth', { run, worker, span }, asked);
+  const found = answer.data?.state === 'ready' ? answer.data.payload : undefined;
+  const row = found?.rows[Number(at)] ?? found?.rows[0];
+  return (
+    <Panel
+      title="Bandwidth"
+      note="bytes that copies move over time"
+      actions={
+        found &&
+        found.rows.length > 1 && (
+          <Select
+            label="Copies"
+            value={String(found.rows.indexOf(row!))}
+            options={found.rows.map((each, i) => [String(i), titleOf(each)] as const)}
+            onChange={setAt}
+          />
+        )
+      }
+    >
+      {answer.error && <p className="status error">{answer.error.message}</p>}
+      {found && !row && <p className="dim">No copies are recorded.</p>}
+      {found && row && (
+        <>
+          <p className={css.say}>
+            {titleOf(row)}: {formatCount(row.copies)} copies
+            {row.bytes === null
+              ? '; their sizes are not recorded.'
+              : ` of ${formatBytes(row.bytes)} in ${formatDuration(row.time_ns)}`}
+            {row.bandwidth !== null && `, ${formatNumber(row.bandwidth / 1e9)} GB/s while one runs.`}
+            {row.memory === 'pageable' && ' From or to pageable memory, so the call stages them.'}
+          </p>
+          <Curve
+            values={row.curve}
+            edges={found.edges_ns}
+            color="var(--x-copy)"
+            format={formatBytes}
+            label={`Bytes over time, ${titleOf(row)}`}
+          />
+        </>
+      )}
+    </Panel>
+  );
+}
+
+const titleOf = ({ direction, memory }: BandwidthRow): string => {
+  const title = `${direction.charAt(0).toUpperCase()}${direction.slice(1)}`;
+  return memory === null ? title : `${title}, ${memory}`;
+};

@@ -1,0 +1,159 @@
+import { useMemo } from 'react';
+import type { IdlePayload } from '../../api/types';
+import { formatCount, formatDuration, formatRatio } from '../../base/format';
+import { useSelection } from '../../state/selection';
+import { useTableState } from '../../state/table';
+import { Select } from '../../widgets/inputs/Select';
+import type { Column } from '../../widgets/table/columns';
+import { DataTable } from '../../widgets/table/DataTable';
+import splitCss from '../../widgets/table/Split.module.css';
+import { causeColor } from './causes';
+import { Gaps } from './Gaps';
+import { onTimeline, type Row } from './select';
+
+const BY = [
+  ['cause', 'what the host was in'],
+  ['emptied_by', 'what emptied the queue'],
+  ['operator', 'operator'],
+  ['module', 'module'],
+  ['frame', 'line of the program'],
+] as const;
+
+/** Cause, then subject; every row opens its gaps. */
+export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] }) {
+  const { selection, select } = useSelection();
+  const { params } = selection;
+  const table = useTableState({ id: 'time', descending: true });
+  const idle = payload.idle_ns / Math.max(payload.counted, 1);
+  const columns = useMemo(() => columnsOf(payload, idle), [payload, idle]);
+  const keys = useMemo(
+    () => new Map(rows.flatMap(row => [row, ...(row.below ?? [])]).map(row => [row.key, row])),
+    [rows],
+  );
+  const open = params.select === undefined ? undefined : keys.get(params.select);
+  const put = (change: Record<string, string>) => {
+    const next = Object.entries({ ...params, ...change }).filter(([, value]) => value !== '');
+    select({ params: Object.fromEntries(next) });
+  };
+  const devices = [...new Set(payload.streams.map(({ device }) => device))];
+  const streams = payload.streams.filter(({ device }) => device === payload.device);
+  const steps = [...new Set(payload.steps.filter(step => step.complete).map(step => step.name))];
+  return (
+    <div className={`${splitCss.split} ${open ? splitCss.withDetail : ''}`}>
+      <DataTable
+        name="idle"
+        rows={rows}
+        columns={columns}
+        rowKey={keyOf}
+        childRows={childrenOf}
+        unfolded={rows.slice(0, 1).map(keyOf)}
+        selected={params.select}
+        onSelect={row => put({ select: row ? row.key : '' })}
+        onOpen={row => select({ view: 'trace', params: onTimeline(row.begin, row.end, row.event) })}
+        {...table}
+        placeholder="Filter causes"
+        noun="rows"
+        before={
+          <>
+            <Select
+              label="Below a cause"
+              value={payload.by}
+              options={BY}
+              onChange={by => put({ by, select: '' })}
+            />
+            {steps.length > 1 && (
+              <Select
+                label="Step"
+                value={params.step ?? ''}
+                options={[['', `average of ${steps.length}`], ...steps.map(step => [step, step] as const)]}
+                onChange={step => put({ step, select: '' })}
+              />
+            )}
+            {devices.length > 1 && (
+              <Select
+                label="Device"
+                value={String(payload.device)}
+                options={devices.map(id => [String(id), String(id)] as const)}
+                onChange={device => put({ device, stream: '', select: '' })}
+              />
+            )}
+            {streams.length > 1 && (
+              <Select
+                label="Stream"
+                value={params.stream ?? ''}
+                options={[
+                  ['', 'all'],
+                  ...streams.map(({ stream }) => [String(stream), String(stream)] as const),
+                ]}
+                onChange={stream => put({ stream, select: '' })}
+              />
+            )}
+          </>
+        }
+        empty="The device is never idle."
+        foot={`${formatCount(payload.gaps)} gaps; the causes sum to ${formatDuration(idle)} of idle time a step`}
+      />
+      {open && <Gaps key={open.key} row={open} idle={idle} onClose={() => put({ select: '' })} />}
+    </div>
+  );
+}
+
+const keyOf = (row: Row): string => row.key;
+const childrenOf = (row: Row): Row[] | undefined => row.below;
+
+function columnsOf(payload: IdlePayload, idle: number): Column<Row>[] {
+  return [
+    {
+      id: 'cause',
+      title: 'Cause, then subject',
+      kind: 'text',
+      value: row => row.title,
+      width: 260,
+      render: row => (
+        <span className="clip" title={row.title}>
+          {row.of === null && <i className="dot" style={{ background: causeColor(row.cause) }} />}
+          {row.title}
+        </span>
+      ),
+    },
+    {
+      id: 'time',
+      title: 'Time a step',
+      kind: 'duration',
+      term: 'idle_cause',
+      value: row => row.time,
+      bar: { of: idle, color: 'var(--x-operator)', percent: true },
+    },
+    { id: 'gaps', title: 'Gaps', kind: 'count', value: row => row.gaps },
+    {
+      id: 'median',
+      title: 'Median',
+      kind: 'duration',
+      value: row => row.median,
+      reason: 'Of several rows together.',
+    },
+    {
+      id: 'emptied_by',
+      title: 'Emptied by',
+      kind: 'text',
+      term: 'emptied_by',
+      width: 190,
+      value: row => emptied(row),
+    },
+    {
+      id: 'gain',
+      title: 'Gain',
+      kind: 'duration',
+      hidden: true,
+      value: row => row.of?.gain_ns ?? null,
+      reason: payload.reasons.gain_ns,
+    },
+  ];
+}
+
+function emptied(row: Row): string {
+  if (row.emptied <= 0 || row.time <= 0) {
+    return 'caught up';
+  }
+  return `${row.emptiedBy ?? 'several calls'} ${formatRatio(row.emptied / row.time)}`;
+}

@@ -1,0 +1,37 @@
+import { useMemo } from 'react';
+import type { IdleFlame } from '../../api/types';
+import { formatDuration } from '../../base/format';
+import { useView } from '../../state/queries';
+import { useSelection } from '../../state/selection';
+import { FlameGraph } from '../../widgets/charts/FlameGraph';
+import { Panel } from '../../widgets/Panel';
+import { chosen, flameRoot } from './select';
+
+/** What the host did meanwhile: causes, and in them frames, annotations, operators and calls. */
+export function Flame() {
+  const { selection, select } = useSelection();
+  const { run, worker, span, params } = selection;
+  const asked = chosen(params, 'step', 'device', 'stream');
+  const answer = useView<IdleFlame>('idle/flame', { run, worker, span }, asked);
+  const flame = answer.data?.state === 'ready' ? answer.data.payload : undefined;
+  const root = useMemo(() => (flame ? flameRoot(flame) : undefined), [flame]);
+  return (
+    <Panel
+      title="What the host did meanwhile"
+      note="width is time the device waited; a click zooms in, another shows a slice on the timeline"
+    >
+      {answer.error && <p className="status error">{answer.error.message}</p>}
+      {root && root.value > 0 && (
+        <FlameGraph
+          root={root}
+          color="var(--x-operator)"
+          format={formatDuration}
+          onOpen={node =>
+            typeof node.data === 'number' && select({ view: 'trace', params: { event: String(node.data) } })
+          }
+          maxHeight={260}
+        />
+      )}
+    </Panel>
+  );
+}

@@ -1,0 +1,79 @@
+// The gaps of a row: each opens on the timeline.
+import type { IdleGaps } from '../../api/types';
+import { formatCount, formatDuration, formatRatio } from '../../base/format';
+import { useView } from '../../state/queries';
+import { useSelection } from '../../state/selection';
+import { Button } from '../../widgets/inputs/Button';
+import { Icon } from '../../widgets/Icon';
+import rowDetailCss from '../../widgets/table/RowDetail.module.css';
+import { causeColor } from './causes';
+import { chosen, onTimeline, type Row } from './select';
+import css from './Gaps.module.css';
+
+const LONGEST = 50;
+
+export function Gaps({ row, idle, onClose }: { row: Row; idle: number; onClose: () => void }) {
+  const { selection, select } = useSelection();
+  const { run, worker, span, params } = selection;
+  const subject = row.of?.subject;
+  const asked = {
+    ...chosen(params, 'by', 'step', 'device', 'stream'),
+    cause: row.cause,
+    ...(typeof subject === 'string' ? { subject } : {}),
+    limit: String(LONGEST),
+  };
+  const answer = useView<IdleGaps>('idle/gaps', { run, worker, span }, asked);
+  const gaps = answer.data?.state === 'ready' ? answer.data.payload : undefined;
+  return (
+    <aside className={rowDetailCss.detail} data-part="row-detail" aria-label={`Gaps of ${row.title}`}>
+      <header>
+        <h2 title={row.title}>
+          <i className="dot" style={{ background: causeColor(row.cause) }} />
+          {row.title}
+        </h2>
+        <Button look="quiet" title="Close (Escape)" onClick={onClose}>
+          <Icon name="close" size={14} />
+        </Button>
+      </header>
+      <p className="dim">
+        {formatDuration(row.time)} a step, {formatRatio(idle > 0 ? row.time / idle : 0)} of the idle time
+      </p>
+      <div className={rowDetailCss.actions}>
+        <Button
+          className="strong"
+          onClick={() => select({ view: 'trace', params: onTimeline(row.begin, row.end, row.event) })}
+        >
+          <Icon name="timeline" size={14} /> Show the longest on the timeline
+        </Button>
+      </div>
+      {answer.error && <p className="status error">{answer.error.message}</p>}
+      {gaps && (
+        <>
+          <h3>
+            {gaps.total > LONGEST
+              ? `The ${LONGEST} longest of ${formatCount(gaps.total)} parts`
+              : `${formatCount(gaps.total)} parts, longest first`}
+          </h3>
+          <ul className={css.gaps}>
+            {gaps.rows.map(gap => (
+              <li key={gap.begin_ns}>
+                <Button
+                  look="text"
+                  onClick={() =>
+                    select({ view: 'trace', params: onTimeline(gap.begin_ns, gap.end_ns, gap.event) })
+                  }
+                >
+                  {formatDuration(gap.end_ns - gap.begin_ns)}
+                </Button>
+                <span className="clip" title={gap.name ?? undefined}>
+                  {gap.name ?? 'nothing recorded'}
+                </span>
+                <span className="dim">step {gap.step}</span>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </aside>
+  );
+}

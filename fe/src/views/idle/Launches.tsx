@@ -1,0 +1,87 @@
+import type { Launches as LaunchesPayload } from '../../api/types';
+import { formatCount, formatDuration, formatRatio } from '../../base/format';
+import { useView } from '../../state/queries';
+import { useSelection } from '../../state/selection';
+import { Button } from '../../widgets/inputs/Button';
+import { Panel } from '../../widgets/Panel';
+import { chosen } from './select';
+import css from './Panels.module.css';
+
+/** The calls that put work on the device. */
+export function Launches() {
+  const { selection, select } = useSelection();
+  const { run, worker, span, params } = selection;
+  const asked = chosen(params, 'step', 'device', 'stream');
+  const answer = useView<LaunchesPayload>('idle/launches', { run, worker, span }, asked);
+  const found = answer.data?.state === 'ready' ? answer.data.payload : undefined;
+  return (
+    <Panel title="Launches" note="calls that put work on the device">
+      {answer.error && <p className="status error">{answer.error.message}</p>}
+      {found && (
+        <>
+          <p className={css.say}>{said(found)}</p>
+          <div className="scroll">
+            <table className={css.table} aria-label="Launch calls">
+              <thead>
+                <tr>
+                  <th>Call</th>
+                  <th className="num">Calls</th>
+                  <th className="num">Items</th>
+                  <th className="num">Median call</th>
+                  <th className="num">In calls</th>
+                  <th className="num">Median delay</th>
+                  <th className="num">Short work</th>
+                  <th className="num">Slow</th>
+                  <th className="num">Delayed</th>
+                </tr>
+              </thead>
+              <tbody>
+                {found.rows.map(row => (
+                  <tr key={row.name}>
+                    <td>
+                      <Button
+                        look="text"
+                        className="mono"
+                        title="Show the longest call on the timeline"
+                        onClick={() => select({ view: 'trace', params: { event: String(row.event) } })}
+                      >
+                        {row.name}
+                      </Button>
+                    </td>
+                    <td className="num">{formatCount(row.calls)}</td>
+                    <td className="num">{formatCount(row.items)}</td>
+                    <td className="num">{formatDuration(row.median_call_ns)}</td>
+                    <td className="num">{formatDuration(row.call_ns)}</td>
+                    <td className="num">{formatDuration(row.median_delay_ns)}</td>
+                    <td className="num">{formatRatio(row.short / row.calls)}</td>
+                    <td className="num">{formatCount(row.slow)}</td>
+                    <td className="num">{formatCount(row.delayed)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+          <p className="dim">
+            Slow: over {formatDuration(found.slow_call_ns)}. Delayed: work that starts more than{' '}
+            {formatDuration(found.long_delay_ns)} after its call. {blocked(found)}
+          </p>
+        </>
+      )}
+    </Panel>
+  );
+}
+
+function said({ rows, unlinked }: LaunchesPayload): string {
+  const calls = rows.reduce((sum, row) => sum + row.calls, 0);
+  if (calls === 0) {
+    return unlinked > 0 ? 'No launch of the recorded work is recorded.' : 'Nothing was launched.';
+  }
+  const short = rows.reduce((sum, row) => sum + row.short, 0);
+  return `${formatRatio(short / calls)} of the calls take longer than the work that they launch.`;
+}
+
+function blocked({ blocked_calls: calls, blocked_ns: ns }: LaunchesPayload): string {
+  return calls === 0
+    ? 'No call waited for a full queue.'
+    : `${formatCount(calls)} waited for a full queue, ${formatDuration(ns)} longer than usual.`;
+}

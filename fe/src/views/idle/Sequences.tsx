@@ -1,0 +1,113 @@
+import type { SequenceRow, SequencesPayload } from '../../api/types';
+import { formatCount, formatDuration, formatRatio } from '../../base/format';
+import { shortKernelName } from '../../base/kernelName';
+import { useView } from '../../state/queries';
+import { useSelection } from '../../state/selection';
+import { Button } from '../../widgets/inputs/Button';
+import { Panel } from '../../widgets/Panel';
+import { chosen } from './select';
+import css from './Panels.module.css';
+
+const WIDTH = 160;
+
+/** Device work that repeats in one order. */
+export function Sequences() {
+  const { selection, select } = useSelection();
+  const { run, worker, span, params } = selection;
+  const asked = chosen(params, 'device', 'stream');
+  const answer = useView<SequencesPayload>('idle/sequences', { run, worker, span }, asked);
+  const found = answer.data?.state === 'ready' ? answer.data.payload : undefined;
+  return (
+    <Panel title="Sequences" note="work that repeats in one order, found without being told where it begins">
+      {answer.error && <p className="status error">{answer.error.message}</p>}
+      {found && <p className={css.say}>{said(found)}</p>}
+      {found && found.rows.length > 0 && (
+        <div className="scroll">
+          <table className={css.table} aria-label="Sequences">
+            <thead>
+              <tr>
+                <th>Pattern</th>
+                <th className="num">Runs × items</th>
+                <th>Launched in</th>
+                <th className="num">Device time</th>
+                <th className="num">Fusion saves at most</th>
+              </tr>
+            </thead>
+            <tbody>
+              {found.rows.map((row, i) => (
+                <tr key={i}>
+                  <td>
+                    <Button
+                      look="bare"
+                      title="Show the first run on the timeline"
+                      onClick={() =>
+                        select({ view: 'trace', params: { event: String(row.items[0]!.event) } })
+                      }
+                    >
+                      <Pattern row={row} />
+                    </Button>
+                  </td>
+                  <td className="num">
+                    {formatCount(row.runs)} × {formatCount(row.length)}
+                  </td>
+                  <td className="clip" title={row.around ?? undefined}>
+                    {row.around ?? <span className="dim">several places</span>}
+                  </td>
+                  <td className="num">{formatRatio(row.share)}</td>
+                  <td className="num">{row.fusion_ns > 0 ? formatDuration(row.fusion_ns) : '–'}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {found?.reasons.capture_ns && (
+        <p className="dim">What capturing them in a graph would save {found.reasons.capture_ns}.</p>
+      )}
+    </Panel>
+  );
+}
+
+function said({ rows, share }: SequencesPayload): string {
+  if (rows.length === 0) {
+    return 'No work repeats in one order often enough.';
+  }
+  const covers = share === null ? '' : ` and cover ${formatRatio(share)} of the device time`;
+  return `${formatCount(rows.length)} ${rows.length === 1 ? 'sequence repeats' : 'sequences repeat'}${covers}.`;
+}
+
+/** The items of a run side by side, as wide as they are long; shades tell names apart. */
+function Pattern({ row }: { row: SequenceRow }) {
+  return (
+    <svg width={WIDTH} height={12} role="img" aria-label={`${row.length} items`}>
+      {stripes(row).map(({ event, x, width, shade, title }) => (
+        <rect
+          key={event}
+          x={x}
+          width={width}
+          height={12}
+          style={{ fill: `color-mix(in srgb, var(--c-kernel) ${shade}%, var(--sf))` }}
+        >
+          <title>{title}</title>
+        </rect>
+      ))}
+    </svg>
+  );
+}
+
+function stripes({ items }: SequenceRow) {
+  const total = items.reduce((sum, item) => sum + item.duration_ns, 0);
+  const names = [...new Set(items.map(item => item.name))];
+  let x = 0;
+  return items.map(({ event, name, duration_ns: ns }) => {
+    const width = total > 0 ? (WIDTH * ns) / total : WIDTH / items.length;
+    x += width;
+    return {
+      event,
+      x: x - width,
+      width: Math.max(width - 0.6, 0.4),
+      shade: 100 - (70 * names.indexOf(name)) / Math.max(names.length, 1),
+      title: `${shortKernelName(name)} ${formatDuration(ns)}`,
+    };
+  });
+}

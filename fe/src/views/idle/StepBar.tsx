@@ -1,0 +1,180 @@
+import type { IdlePayload } from '../../api/types';
+import { exactDuration, formatDuration, formatRatio } from '../../base/format';
+import { useSelection } from '../../state/selection';
+import { Button } from '../../widgets/inputs/Button';
+import { useWidth } from '../../widgets/charts/useWidth';
+import { causeColor } from './causes';
+import { onTimeline, type Row } from './select';
+import css from './StepBar.module.css';
+
+const TOP = 30;
+const BAR = 36;
+const FUNNEL = 26;
+const CAUSES = 40;
+const ROOM = 120; // a part wider than this carries its own label
+
+interface Part {
+  key: string;
+  title: string;
+  ns: number;
+  color: string;
+  x: number;
+  width: number;
+  row?: Row;
+}
+
+/** An average step, and below the bracket of its idle time the causes of that. */
+export function StepBar({ payload, rows }: { payload: IdlePayload; rows: Row[] }) {
+  const { ref, width } = useWidth();
+  const { select } = useSelection();
+  const steps = Math.max(payload.counted, 1);
+  const duration = payload.duration_ns / steps;
+  const idle = payload.idle_ns / steps;
+  const parts = laid(
+    [
+      ['compute', 'Compute', payload.compute_ns / steps, 'var(--c-kernel)'],
+      [
+        'communication',
+        'Exposed communication',
+        payload.exposed_communication_ns / steps,
+        'var(--c-communication)',
+      ],
+      ['copies', 'Exposed copies', payload.exposed_copy_ns / steps, 'var(--c-memcpy)'],
+    ],
+    duration,
+    width,
+  );
+  const causes = laid(
+    rows.map(row => [row.key, row.title, row.time, causeColor(row.cause)]),
+    idle,
+    width,
+  ).map((part, i) => ({ ...part, row: rows[i]! }));
+  const open = ({ begin, end, event }: Row) =>
+    select({ view: 'trace', params: onTimeline(begin, end, event) });
+  const from = duration > 0 ? width * (1 - idle / duration) : width;
+  const top = TOP + BAR + FUNNEL;
+  const chips = causes.filter(part => part.width < ROOM);
+  return (
+    <div ref={ref} className={css.bar} data-part="idle-bar">
+      {width > 0 && (
+        <svg
+          width={width}
+          height={idle > 0 ? top + CAUSES + 4 : TOP + BAR + 4}
+          role="img"
+          aria-label={[...parts, { title: 'Idle', ns: idle }, ...causes]
+            .map(part => `${part.title} ${formatDuration(part.ns)}`)
+            .join(', ')}
+        >
+          <defs>
+            <pattern
+              id="idle-hatch"
+              width="6"
+              height="6"
+              patternUnits="userSpaceOnUse"
+              patternTransform="rotate(45)"
+            >
+              <rect width="6" height="6" fill="var(--sf-2)" />
+              <path d="M0 0V6" stroke="var(--ln-2)" strokeWidth="2" />
+            </pattern>
+          </defs>
+          <Bracket x={0} width={from} title="busy" ns={duration - idle} whole={duration} />
+          <Bracket x={from} width={width - from} title="idle" ns={idle} whole={duration} />
+          {parts.map(part => (
+            <Piece key={part.key} part={part} y={TOP} height={BAR} />
+          ))}
+          {idle > 0 && (
+            <>
+              <rect
+                x={from + 0.5}
+                y={TOP + 0.5}
+                width={Math.max(width - from - 1, 1)}
+                height={BAR - 1}
+                fill="url(#idle-hatch)"
+                stroke="var(--ln-2)"
+              />
+              <path d={`M${from} ${TOP + BAR}H${width}V${top}H0z`} fill="var(--sf-2)" opacity={0.75} />
+            </>
+          )}
+          {causes.map(part => (
+            <g key={part.key} className={css.cause} onClick={() => open(part.row)}>
+              <Piece part={part} y={top} height={CAUSES} />
+            </g>
+          ))}
+        </svg>
+      )}
+      {chips.length > 0 && (
+        <div className={css.chips}>
+          {chips.map(part => (
+            <Button
+              key={part.key}
+              look="bare"
+              className={css.chip}
+              title={`Show the longest gap; ${formatRatio(part.ns / idle)} of the idle time`}
+              onClick={() => open(part.row)}
+            >
+              <i className="dot" style={{ background: part.color }} />
+              {part.title} <strong>{formatDuration(part.ns)}</strong>
+            </Button>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function laid(items: [string, string, number, string][], whole: number, width: number): Part[] {
+  let x = 0;
+  return items.map(([key, title, ns, color]) => {
+    const part = { key, title, ns, color, x, width: whole > 0 ? (width * ns) / whole : 0 };
+    x += part.width;
+    return part;
+  });
+}
+
+function Piece({ part, y, height }: { part: Part; y: number; height: number }) {
+  if (part.ns <= 0) {
+    return null;
+  }
+  return (
+    <>
+      <rect
+        x={part.x}
+        y={y}
+        width={Math.max(part.width - 1, 0.75)}
+        height={height}
+        style={{ fill: part.color }}
+      >
+        <title>{`${part.title}: ${exactDuration(part.ns)}`}</title>
+      </rect>
+      {part.width >= ROOM && (
+        <g className={css.label}>
+          <text x={part.x + 10} y={y + 16} className="strong">
+            {part.title}
+          </text>
+          <text x={part.x + 10} y={y + 31}>
+            {formatDuration(part.ns)}
+          </text>
+        </g>
+      )}
+    </>
+  );
+}
+
+function Bracket(props: { x: number; width: number; title: string; ns: number; whole: number }) {
+  const { x, width, title, ns, whole } = props;
+  if (width < 1) {
+    return null;
+  }
+  const text = `${title} ${formatDuration(ns)} · ${formatRatio(whole > 0 ? ns / whole : 0)}`;
+  return (
+    <g>
+      <path d={`M${x + 0.5} ${TOP - 4}v-5h${Math.max(width - 1.5, 0)}v5`} className="leader" />
+      {width > 6.4 * text.length && (
+        <text x={x + width / 2} y={14} textAnchor="middle" className="soft">
+          {title} <tspan className="strong">{formatDuration(ns)}</tspan> ·{' '}
+          {formatRatio(whole > 0 ? ns / whole : 0)}
+        </text>
+      )}
+    </g>
+  );
+}

@@ -1,0 +1,52 @@
+import { fireEvent, screen, within } from '@testing-library/react';
+import { expect, it } from 'vitest';
+import golden from '../../../../tests/golden/payloads/idle.json';
+import type { IdlePayload } from '../../api/types';
+import { drawView, serveGoldens } from '../../testing/view';
+import { causeRows, flameRoot, onTimeline } from './select';
+import View from '.';
+
+serveGoldens(golden);
+
+const payload = golden.idle as unknown as IdlePayload;
+
+it('says what the device waits for and shows every cause of an average step', async () => {
+  drawView(View, golden.idle);
+  expect(screen.getByRole('heading', { level: 1 }).textContent).toBe(
+    'The GPU waits 50% of each step; about two thirds of that for data loading.',
+  );
+  const table = within(screen.getByRole('treegrid', { name: 'idle' }));
+  const row = table.getAllByRole('row', { name: /Data loading/ })[0]!;
+  expect(row.textContent).toContain('caught up');
+  expect(await screen.findByRole('table', { name: 'Launch calls' })).toBeTruthy();
+});
+
+it('opens the gaps of a row, and a gap on the timeline', async () => {
+  drawView(View, golden.idle);
+  const table = within(screen.getByRole('treegrid', { name: 'idle' }));
+  fireEvent.click(table.getAllByRole('row', { name: /Operators/ })[0]!);
+  const gaps = await screen.findByRole('complementary', { name: 'Gaps of Operators' });
+  const first = golden['idle/gaps'].rows[0]!;
+  fireEvent.click((await within(gaps).findAllByRole('button', { name: /µs|ms|ns/ }))[0]!);
+  expect(decodeURIComponent(location.hash)).toContain(`area=${first.begin_ns}-${first.end_ns}`);
+  expect(decodeURIComponent(location.hash)).toContain('view=trace');
+});
+
+it('sums the rows of a cause per step', () => {
+  const rows = causeRows(payload);
+  const steps = payload.counted;
+  expect(rows.reduce((sum, row) => sum + row.time, 0) * steps).toBeCloseTo(payload.idle_ns);
+  for (const row of rows) {
+    expect(row.below!.reduce((sum, below) => sum + below.time, 0)).toBeCloseTo(row.time);
+  }
+});
+
+it('keeps the time of every frame within the one around it', () => {
+  const root = flameRoot(golden['idle/flame']);
+  expect(root.children.reduce((sum, child) => sum + child.value, 0)).toBe(root.value);
+});
+
+it('shows some room around a stretch on the timeline', () => {
+  expect(onTimeline(8000, 12_000, 5)).toEqual({ area: '8000-12000', at: '7000-13000', event: '5' });
+  expect(onTimeline(8000, 8010, null)).toEqual({ area: '8000-8010', at: '7000-9010' });
+});

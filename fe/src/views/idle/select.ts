@@ -1,0 +1,110 @@
+// The idle time as the page shows it: rows by cause, the parts of a step, the flame graph, what opens the timeline.
+import type { IdleFlame, IdlePayload, IdleRow } from '../../api/types';
+import { formatCount } from '../../base/format';
+import type { FlameNode } from '../../widgets/charts/flame';
+import { causeTitle } from './causes';
+
+/** A cause with its subjects below it, or a subject. */
+export interface Row {
+  key: string;
+  cause: string;
+  title: string;
+  of: IdleRow | null;
+  time: number;
+  gaps: number;
+  median: number | null;
+  emptied: number;
+  emptiedBy: string | null;
+  begin: number;
+  end: number;
+  event: number | null;
+  below?: Row[];
+}
+
+/** The causes, most time first, each with its subjects; times are per step. */
+export function causeRows({ causes, sums, counted, by }: IdlePayload): Row[] {
+  const steps = Math.max(counted, 1);
+  const groups = new Map<string, IdleRow[]>();
+  for (const row of causes) {
+    groups.set(row.cause, [...(groups.get(row.cause) ?? []), row]);
+  }
+  return [...groups]
+    .map(([cause, rows]) => {
+      const longest = rows.reduce((most, row) => (length(row) > length(most) ? row : most));
+      const callers = rows.filter(row => row.emptied_by !== null);
+      return {
+        key: cause,
+        cause,
+        title: causeTitle(cause),
+        of: null,
+        time: sum(rows.map(row => row.time_ns)) / steps,
+        gaps: sums.find(each => each.cause === cause)?.gaps ?? 0,
+        median: rows.length === 1 ? rows[0]!.median_ns : null,
+        emptied: sum(rows.map(row => row.emptied_ns)) / steps,
+        emptiedBy: callers.toSorted((a, b) => b.emptied_ns - a.emptied_ns)[0]?.emptied_by ?? null,
+        begin: longest.begin_ns,
+        end: longest.end_ns,
+        event: longest.event,
+        below: rows.map((row, i) => ({
+          key: `${cause} ${i}`,
+          cause,
+          title: subjectTitle(row, by),
+          of: row,
+          time: row.time_ns / steps,
+          gaps: row.gaps,
+          median: row.others > 0 ? null : row.median_ns,
+          emptied: row.emptied_ns / steps,
+          emptiedBy: row.emptied_by,
+          begin: row.begin_ns,
+          end: row.end_ns,
+          event: row.event,
+        })),
+      };
+    })
+    .toSorted((a, b) => b.time - a.time);
+}
+
+function subjectTitle(row: IdleRow, by: IdlePayload['by']): string {
+  if (row.others > 0) {
+    return `${formatCount(row.others)} more`;
+  }
+  return row.subject ?? (by === 'emptied_by' ? 'caught up' : NOTHING[by]);
+}
+
+const NOTHING = {
+  cause: 'nothing recorded',
+  operator: 'outside operators',
+  module: 'outside modules',
+  frame: 'no line of the program recorded',
+};
+
+const length = (row: IdleRow): number => row.end_ns - row.begin_ns;
+const sum = (values: number[]): number => values.reduce((total, value) => total + value, 0);
+
+/** Parameters that show a stretch on the timeline, with what is to blame selected. */
+export function onTimeline(begin: number, end: number, event: number | null): Record<string, string> {
+  const margin = Math.max(Math.floor((end - begin) / 4), 1000);
+  const shown = { area: `${begin}-${end}`, at: `${begin - margin}-${end + margin}` };
+  return event === null ? shown : { ...shown, event: String(event) };
+}
+
+/** What the panels below ask for, from the parameters of the view. */
+export function chosen(params: Record<string, string>, ...names: string[]): Record<string, string> {
+  return Object.fromEntries(
+    names.flatMap(name => (params[name] === undefined ? [] : [[name, params[name]] as const])),
+  );
+}
+
+export function flameRoot({ frames, total_ns: total }: IdleFlame): FlameNode {
+  const nodes = frames.map((frame): FlameNode => ({
+    name: frame.parent === null ? causeTitle(frame.cause) : frame.name,
+    value: frame.value_ns,
+    children: [],
+    data: frame.event,
+  }));
+  const root: FlameNode = { name: 'idle time', value: total, children: [] };
+  frames.forEach((frame, i) =>
+    (frame.parent === null ? root : nodes[frame.parent]!).children.push(nodes[i]!),
+  );
+  return root;
+}

@@ -1,0 +1,63 @@
+"""Idle time in a browser: the sentence, the bar, the table whose rows open their gaps on the timeline."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.page import Open
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+IDLE = {"view": "idle", "run": "a_training"}
+
+
+@pytest.mark.parametrize(("width", "theme"), [(900, "light"), (1440, "dark"), (2500, "light")])
+def test_the_page_says_what_the_device_waits_for(open_page: Open, width: int, theme: str) -> None:
+    _, frame = open_page(width=width, theme=theme, **IDLE)
+    expect(frame.locator("h1")).to_have_text(
+        "The GPU waits 50% of each step; about two thirds of that for data loading."
+    )
+    expect(frame.locator("[data-part=idle-bar] svg")).to_have_attribute("aria-label", re.compile("Data loading"))
+    for title in ("Launches", "Queue length", "Bandwidth", "Sequences"):
+        expect(frame.get_by_role("heading", name=title, exact=True)).to_be_visible()
+    expect(frame.locator("[data-part=flame]")).to_be_visible()
+    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+
+
+def test_a_row_opens_its_gaps_and_a_gap_the_timeline(open_page: Open) -> None:
+    page, frame = open_page(**IDLE)
+    table = frame.get_by_role("treegrid", name="idle")
+    table.get_by_role("row", name=re.compile("Data loading")).first.click()
+    gaps = frame.locator("[data-part=row-detail]")
+    expect(gaps.locator("h2")).to_have_text("Data loading")
+    expect(gaps.locator("li")).to_have_count(6)
+    gaps.locator("li").first.get_by_role("button").click()
+    expect(page).to_have_url(re.compile("view=trace"))
+    expect(page).to_have_url(re.compile("area="))
+    page.go_back()
+    expect(gaps.locator("h2")).to_have_text("Data loading")
+
+
+def test_what_stands_below_a_cause_and_the_step_are_in_the_address(open_page: Open) -> None:
+    page, frame = open_page(**IDLE)
+    frame.get_by_label("Below a cause").select_option("operator")
+    expect(page).to_have_url(re.compile("by=operator"))
+    row = frame.get_by_role("treegrid", name="idle").get_by_role("row", name=re.compile("enumerate"))
+    expect(row).to_be_visible()
+    frame.get_by_label("Step").select_option("2")
+    expect(page).to_have_url(re.compile("step=2"))
+    expect(frame.locator("h1")).to_contain_text("of the step")
+
+
+def test_the_headline_opens_the_longest_gap(open_page: Open) -> None:
+    page, frame = open_page(**IDLE)
+    frame.locator("h1").get_by_role("button", name="data loading").click()
+    expect(page).to_have_url(re.compile("view=trace"))
+
+
+def test_a_trace_without_a_device_says_what_to_record(open_page: Open) -> None:
+    _, frame = open_page(view="idle", run="n_memory")
+    expect(frame.locator("body")).to_contain_text("ProfilerActivity.CUDA")

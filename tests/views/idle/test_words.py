@@ -1,0 +1,101 @@
+"""The sentences of Idle time, and the traces that would make them false."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.traces import draw
+from tests.support.views import ask, words
+
+
+def said(picture: str, **params: object) -> tuple[str, str]:
+    payload = ask(draw(picture), "idle", **params)
+    return words(payload["headline"]), words(payload["explanation"])
+
+
+def waiting(meanwhile: str, busy: float = 25) -> str:
+    return f"""
+    host  cuda_runtime  cudaLaunchKernel   0   2  correlation=1
+    gpu0  kernel        first              0  {busy}  correlation=1 stream=7
+    {meanwhile}
+    host  cuda_runtime  cudaLaunchKernel  98   2  correlation=2
+    gpu0  kernel        second           100  {busy}  correlation=2 stream=7
+    """
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "cause"),
+    [
+        ("host cpu_op enumerate(DataLoader)#_It.__next__ 25 73", "data loading"),
+        ("host cpu_op aten::mm 25 73", "operators on the host"),
+        ("host cuda_runtime cudaMalloc 25 73", "the allocator"),
+        ("", "host code that is not recorded"),
+    ],
+)
+def test_the_headline_names_the_cause_with_most_of_the_wait(meanwhile: str, cause: str) -> None:
+    headline, _ = said(waiting(meanwhile))
+    assert headline == f"The GPU waits 60% of the trace; 97.3% of that for {cause}."
+
+
+def test_a_busy_device_is_not_said_to_wait() -> None:
+    headline, _ = said(waiting("", busy=97))
+    assert headline == "The GPU is busy for 98.5% of the trace."
+
+
+def test_a_plain_share_is_said_in_words() -> None:
+    headline, explanation = said(
+        waiting("host cpu_op enumerate(DataLoader)#_It.__next__ 25 56\nhost cpu_op aten::mm 81 17")
+    )
+    assert headline == "The GPU waits 60% of the trace; about three quarters of that for data loading."
+    assert explanation.startswith("Next: operators on the host, 17.0 µs.")
+
+
+def test_what_emptied_the_queue_is_said_only_of_a_call_that_did() -> None:
+    _, explanation = said(waiting("host cuda_runtime cudaStreamSynchronize 10 20"))
+    assert "Before 100% of the wait cudaStreamSynchronize had emptied the queue." in explanation
+    _, explanation = said(waiting("host cuda_runtime cudaStreamSynchronize 10 10"))
+    assert "No call had emptied the queue before" in explanation
+
+
+def test_launch_bound_is_said_only_where_the_host_launches_all_the_time() -> None:
+    def steady(middle: str) -> str:
+        lines = []
+        for i in range(20):
+            lines.append(f"host {middle} {i * 50 + 5} 44")
+            lines.append(f"host cuda_runtime cudaLaunchKernel {i * 50} 4 correlation={i + 1}")
+            lines.append(f"gpu0 kernel gemm {i * 50 + 6} 10 correlation={i + 1} stream=7")
+        return "\n".join(lines)
+
+    bound = "The step is launch-bound: a launch every 50.0 µs, while the device needs 10.0 µs for an item"
+    assert bound in said(steady("cpu_op aten::mm"))[1]
+    assert "launch-bound" not in said(steady("cpu_op enumerate(DataLoader)#_It.__next__"))[1]
+    synced = (
+        steady("cpu_op aten::mm")
+        + "\n"
+        + "\n".join(f"host cuda_runtime cudaStreamSynchronize {i * 50 + 10} 12" for i in range(20))
+    )
+    assert "launch-bound" not in said(synced)[1]
+
+
+def test_evidence_opens_the_longest_gap() -> None:
+    payload: Any = ask(draw(waiting("host cpu_op aten::mm 25 73")), "idle")
+    links = [phrase["link"] for phrase in payload["headline"] if phrase["link"]]
+    assert links == ["trace?area=25000-98000&at=6750-116250&event=2"] * 2
+
+
+def test_devices_and_streams_are_named_where_there_are_several() -> None:
+    picture = """
+    host  cuda_runtime  cudaLaunchKernel  0   2  correlation=1
+    host  cuda_runtime  cudaLaunchKernel  3   2  correlation=2
+    gpu0  kernel        a                10  30  correlation=1 stream=7
+    gpu1  kernel        b                70  30  correlation=2 stream=8
+    """
+    assert said(picture, device=1)[0].startswith("GPU 1 waits")
+    assert said(picture, device=1, stream=8)[0].startswith("Stream 8 of GPU 1 waits")
+
+
+def test_without_the_host_the_explanation_says_so() -> None:
+    _, explanation = said("gpu0 kernel a 0 10 stream=7\ngpu0 kernel b 50 10 stream=7")
+    assert explanation.startswith("The profiler did not record the host")

@@ -1,0 +1,187 @@
+"""Idle time: why the device waits, cause by cause."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from torch_tb_profiler.analyses.idle.breakdown import StepTimes, step_times
+from torch_tb_profiler.analyses.idle.causes import CAUSES
+from torch_tb_profiler.analyses.idle.gaps import default_device
+from torch_tb_profiler.analyses.idle.pace import pace
+from torch_tb_profiler.analyses.idle.table import IdleTable, idle_table
+from torch_tb_profiler.analyses.shared.breakdown import NO_HOST
+from torch_tb_profiler.analyses.tracks.sources import name_of
+from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.model.devices import device_kind
+from torch_tb_profiler.model.kinds import DEVICE, Kind, of_kind
+from torch_tb_profiler.model.schedule.clock import clock_shift_ns
+from torch_tb_profiler.model.schedule.items import items
+from torch_tb_profiler.model.schedule.schedule import schedule
+from torch_tb_profiler.model.steps import has_host_events, steps
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.view import Tab, TraceView
+from torch_tb_profiler.views.idle.launches import GAIN, LAUNCH_PARTS
+from torch_tb_profiler.views.idle.parts import PARTS
+from torch_tb_profiler.views.idle.payload import (
+    IdleCause,
+    IdleParams,
+    IdlePayload,
+    IdleRow,
+    IdleStep,
+    IdleStream,
+)
+from torch_tb_profiler.views.idle.words import explanation, headline
+
+MOST_SUBJECTS = 40
+"""Rows of each cause that are sent; the rest is summed up in one."""
+
+
+def build(trace: Trace, params: IdleParams) -> IdlePayload:
+    """Raises NotFoundError for an unknown step, device or stream."""
+    device = default_device(trace) if params.device is None else params.device
+    if device is None:
+        raise NotFoundError("no device work is recorded")
+    table = idle_table(trace, device, params.stream, params.by, params.step)
+    listed = _steps(step_times(trace, device, params.stream))
+    counted = [step for step in listed if step.complete and params.step in ("", step.name)]
+    rows, speed = _rows(trace, table), pace(trace, device)
+    caught_up = int(table.time.sum()) - int(table.emptied_time.sum())
+    payload = IdlePayload(
+        headline=(),
+        explanation=(),
+        device=device,
+        stream=params.stream,
+        streams=_streams(trace),
+        by=params.by,
+        steps=listed,
+        steps_recorded=steps(trace).recorded,
+        counted=len(counted),
+        duration_ns=sum(step.duration_ns for step in counted),
+        compute_ns=sum(step.compute_ns for step in counted),
+        exposed_communication_ns=sum(step.exposed_communication_ns for step in counted),
+        exposed_copy_ns=sum(step.exposed_copy_ns for step in counted),
+        idle_ns=sum(step.idle_ns for step in counted),
+        causes=rows,
+        sums=_sums(table),
+        gaps=len(table.segments.gaps.begin),
+        caught_up_ns=caught_up,
+        launch_bound=speed.launch_bound,
+        launch_ns=speed.launch_ns,
+        item_ns=speed.item_ns,
+        explained=schedule(trace).explained,
+        clock_shift_ns=clock_shift_ns(trace),
+        reasons=_reasons(trace),
+    )
+    said = {"headline": headline(payload, device_kind(trace)), "explanation": explanation(payload)}
+    return structs.replace(payload, **said)
+
+
+def _steps(times: StepTimes) -> list[IdleStep]:
+    columns = (times.start, times.duration, times.compute, times.communication, times.copies, times.idle)
+    rows = zip(times.names, *(column.tolist() for column in columns), times.complete.tolist(), strict=True)
+    return [
+        IdleStep(name, start, duration, compute, communication, None, copies, idle, complete)
+        for name, start, duration, compute, communication, copies, idle, complete in rows
+    ]
+
+
+def _rows(trace: Trace, table: IdleTable) -> list[IdleRow]:
+    rows: list[IdleRow] = []
+    kept: dict[int, int] = {}
+    rest: dict[int, list[int]] = {}
+    columns = (
+        table.cause,
+        table.event,
+        table.begin,
+        table.end,
+        table.time,
+        table.gaps,
+        table.median,
+        table.emptied,
+        table.emptied_time,
+    )
+    for at, (cause, event, begin, end, time, gaps, median, emptied, emptied_time) in enumerate(
+        zip(*(column.tolist() for column in columns), strict=True)
+    ):
+        if kept.get(cause, 0) == MOST_SUBJECTS:
+            rest.setdefault(cause, []).append(at)
+            continue
+        kept[cause] = kept.get(cause, 0) + 1
+        rows.append(
+            IdleRow(
+                cause=CAUSES[cause],
+                subject=table.subject[at],
+                event=event if event >= 0 else None,
+                begin_ns=begin,
+                end_ns=end,
+                time_ns=time,
+                gaps=gaps,
+                median_ns=median,
+                emptied_by=name_of(trace, emptied) if emptied >= 0 else None,
+                emptied_ns=emptied_time,
+                gain_ns=None,
+                others=0,
+            )
+        )
+    return rows + [_others(table, cause, places) for cause, places in rest.items()]
+
+
+def _others(table: IdleTable, cause: int, at: list[int]) -> IdleRow:
+    """The small rows of a cause as one; its longest part and median are those of the first of them."""
+    first = at[0]
+    return IdleRow(
+        cause=CAUSES[cause],
+        subject=None,
+        event=None,
+        begin_ns=int(table.begin[first]),
+        end_ns=int(table.end[first]),
+        time_ns=int(table.time[at].sum()),
+        gaps=table.gaps_of(at),
+        median_ns=float(table.median[first]),
+        emptied_by=None,
+        emptied_ns=int(table.emptied_time[at].sum()),
+        gain_ns=None,
+        others=len(at),
+    )
+
+
+def _sums(table: IdleTable) -> list[IdleCause]:
+    rows: dict[int, list[int]] = {}
+    for at, cause in enumerate(table.cause.tolist()):
+        rows.setdefault(cause, []).append(at)
+    sums = [IdleCause(CAUSES[cause], int(table.time[at].sum()), table.gaps_of(at)) for cause, at in rows.items()]
+    return sorted(sums, key=lambda each: -each.time_ns)
+
+
+def _streams(trace: Trace) -> list[IdleStream]:
+    found = items(trace)
+    first = found.bounds[:-1]
+    pairs = zip(found.device[first].tolist(), found.stream[first].tolist(), strict=True)
+    return [IdleStream(device, stream) for device, stream in pairs]
+
+
+def _reasons(trace: Trace) -> dict[str, str]:
+    reasons = {
+        "gain_ns": GAIN,
+        "waiting_ns": "one rank does not show whom its collectives wait for; Distributed does",
+    }
+    if not has_host_events(trace):
+        reasons["causes"] = f"{NO_HOST}, so no gap can be attributed to it"
+    elif len(of_kind(trace, Kind.RUNTIME, Kind.DRIVER)) == 0:
+        reasons["causes"] = "no runtime calls are recorded, so nothing tells which thread launches what, and when"
+    return reasons
+
+
+def unavailable(trace: Trace) -> str | None:
+    """Idle time needs a device that works."""
+    if len(of_kind(trace, *DEVICE)):
+        return None
+    return "no device work is recorded; `activities=[..., ProfilerActivity.CUDA]` (or XPU, MTIA) records it"
+
+
+TAB = Tab(
+    "Where the time goes",
+    TraceView("idle", "Idle time", IdleParams, IdlePayload, build),
+    unavailable,
+    (*PARTS, *LAUNCH_PARTS),
+)

@@ -1,0 +1,137 @@
+"""How work gets to the device: what the panels below the causes answer."""
+
+from __future__ import annotations
+
+from torch_tb_profiler.analyses.launches.bandwidth import bytes_between, copies
+from torch_tb_profiler.analyses.launches.calls import api_calls, launch_calls
+from torch_tb_profiler.analyses.launches.edges import even_edges
+from torch_tb_profiler.analyses.launches.origin import common_slice
+from torch_tb_profiler.analyses.launches.queue import blocked_launches, longest_between, queues
+from torch_tb_profiler.analyses.launches.sequences import sequences
+from torch_tb_profiler.analyses.shared.device_work import chosen_work
+from torch_tb_profiler.analyses.tracks.sources import name_of
+from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.view import TraceView
+from torch_tb_profiler.views.idle.launch_payload import (
+    Bandwidth,
+    BandwidthRow,
+    CurveParams,
+    Launches,
+    LaunchesParams,
+    LaunchRow,
+    QueueLengths,
+    QueueRow,
+    SequenceItem,
+    SequenceRow,
+    SequencesParams,
+    SequencesPayload,
+)
+
+MOST_STREAMS = 16
+"""Streams of which a curve is sent, those with the longest queues."""
+
+MOST_ITEMS = 256
+"""Items of a sequence that are sent."""
+
+GAIN = "needs a model of the schedule with other launches, which this version does not have"
+
+
+def build_launches(trace: Trace, params: LaunchesParams) -> Launches:
+    work = chosen_work(trace, of_kind(trace, *DEVICE), params.step, params.device, params.stream)
+    calls = launch_calls(trace, work)
+    found = api_calls(trace, calls, params.slow_call_ns, params.long_delay_ns)
+    blocked, blocked_ns = blocked_launches(trace, work)
+    columns = (
+        found.event.tolist(),
+        [name_of(trace, row) for row in found.event.tolist()],
+        found.calls.tolist(),
+        found.items.tolist(),
+        found.call_ns.tolist(),
+        found.median_call.tolist(),
+        found.work_ns.tolist(),
+        found.median_work.tolist(),
+        found.delay_ns.tolist(),
+        found.median_delay.tolist(),
+        found.short.tolist(),
+        found.slow.tolist(),
+        found.delayed.tolist(),
+    )
+    rows = [LaunchRow(*row) for row in zip(*columns, strict=True)]
+    unlinked = len(work) - int(calls.items.sum())
+    return Launches(rows, unlinked, blocked, blocked_ns, params.slow_call_ns, params.long_delay_ns)
+
+
+def build_queue(trace: Trace, params: CurveParams) -> QueueLengths:
+    work = chosen_work(trace, of_kind(trace, *DEVICE), params.step, params.device, params.stream)
+    found = queues(trace, work)
+    edges = even_edges([queue.times for queue in found], params.points)
+    rows = [
+        QueueRow(
+            each.device,
+            each.stream,
+            each.longest,
+            each.mean,
+            each.empty_ns,
+            each.duration_ns,
+            longest_between(each, edges).tolist(),
+        )
+        for each in sorted(found, key=lambda each: -each.longest)
+    ]
+    return QueueLengths(rows[:MOST_STREAMS], edges.tolist())
+
+
+def build_bandwidth(trace: Trace, params: CurveParams) -> Bandwidth:
+    work = chosen_work(trace, of_kind(trace, *DEVICE), params.step, params.device, params.stream)
+    edges = even_edges([trace.events.start[work], ends(trace)[work]], params.points)
+    rows = []
+    for each in copies(trace, work):
+        curve = bytes_between(trace, each.rows, edges).tolist() if each.bytes is not None else []
+        rows.append(
+            BandwidthRow(
+                each.direction,
+                each.memory,
+                int(each.rows[0]),
+                len(each.rows),
+                each.sized,
+                each.bytes,
+                each.time_ns,
+                each.bandwidth,
+                curve,
+            )
+        )
+    return Bandwidth(rows, edges.tolist())
+
+
+def build_sequences(trace: Trace, params: SequencesParams) -> SequencesPayload:
+    found = sequences(trace, params.device, params.stream)
+    rows = []
+    for each in found.sequences:
+        around = common_slice(trace, each.rows[0])
+        first = each.rows[0].tolist()
+        rows.append(
+            SequenceRow(
+                runs=each.runs,
+                length=each.length,
+                time_ns=each.time_ns,
+                share=each.time_ns / found.time_ns if found.time_ns else 0.0,
+                around=name_of(trace, around) if around >= 0 else None,
+                around_event=around if around >= 0 else None,
+                fusion_ns=each.fusion_ns,
+                capture_ns=None,
+                items=[
+                    SequenceItem(row, name_of(trace, row), max(int(trace.events.duration[row]), 0))
+                    for row in first[:MOST_ITEMS]
+                ],
+            )
+        )
+    share = found.covered_ns / found.time_ns if found.time_ns else None
+    return SequencesPayload(rows, share, found.time_ns, {"capture_ns": GAIN} if rows else {})
+
+
+LAUNCH_PARTS = (
+    TraceView("idle/launches", "Launches", LaunchesParams, Launches, build_launches),
+    TraceView("idle/queue", "Queue length", CurveParams, QueueLengths, build_queue),
+    TraceView("idle/bandwidth", "Bandwidth", CurveParams, Bandwidth, build_bandwidth),
+    TraceView("idle/sequences", "Sequences", SequencesParams, SequencesPayload, build_sequences),
+)

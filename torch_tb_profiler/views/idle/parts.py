@@ -1,0 +1,81 @@
+"""What the page asks for once the tab is open: the gaps of a row, and the flame graph."""
+
+from __future__ import annotations
+
+from torch_tb_profiler.analyses.idle.causes import CAUSES
+from torch_tb_profiler.analyses.idle.gaps import default_device
+from torch_tb_profiler.analyses.idle.places import idle_flame
+from torch_tb_profiler.analyses.idle.table import IdleTable, idle_table
+from torch_tb_profiler.analyses.tracks.sources import name_of
+from torch_tb_profiler.base.errors import NotFoundError, UsageError
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.view import TraceView
+from torch_tb_profiler.views.idle.payload import (
+    IdleFlame,
+    IdleFrame,
+    IdleGap,
+    IdleGaps,
+    IdleGapsParams,
+    IdleParams,
+)
+
+
+def build_gaps(trace: Trace, params: IdleGapsParams) -> IdleGaps:
+    """Raises UsageError for an unknown cause, NotFoundError where the table has no such row."""
+    if params.cause not in CAUSES:
+        raise UsageError(f"there is no cause {params.cause!r}", hint=f"causes: {', '.join(CAUSES)}")
+    table = _table(trace, params)
+    wanted = CAUSES.index(params.cause)
+    rows = [at for at, cause in enumerate(table.cause.tolist()) if cause == wanted]
+    if params.subject is not None:
+        rows = [at for at in rows if table.subject[at] == params.subject]
+    if not rows:
+        raise NotFoundError(f"no idle time is attributed to {params.cause} {params.subject or ''}".rstrip())
+    found, names = table.segments, steps(trace).names
+    parts = [part for at in rows for part in table.members(at).tolist()]
+    parts.sort(key=lambda part: int(found.begin[part] - found.end[part]))
+    listed = []
+    for part in parts[params.rows]:
+        row, emptied = int(found.row[part]), int(found.gaps.emptied_by[found.gap[part]])
+        listed.append(
+            IdleGap(
+                begin_ns=int(found.begin[part]),
+                end_ns=int(found.end[part]),
+                step=names[found.step[part]],
+                event=row if row >= 0 else None,
+                name=name_of(trace, row) if row >= 0 else None,
+                emptied_by=emptied if emptied >= 0 else None,
+            )
+        )
+    return IdleGaps(len(parts), sum(int(table.time[at]) for at in rows), listed)
+
+
+def build_flame(trace: Trace, params: IdleParams) -> IdleFlame:
+    table = _table(trace, params)
+    flame = idle_flame(trace, table.segments, table.kept)
+    columns = (flame.cause.tolist(), flame.parent.tolist(), flame.value.tolist(), flame.event.tolist())
+    frames = [
+        IdleFrame(
+            name=name or CAUSES[cause],
+            cause=CAUSES[cause],
+            parent=parent if parent >= 0 else None,
+            value_ns=value,
+            event=event if event >= 0 else None,
+        )
+        for name, cause, parent, value, event in zip(flame.names, *columns, strict=True)
+    ]
+    return IdleFlame(int(table.time.sum()), frames)
+
+
+def _table(trace: Trace, params: IdleParams | IdleGapsParams) -> IdleTable:
+    device = default_device(trace) if params.device is None else params.device
+    if device is None:
+        raise NotFoundError("no device work is recorded")
+    return idle_table(trace, device, params.stream, params.by, params.step)
+
+
+PARTS = (
+    TraceView("idle/gaps", "Gaps", IdleGapsParams, IdleGaps, build_gaps),
+    TraceView("idle/flame", "Idle flame graph", IdleParams, IdleFlame, build_flame),
+)

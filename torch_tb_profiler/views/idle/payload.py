@@ -1,0 +1,169 @@
+"""What the Idle time view answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from torch_tb_profiler.analyses.idle.table import By
+from torch_tb_profiler.view import Page
+from torch_tb_profiler.views._shared.text import Text
+
+
+class IdleParams(msgspec.Struct, frozen=True):
+    """`by`: what the subject of a row is. Of one complete step, one device (by default the one with most work),
+    and one stream of it (by default the device as a whole)."""
+
+    by: By = "cause"
+    step: str = ""
+    device: int | None = None
+    stream: int | None = None
+
+
+class IdleGapsParams(Page, frozen=True):
+    """The parts of a row of the table: its `cause`, and its `subject` where it has one."""
+
+    cause: str
+    subject: str | None = None
+    by: By = "cause"
+    step: str = ""
+    device: int | None = None
+    stream: int | None = None
+
+
+class IdleStep(msgspec.Struct, frozen=True):
+    """A step on the device; compute + exposed communication + exposed copies + idle = duration, exactly.
+
+    waiting_ns  the part of the exposed communication that waits for other ranks; null, see `reasons`
+    complete    False: device work is missing; such a step is in no sum
+    """
+
+    name: str
+    start_ns: int
+    duration_ns: int
+    compute_ns: int
+    exposed_communication_ns: int
+    waiting_ns: int | None
+    exposed_copy_ns: int
+    idle_ns: int
+    complete: bool
+
+
+class IdleRow(msgspec.Struct, frozen=True):
+    """Idle time of one cause and subject, in all steps that count.
+
+    subject     null: nothing is recorded; by emptied_by: no call, the device caught up with the host
+    event       row of what is to blame in the longest part; null: nothing is recorded
+    begin_ns, end_ns  the longest part
+    gaps        gaps with a part of this row; median_ns: of the parts
+    emptied_by  the call that had emptied the queue before most of it; null: none had
+    emptied_ns  time before which some call had emptied the queue
+    gain_ns     how much shorter an average step would be without; null, see `reasons`
+    others      0, or how many further subjects of the cause this row sums up
+    """
+
+    cause: str
+    subject: str | None
+    event: int | None
+    begin_ns: int
+    end_ns: int
+    time_ns: int
+    gaps: int
+    median_ns: float
+    emptied_by: str | None
+    emptied_ns: int
+    gain_ns: float | None
+    others: int
+
+
+class IdleCause(msgspec.Struct, frozen=True):
+    """All rows of a cause together: a gap with parts of several subjects counts once."""
+
+    cause: str
+    time_ns: int
+    gaps: int
+
+
+class IdleStream(msgspec.Struct, frozen=True):
+    """A stream with work."""
+
+    device: int
+    stream: int
+
+
+class IdlePayload(msgspec.Struct, frozen=True):
+    """Where the time of the complete steps (or of the chosen one) goes on one device or stream.
+
+    counted         steps that the sums are over
+    causes          rows, most time first; they sum to `idle_ns`
+    sums            the causes, likewise
+    gaps            gaps of the device
+    caught_up_ns    idle time before which no call had emptied the queue
+    launch_bound    most idle time is the host's launching while nothing had emptied the queue
+    launch_ns, item_ns  medians: from one launch call to the next on its thread; duration of an item
+    explained       share of the device's work that starts when the recorded launches and waits say; null: no work
+    clock_shift_ns  by which the device's clock is moved to compare it with the host's
+    reasons         field -> why it is null
+    """
+
+    headline: Text
+    explanation: Text
+    device: int
+    stream: int | None
+    streams: list[IdleStream]
+    by: By
+    steps: list[IdleStep]
+    steps_recorded: bool
+    counted: int
+    duration_ns: int
+    compute_ns: int
+    exposed_communication_ns: int
+    exposed_copy_ns: int
+    idle_ns: int
+    causes: list[IdleRow]
+    sums: list[IdleCause]
+    gaps: int
+    caught_up_ns: int
+    launch_bound: bool
+    launch_ns: float | None
+    item_ns: float | None
+    explained: float | None
+    clock_shift_ns: int
+    reasons: Mapping[str, str]
+
+
+class IdleGap(msgspec.Struct, frozen=True):
+    """A part of a gap. `event`: what is to blame; `emptied_by`: row of the call that had emptied the queue."""
+
+    begin_ns: int
+    end_ns: int
+    step: str
+    event: int | None
+    name: str | None
+    emptied_by: int | None
+
+
+class IdleGaps(msgspec.Struct, frozen=True):
+    """Parts of a row, longest first."""
+
+    total: int
+    time_ns: int
+    rows: list[IdleGap]
+
+
+class IdleFrame(msgspec.Struct, frozen=True):
+    """A frame of the flame graph: a cause (`parent` null), and in it what the host was in."""
+
+    name: str
+    cause: str
+    parent: int | None
+    value_ns: int
+    event: int | None
+
+
+class IdleFlame(msgspec.Struct, frozen=True):
+    """Frames, each after the one around it; those below a thousandth of `total_ns` are left out."""
+
+    total_ns: int
+    frames: list[IdleFrame]

@@ -1,0 +1,155 @@
+"""What the Idle time view says in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch_tb_profiler.base.units import format_duration, format_ratio
+from torch_tb_profiler.views._shared.names import spoken_name
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
+from torch_tb_profiler.views.idle.payload import IdlePayload, IdleRow
+
+IDLE = 0.05
+"""A device that waits for less than this share of the time counts as busy."""
+
+_FRACTIONS = (
+    (1 / 4, "a quarter"),
+    (1 / 3, "a third"),
+    (1 / 2, "half"),
+    (2 / 3, "two thirds"),
+    (3 / 4, "three quarters"),
+)
+_NEAR = 0.015
+
+SPOKEN = {
+    "data_loading": "data loading",
+    "compile": "compilation",
+    "sync": "synchronization with nothing left to wait for",
+    "allocator": "the allocator",
+    "copy_staging": "calls that stage copies",
+    "launch_call": "launch calls",
+    "runtime": "other runtime calls",
+    "host_communication": "communication on the host",
+    "wait": "locks, queues and sleeps",
+    "profiler": "the profiler itself",
+    "operator": "operators on the host",
+    "python": "Python code",
+    "annotation": "annotated code",
+    "unrecorded": "host code that is not recorded",
+    "launch_latency": "launch latency",
+    "kernel_gap": "gaps between queued kernels",
+    "graph_gap": "gaps inside graphs",
+    "waits_for_stream": "other streams",
+    "device_wait": "the device itself, with work submitted",
+    "unlinked": "work whose launch is not recorded",
+    "before_recording": "work that was launched before the recording",
+    "tail": "nothing: no work follows",
+}
+"""What the device waits for."""
+
+
+def headline(payload: IdlePayload, kind: str) -> Text:
+    """How much the device waits, and for what most."""
+    device = _device(payload, kind)
+    whole = "each step" if payload.steps_recorded else "the trace"
+    if payload.counted == 1 and payload.steps_recorded:
+        whole = "the step"
+    if payload.duration_ns <= 0:
+        return text("There is no complete step to analyze.")
+    share = payload.idle_ns / payload.duration_ns
+    if share < IDLE or not payload.causes:
+        busy = Phrase(f"{format_ratio(1 - share)} of {whole}", link("kernels"))
+        return text("{device} is busy for {share}.", device=device, share=busy)
+    sums = by_cause(payload.causes)
+    cause, (time, longest) = max(sums.items(), key=lambda each: each[1][0])
+    return text(
+        "{device} waits {share}; {portion} of that for {cause}.",
+        device=device,
+        share=Phrase(f"{format_ratio(share)} of {whole}", _evidence(max(payload.causes, key=_length))),
+        portion=_fraction(time / payload.idle_ns),
+        cause=Phrase(SPOKEN[cause], _evidence(longest)),
+    )
+
+
+def explanation(payload: IdlePayload) -> Text:
+    """The next cause, what emptied the queue, and whether the host launches too slowly."""
+    if "causes" in payload.reasons:
+        reason = payload.reasons["causes"]
+        return text("{reason}.", reason=reason[:1].upper() + reason[1:])
+    if payload.idle_ns <= 0 or payload.counted == 0:
+        return ()
+    ranked = sorted(by_cause(payload.causes).items(), key=lambda each: -each[1][0])
+    following: Text = ()
+    if len(ranked) > 1:
+        cause, (time, longest) = ranked[1]
+        following = text(
+            "Next: {cause}, {time}{per}.",
+            cause=Phrase(SPOKEN[cause], _evidence(longest)),
+            time=format_duration(time / payload.counted),
+            per=" a step" if payload.steps_recorded else "",
+        )
+    return sentences(following, _emptied(payload), _bound(payload))
+
+
+def _emptied(payload: IdlePayload) -> Text:
+    emptied = payload.idle_ns - payload.caught_up_ns
+    if emptied <= 0:
+        return text("No call had emptied the queue before: the device caught up with the host.")
+    calls: dict[str, int] = {}
+    for row in payload.causes:
+        if row.emptied_by is not None:
+            calls[row.emptied_by] = calls.get(row.emptied_by, 0) + row.emptied_ns
+    share = format_ratio(emptied / payload.idle_ns)
+    if not calls:
+        return text("Before {share} of the wait a call had emptied the queue.", share=share)
+    call = spoken_name(max(calls, key=lambda name: calls[name]))
+    if len(calls) == 1:
+        return text("Before {share} of the wait {call} had emptied the queue.", share=share, call=call)
+    return text("Before {share} of the wait a call had emptied the queue, mostly {call}.", share=share, call=call)
+
+
+def _bound(payload: IdlePayload) -> Text:
+    """Said only where the host's launching is what the device waits for."""
+    if not payload.launch_bound or payload.launch_ns is None or payload.item_ns is None:
+        return ()
+    return text(
+        "The step is launch-bound: a launch every {launch}, while the device needs {item} for an item (medians).",
+        launch=format_duration(payload.launch_ns),
+        item=format_duration(payload.item_ns),
+    )
+
+
+def by_cause(rows: Sequence[IdleRow]) -> dict[str, tuple[int, IdleRow]]:
+    """Cause -> (its time, the row with its longest part)."""
+    sums: dict[str, tuple[int, IdleRow]] = {}
+    for row in rows:
+        time, longest = sums.get(row.cause, (0, row))
+        sums[row.cause] = time + row.time_ns, max(longest, row, key=_length)
+    return sums
+
+
+def _length(row: IdleRow) -> int:
+    return row.end_ns - row.begin_ns
+
+
+def _evidence(row: IdleRow) -> str:
+    """The longest part of a row, on the timeline."""
+    margin = max(_length(row) // 4, 1000)
+    at = f"{row.begin_ns - margin}-{row.end_ns + margin}"
+    return link("trace", area=f"{row.begin_ns}-{row.end_ns}", at=at, event=row.event)
+
+
+def _device(payload: IdlePayload, kind: str) -> str:
+    noun = "GPU" if kind in ("CUDA", "ROCm", "XPU") else "device"
+    several = len({stream.device for stream in payload.streams}) > 1
+    device = f"{noun} {payload.device}" if several else f"the {noun}"
+    if payload.stream is not None:
+        return f"Stream {payload.stream} of {device}"
+    return device[:1].upper() + device[1:]
+
+
+def _fraction(share: float) -> str:
+    for fraction, word in _FRACTIONS:
+        if abs(share - fraction) <= _NEAR:
+            return f"about {word}"
+    return format_ratio(share)
