@@ -23,8 +23,10 @@ from torch_tb_profiler.analyses.diff.logical_tree import logical_tree
 from torch_tb_profiler.analyses.diff.tree_alignment import align
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.calls.operators import operators
+from torch_tb_profiler.model.pair import Pair
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Events, Thread, Trace
 from torch_tb_profiler.views.diff import build as diff
+from torch_tb_profiler.views.diff.level import build_part
 from torch_tb_profiler.views.diff.payload import DiffParams, DiffPartParams
 
 LEVELS, BELOW = 7, 3
@@ -88,25 +90,25 @@ def main() -> None:
         return result
 
     for _ in range(options.rounds):
-        base, candidate = compare(timed, options.nodes, options.distinct)
-    tree = align(base, candidate)
-    print(f"{len(logical_tree(base)):,} and {len(logical_tree(candidate)):,} nodes, {len(tree):,} aligned")
+        pair = compare(timed, options.nodes, options.distinct)
+    tree = align(pair)
+    before, now = (len(logical_tree(side[0])) for side in (pair.base, pair.candidate))
+    print(f"{before:,} and {now:,} nodes, {len(tree):,} aligned")
     for name, seconds in times.items():
         print(f"{name:22} {statistics.median(seconds):7.2f} s")
 
 
-def compare(
-    timed: Callable[[str, Callable[[], object]], object], nodes: int, distinct: int
-) -> tuple[Trace, Trace]:
-    """Two new traces, each step of their comparison timed; (base, candidate)."""
+def compare(timed: Callable[[str, Callable[[], object]], object], nodes: int, distinct: bool) -> Pair:
+    """Two new traces, each step of their comparison timed."""
     base, candidate = draw(nodes, 0.0, distinct, 1), draw(nodes, 0.01, distinct, 2)
     for trace in (base, candidate):
         timed("prepare (a side)", partial(prepare, trace))
-    timed("timelines and align", lambda: align(base, candidate))
-    timed("payload, first", lambda: msgspec.json.encode(diff.build(candidate, base, DiffParams())))
-    timed("payload, again", lambda: msgspec.json.encode(diff.build(candidate, base, DiffParams())))
-    timed("part", lambda: msgspec.json.encode(diff.build_part(candidate, base, DiffPartParams(path="0-1"))))
-    return base, candidate
+    pair = Pair([base], [candidate])
+    timed("timelines and align", lambda: align(pair))
+    timed("payload, first", lambda: msgspec.json.encode(diff.build(pair, DiffParams())))
+    timed("payload, again", lambda: msgspec.json.encode(diff.build(pair, DiffParams())))
+    timed("part", lambda: msgspec.json.encode(build_part(pair, DiffPartParams(path="0-1"))))
+    return pair
 
 
 def prepare(trace: Trace) -> None:

@@ -4,7 +4,7 @@ A view turns its matter into a JSON-safe payload; it never touches a file or a r
 
     TraceView   one trace: a (run, worker, span)
     RunView     all workers of a (run, span), each reduced to something small where its trace was parsed
-    PairView    two traces: a candidate and the base it is compared with
+    PairView    two sides of one or several traces: a candidate and the base it is compared with
     FileView    a file beside the traces of a run (a memory snapshot)
 
 A tab is the view that opens it and the views it asks for later (its parts).
@@ -20,6 +20,7 @@ import msgspec
 from msgspec.structs import FieldInfo, fields
 
 from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.model.pair import Pair
 from torch_tb_profiler.model.trace import Memo, Trace
 
 P = TypeVar("P", bound=msgspec.Struct)
@@ -52,6 +53,12 @@ class FileParams(msgspec.Struct, frozen=True):
 
 BASE = ("base_run", "base_worker", "base_span")
 """Parameters of every pair: what `run`, `worker` and `span` (the candidate) are compared with."""
+
+ALSO, BASE_ALSO = "also", "base_also"
+"""Parameters of every pair: further recordings of the candidate and of the base, JSON lists of
+[run, worker, span]."""
+
+OF_PAIR = (*BASE, BASE_ALSO, ALSO)
 
 
 @dataclass(frozen=True)
@@ -134,9 +141,9 @@ class RunView(_View[P, R], Generic[P, R, S]):
 
 @dataclass(frozen=True)
 class PairView(_View[P, R]):
-    """A view of two traces: `build(candidate, base, params)`."""
+    """A view of a candidate and the base it is compared with, each of one recording or several."""
 
-    build: Callable[[Trace, Trace, P], R]
+    build: Callable[[Pair, P], R]
 
 
 @dataclass(frozen=True)

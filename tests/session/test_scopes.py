@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.traces import document
 from tests.support.views import add_tab
-from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.model.trace import Trace, derived
 from torch_tb_profiler.session import Root, Session
@@ -67,7 +67,7 @@ PAIR = PairView(
     "Difference",
     NoParams,
     Difference,
-    lambda candidate, base, params: Difference(len(candidate) - len(base)),
+    lambda pair, params: Difference(sum(map(len, pair.candidate)) - sum(map(len, pair.base))),
 )
 
 
@@ -192,6 +192,16 @@ def test_a_pair_compares_with_what_is_named_or_the_first_other_run(session: Sess
     assert answer.base == ("old", "rank0", "1")
     named = {"base_run": "job", "base_worker": "rank1"}
     assert ask(session, "difference", run="job", params=named) == {"events": 10 - 20}
+
+
+def test_a_side_of_several_recordings(session: Session) -> None:
+    named = {"base_run": "old", "base_also": '[["job", "rank1", null]]'}
+    assert ask(session, "difference", run="job", params=named) == {"events": 10 - 4 - 20}
+    for wrong in ("job", '[["job"]]', '[["old", "rank0", null]]'):
+        with pytest.raises(UsageError, match="base_also"):
+            ask(session, "difference", run="job", params={**named, "base_also": wrong})
+    with pytest.raises(NotFoundError, match="nothing"):
+        ask(session, "difference", run="job", params={**named, "also": '[["nothing", null, null]]'})
 
 
 def test_a_pair_within_the_only_run_and_nothing_to_compare_with(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ DISTRIBUTED_DATA_PARALLEL = "DistributedDataParallel.forward"
 BACKWARD_FLOWS = frozenset(("fwdbwd", "forward_backward"))
 """Categories of the flows from forward to backward operators, in files of today and of old."""
 
+_WORKER_PROCESSES = "#_MultiProcessingDataLoaderIter."
 _DATA_LOADER = "enumerate(DataLoader)#"
 _DATA_PIPE = "enumerate(DataPipe)#"
 _OPTIMIZER = ("Optimizer.step#", "Optimizer.zero_grad#")
@@ -41,6 +42,11 @@ def step_number(name: str) -> str:
 def is_data_loading(name: str) -> bool:
     """A wait for the next batch: `enumerate(DataLoader)#<iterator>.__next__`, `enumerate(DataPipe)#<pipe>`."""
     return (name.startswith(_DATA_LOADER) and name.endswith(".__next__")) or name.startswith(_DATA_PIPE)
+
+
+def is_loaded_elsewhere(name: str) -> bool:
+    """A wait for the next batch from worker processes, which load it and which no profiler records."""
+    return is_data_loading(name) and _WORKER_PROCESSES in name
 
 
 def is_optimizer(name: str) -> bool:

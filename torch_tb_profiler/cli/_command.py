@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from torch_tb_profiler.base.settings import Settings
 
-OK, TROUBLE, USAGE, REGRESSION = 0, 1, 2, 3
+OK, TROUBLE, USAGE, REGRESSION, CANNOT_TELL = 0, 1, 2, 3, 4
 """Exit codes."""
 
 FORMATS = ("json", "table", "csv")

@@ -1,7 +1,7 @@
 """The command line: the same numbers without a browser.
 
 Payloads go to stdout, messages to stderr. Exit codes: 0 done, 1 trouble with a trace, 2 wrong usage,
-3 a regression (`diff`).
+3 a regression, 4 it cannot be told whether there is one (`diff`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ COMMANDS: tuple[Command, ...] = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     parser = _parser()
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(_given(sys.argv[1:] if arguments is None else arguments))
     if options.run is None:
         parser.print_help(sys.stderr)
         return USAGE
@@ -58,6 +58,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return OK
     except KeyboardInterrupt:
         return 130
+
+
+def _given(arguments: Sequence[str]) -> list[str]:
+    """argparse drops a `--`, but in `diff A1 A2 -- B1 B2` it stands between the sides."""
+    if arguments[:1] != [diff.COMMAND.name]:
+        return [*arguments]
+    return [diff.BETWEEN if argument == "--" else argument for argument in arguments]
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -17,7 +17,7 @@ from torch_tb_profiler.analyses.timeline.excerpt import Cut
 from torch_tb_profiler.http import bodies
 from torch_tb_profiler.http.query import SELECTORS
 from torch_tb_profiler.http.routes import ROUTES
-from torch_tb_profiler.view import BASE, NoParams, PairView
+from torch_tb_profiler.view import OF_PAIR, NoParams, PairView
 from torch_tb_profiler.views import all_views
 
 _FILE = {"description": "a trace file", "content": {"application/json": {}, "application/gzip": {}}}
@@ -70,8 +70,8 @@ def document() -> dict[str, Any]:
             },
         }
         responses = {"200": _json(ready), "202": _json(refs[bodies.Pending])}
-        base = BASE if isinstance(view, PairView) else ()
-        parameters = _parameters((*SELECTORS, *base), view.params)
+        compared = OF_PAIR if isinstance(view, PairView) else ()
+        parameters = _parameters((*SELECTORS, *compared), view.params)
         paths[f"/view/{view.slug}"] = {"get": _operation(f"The {view.title} view", parameters, responses, refs)}
     return {
         "openapi": "3.1.0",

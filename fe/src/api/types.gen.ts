@@ -3601,6 +3601,8 @@ export interface paths {
           base_run?: string;
           base_worker?: string;
           base_span?: string;
+          base_also?: string;
+          also?: string;
           min_effect?: number;
         };
         header?: never;
@@ -3676,6 +3678,8 @@ export interface paths {
           base_run?: string;
           base_worker?: string;
           base_span?: string;
+          base_also?: string;
+          also?: string;
           min_effect?: number;
           path?: string;
         };
@@ -6132,12 +6136,15 @@ export interface components {
     };
     /**
      * DiffPayload
-     * @description The difference of two traces.
+     * @description The difference of two sides.
      *
-     *     headline    how the step changed
+     *     headline    how a typical step changed, and whether that is proven
      *     explanation what explains it, one sentence each: categories, operators
      *     notes       what to keep in mind: different step counts, devices, ranks; what cannot be concluded
-     *     confidence  of the intervals; min_effect: smallest change, of itself, that counts
+     *     confidence  of the intervals
+     *     min_effect  least effect that matters, as a share of the base's value
+     *     one_run     both sides are recordings of one run, hence of one program
+     *     autocorrelation  how far steps resemble the one before, 0..1; they count as fewer
      *     step        the step's duration, in whole ns as the waterfalls
      *     level       the root of the logical timeline, as `diff/part` answers for every other part
      *     kernels     sorted as the operators
@@ -6151,6 +6158,8 @@ export interface components {
       notes: components['schemas']['Phrase'][][];
       confidence: number;
       min_effect: number;
+      one_run: boolean;
+      autocorrelation: number;
       step: components['schemas']['Change'];
       waterfalls: components['schemas']['DiffWaterfall'][];
       level: components['schemas']['DiffLevel'];
@@ -6164,12 +6173,16 @@ export interface components {
     };
     /**
      * DiffSide
-     * @description One of the two traces.
+     * @description One of the two sides: one recording, or several one after the other.
      *
+     *     rank, devices, trace_start_ns, base_ns  of the first recording
+     *     recordings      counted steps of each recording
      *     steps           names of the counted steps; all numbers are per one of these
      *     durations_ns    of each of them
-     *     mean_low_ns, mean_high_ns  interval of their mean; None with fewer than two
+     *     typical_ns      mean without the shortest and the longest fifth (from five steps on); of several recordings the
+     *                     mean of theirs; mean_low_ns, mean_high_ns: its interval, None with fewer than two steps
      *     left_out        steps that are not counted because their device work is missing
+     *     warm_up_ns      durations of first steps that are not counted for being warm-up, at most one per recording
      *     steps_recorded  False: the whole trace counts as one step
      *     outside_calls   calls of operators outside the counted steps; no number includes them
      */
@@ -6177,11 +6190,14 @@ export interface components {
       rank: number | null;
       device_type: string;
       devices: string[];
+      recordings: number[];
       steps: string[];
       durations_ns: number[];
+      typical_ns: number;
       mean_low_ns: number | null;
       mean_high_ns: number | null;
       left_out: number;
+      warm_up_ns: number[];
       steps_recorded: boolean;
       outside_calls: number;
       trace_start_ns: number;
@@ -6194,9 +6210,12 @@ export interface components {
      *     base_ns, candidate_ns  means over the counted steps; None where not known, see `reasons` of the payload
      *     delta_ns               candidate - base
      *     delta_ratio            delta / base; None where the base has none
-     *     low_ns, high_ns        interval of `delta_ns` at `confidence`, by bootstrap over steps; None: too few steps
-     *     q                      false discovery rate at which the difference would count as significant; None: too few
-     *                            steps, or too small to be tested
+     *     low_ns, high_ns        interval of the change of a typical step at `confidence`, around the difference of
+     *                            trimmed means; None: too few steps
+     *     q                      false discovery rate at which the difference would count as proven; None: too few steps,
+     *                            or too small to be tested
+     *     needed                 cannot_tell: how many steps (recordings, where a side has several) of each side would
+     *                            tell; None: not known, or more than 10,000
      */
     Change: {
       base_ns: number | null;
@@ -6207,7 +6226,9 @@ export interface components {
       high_ns: number | null;
       q: number | null;
       /** @enum {unknown} */
-      verdict: 'equal' | 'faster' | 'noise' | 'slower' | 'unknown';
+      verdict: 'cannot_tell' | 'equal' | 'faster' | 'slower' | 'unchanged' | 'unknown';
+      /** @default null */
+      needed: number | null;
     };
     /**
      * DiffWaterfall
@@ -6242,7 +6263,7 @@ export interface components {
       high_ns: number | null;
       q: number | null;
       /** @enum {unknown} */
-      verdict: 'equal' | 'faster' | 'noise' | 'slower' | 'unknown';
+      verdict: 'cannot_tell' | 'equal' | 'faster' | 'slower' | 'unchanged' | 'unknown';
     };
     /**
      * DiffLevel
@@ -6293,7 +6314,7 @@ export interface components {
       candidate_name: string | null;
       kind: string;
       /** @enum {unknown} */
-      status: 'added' | 'matched' | 'removed' | 'renamed';
+      status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'removed' | 'renamed';
       parts: number;
       calls: components['schemas']['Calls'];
       host: components['schemas']['Change'];
@@ -6320,7 +6341,7 @@ export interface components {
       name: string;
       candidate_name: string | null;
       /** @enum {unknown} */
-      status: 'added' | 'matched' | 'removed' | 'renamed';
+      status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'removed' | 'renamed';
       calls: components['schemas']['Calls'];
       host_self: components['schemas']['Change'];
       host_total: components['schemas']['Change'];
@@ -6335,7 +6356,7 @@ export interface components {
       name: string;
       candidate_name: string | null;
       /** @enum {unknown} */
-      status: 'added' | 'matched' | 'removed' | 'renamed';
+      status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'removed' | 'renamed';
       calls: components['schemas']['Calls'];
       total: components['schemas']['Change'];
     };
@@ -6398,7 +6419,7 @@ export interface components {
     DiffCollective: {
       name: string;
       /** @enum {unknown} */
-      status: 'added' | 'matched' | 'removed' | 'renamed';
+      status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'removed' | 'renamed';
       calls: components['schemas']['Calls'];
       total: components['schemas']['Change'];
     };

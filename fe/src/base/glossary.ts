@@ -240,8 +240,8 @@ export const GLOSSARY = {
   },
   significance: {
     title: 'Significance',
-    text: 'A change is significant if it exceeds the scatter of the steps: its interval, by bootstrap over the steps, excludes 0, it passes the false discovery rate, and it is large enough.',
-    caveat: 'With fewer than two steps on a side a change cannot be told from noise.',
+    text: 'Slower or faster: the 95% interval of a typical step (Welch and Yuen) excludes 0, the change passes the false discovery rate, and it is at least the least that matters. Unchanged: the whole interval is smaller than that. Cannot tell: neither is proven.',
+    caveat: 'It takes two steps of each side, and several recordings of each to know how recordings differ.',
   },
   false_discovery: {
     title: 'False discovery rate',

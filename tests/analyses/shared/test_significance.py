@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torch_tb_profiler.analyses.shared.significance import Rules, adjust, mean_interval, weigh
+from torch_tb_profiler.analyses.shared.significance import Rules, adjust, typical_interval, weigh
 from torch_tb_profiler.analyses.shared.student import student_two_sided
 
 RULES = Rules(step=1000.0, min_effect=0.02, resolution=1e-9)
@@ -44,7 +44,7 @@ def test_many_rows_without_a_difference_raise_no_alarm() -> None:
     alarms = 0
     for _ in range(100):
         base, candidate = 100 + 10 * rng.standard_normal((2, 200, 6))
-        alarms += bool(weigh(base, candidate, RULES).significant.any())
+        alarms += bool(weigh(base, candidate, RULES).changed.any())
     assert alarms <= 5
 
 
@@ -52,17 +52,51 @@ def test_small_and_tiny_changes_do_not_count() -> None:
     base = np.array([[1000.0] * 5, [500.0] * 5, [0.4] * 5])
     candidate = np.array([[1010.0] * 5, [550.0] * 5, [0.8] * 5])
     evidence = weigh(base, candidate, RULES)
-    assert evidence.significant.tolist() == [False, True, False]
+    assert evidence.changed.tolist() == [False, True, False]
     assert np.isnan(evidence.q[2])
 
 
 def test_a_tick_of_the_clock_is_no_certainty() -> None:
     base, candidate = np.array([[10.0, 10.0]]), np.array([[11.0, 11.0]])
-    assert weigh(base, candidate, RULES).significant.all()
-    assert not weigh(base, candidate, Rules(1000.0, 0.02, 1.0)).significant.any()
+    assert weigh(base, candidate, RULES).changed.all()
+    assert not weigh(base, candidate, Rules(1000.0, 0.02, 1.0)).changed.any()
 
 
-def test_mean_interval() -> None:
-    low, high = mean_interval(np.array([10.0, 12.0, 11.0, 9.0])) or (0, 0)
+def test_interval_of_a_typical_step() -> None:
+    low, high = typical_interval([np.array([10.0, 12.0, 11.0, 9.0])]) or (0, 0)
     assert low < 10.5 < high and high - low < 8
-    assert mean_interval(np.array([1.0])) is None
+    assert typical_interval([np.array([1.0])]) is None
+    assert typical_interval([]) is None
+
+
+def test_unchanged_needs_the_whole_interval_within_the_least_effect() -> None:
+    base = np.array([[1000.0, 1002.0, 998.0, 1001.0, 999.0]])
+    evidence = weigh(base, base + 5, RULES)
+    assert evidence.unchanged.all() and not evidence.changed.any()
+    assert -20 <= evidence.low[0] and evidence.high[0] <= 20
+    for by in (15.0, -15.0):  # one end of the interval lies within
+        noisy = weigh(base, (base - 1000) * 5 + 1000 + by, RULES)
+        assert not noisy.unchanged.any() and not noisy.changed.any()
+
+
+def test_a_rare_long_call_is_not_unchanged() -> None:
+    base, candidate = np.zeros((1, 10)), np.zeros((1, 10))
+    candidate[0, 4] = 900.0
+    evidence = weigh(base, candidate, RULES)
+    assert not evidence.unchanged.any() and not evidence.changed.any()
+
+
+def test_as_many_steps_as_needed_tell_four_times_in_five() -> None:
+    rng = np.random.default_rng(3)
+    few = weigh(1000 + 30 * rng.standard_normal((400, 4)), 1025 + 30 * rng.standard_normal((400, 4)), RULES)
+    needed = int(np.median(few.needed[np.abs(few.delta - 25) < 5]))
+    many = weigh(
+        1000 + 30 * rng.standard_normal((400, needed)), 1025 + 30 * rng.standard_normal((400, needed)), RULES
+    )
+    assert 10 < needed < 60
+    assert 0.6 <= (many.low > 0).mean() <= 0.97
+
+
+def test_where_no_number_of_steps_would_tell() -> None:
+    base = 1000 + 300 * np.random.default_rng(0).standard_normal((1, 4))
+    assert np.isinf(weigh(base, base.mean() + (base - base.mean())[:, ::-1] + 20, RULES).needed[0])

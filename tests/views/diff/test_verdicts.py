@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.diffs import WORK, compare, noise, verdicts
 from tests.support.recordings import Op, record
+from torch_tb_profiler.model.pair import Pair
 from torch_tb_profiler.views.diff.build import build
 from torch_tb_profiler.views.diff.payload import DiffParams
 
@@ -37,8 +38,8 @@ def test_a_slowdown_of_5_percent_is_detected_in_19_of_20_draws() -> None:
 def test_with_one_step_nothing_is_concluded(counts: tuple[int, int]) -> None:
     base, candidate = (record(ops, steps) for ops, steps in zip((WORK, WORK[1:]), counts, strict=True))
     answer = compare(base, candidate)
-    assert verdicts(answer) <= {"unknown", "equal"}
-    assert answer.step.verdict == "unknown"
+    assert verdicts(answer) <= {"cannot_tell", "unknown", "equal"}
+    assert answer.step.verdict == "cannot_tell"
     assert answer.step.low_ns is answer.step.q is None
     assert "fewer than two steps" in answer.reasons["q"]
 
@@ -51,5 +52,5 @@ def test_the_answer_is_the_same_every_time() -> None:
 def test_a_change_must_have_the_minimum_effect() -> None:
     base = record(WORK, 10, noise(1, 1e-5, 1e-5))
     candidate = record([replace(op, own=op.own * 1.03) for op in WORK], 10, noise(2, 1e-5, 1e-5))
-    assert build(candidate, base, DiffParams(min_effect=0.01)).step.verdict == "slower"
-    assert build(candidate, base, DiffParams(min_effect=0.05)).step.verdict == "noise"
+    assert build(Pair([base], [candidate]), DiffParams(min_effect=0.01)).step.verdict == "slower"
+    assert build(Pair([base], [candidate]), DiffParams(min_effect=0.05)).step.verdict == "unchanged"

@@ -10,19 +10,21 @@ import numpy as np
 from torch_tb_profiler.analyses.diff.roles import Role
 from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree
 from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.pair import Pair
 
 AGREEMENT = 0.5
 """Share of the operators with different inputs that must agree on the two sizes."""
 
 
-def batch_sizes(tree: AlignedTree, base: Trace, candidate: Trace) -> tuple[int, int] | None:
+def batch_sizes(tree: AlignedTree, pair: Pair) -> tuple[int, int] | None:
     """(base, candidate): the first dimension that most differing inputs have; None where they do not agree."""
     nodes = np.flatnonzero((tree.role == Role.OPERATOR) & (tree.elements[0] >= 0) & (tree.elements[1] >= 0))
+    for which, side in enumerate((tree.base, tree.candidate)):
+        nodes = nodes[side.tree.row[tree.elements[which, nodes]] >= 0]  # in the first recording
     if len(nodes) == 0:
         return None
     sides = []
-    for which, (side, trace) in enumerate(((tree.base, base), (tree.candidate, candidate))):
+    for which, (side, trace) in enumerate(((tree.base, pair.base[0]), (tree.candidate, pair.candidate[0]))):
         codes = shapes(trace)[side.tree.row[tree.elements[which, nodes]]]
         firsts = [_first_dimension(text) for text in shape_texts(trace)] + [0]
         sides.append(np.array(firsts)[codes])

@@ -9,20 +9,29 @@ import numpy as np
 
 from torch_tb_profiler.analyses.diff.batch import batch_sizes
 from torch_tb_profiler.analyses.diff.changes import NOT_KNOWN, Change, changes
-from torch_tb_profiler.analyses.diff.counted_steps import Pair, counted_steps
+from torch_tb_profiler.analyses.diff.counted_steps import Values, counted_steps
 from torch_tb_profiler.analyses.diff.level import ComparedLevel, LevelValues
 from torch_tb_profiler.analyses.diff.name_tables import (
     ComparedName,
     communication_items,
+    joined,
     kernel_items,
     name_table,
     renames,
 )
 from torch_tb_profiler.analyses.diff.roles import Role
 from torch_tb_profiler.analyses.diff.step_times import busy_times, by_phase, communication_times
-from torch_tb_profiler.analyses.diff.waterfall import Bar, bars, known_categories, part_values, unknown_categories
+from torch_tb_profiler.analyses.diff.waterfall import (
+    Bar,
+    bars,
+    joined_parts,
+    known_categories,
+    part_values,
+    unknown_categories,
+)
 from torch_tb_profiler.analyses.shared.utilization import Utilization, utilizations
-from torch_tb_profiler.model.trace import Float64, Trace
+from torch_tb_profiler.model.pair import Pair, Recordings
+from torch_tb_profiler.model.trace import Float64
 
 Devices = tuple[tuple[Utilization | None, Utilization | None], ...]
 
@@ -43,9 +52,13 @@ class Comparison(msgspec.Struct, frozen=True):
     kernels, collectives    by name, with the change of their time
     communication, exposed  any communication, and the part of it that nothing on the device covers
     batch_sizes             (base, candidate) where the inputs show different ones
+    typical                 ns of a typical step of the base and of the candidate: what the step's verdict is about
+    autocorrelation         of the steps, 0..1
     """
 
     step: Change
+    typical: tuple[float, float]
+    autocorrelation: float
     categories: tuple[Bar, ...]
     phases: tuple[Bar, ...]
     level: ComparedLevel
@@ -57,17 +70,22 @@ class Comparison(msgspec.Struct, frozen=True):
     batch_sizes: tuple[int, int] | None
 
 
-def compare(base: Trace, candidate: Trace, min_effect: float) -> Comparison:
+def compare(pair: Pair, min_effect: float) -> Comparison:
     """All differences; `min_effect` is the smallest relative change that counts."""
-    level = LevelValues(base, candidate, "")
-    categories = known_categories(base, candidate)
-    phases = by_phase(base), by_phase(candidate)
-    kernels = name_table(kernel_items(base), kernel_items(candidate), renames(level.tree, Role.DEVICE))
-    collectives = name_table(communication_items(base), communication_items(candidate), {})
-    devices: Devices = tuple(zip_longest(utilizations(base), utilizations(candidate)))
-    judged = changes(
-        base,
-        candidate,
+    level = LevelValues(pair, "")
+    categories = known_categories(pair)
+    phases = joined_parts(pair.base, by_phase), joined_parts(pair.candidate, by_phase)
+    kernels = name_table(
+        joined([*map(kernel_items, pair.base)]),
+        joined([*map(kernel_items, pair.candidate)]),
+        renames(level.tree, Role.DEVICE),
+    )
+    collectives = name_table(
+        joined([*map(communication_items, pair.base)]), joined([*map(communication_items, pair.candidate)]), {}
+    )
+    devices: Devices = tuple(zip_longest(utilizations(pair.base[0]), utilizations(pair.candidate[0])))
+    evidence = changes(
+        pair,
         min_effect,
         {
             **level.blocks,
@@ -75,16 +93,19 @@ def compare(base: Trace, candidate: Trace, min_effect: float) -> Comparison:
             "phase": part_values(*phases),
             "kernel": kernels.columns[0],
             "collective": collectives.columns[0],
-            "communication": _communication(base, candidate),
-            "busy": _busy(base, candidate, devices),
+            "communication": (_communication(pair.base), _communication(pair.candidate)),
+            "busy": _busy(pair, devices),
         },
     )
+    judged = evidence.of
     root = level.compared(judged)
     kernel_changes = [NOT_KNOWN] * len(kernels.names) if "device" in root.reasons else judged["kernel"]
     communication, exposed = judged["communication"]
     return Comparison(
         step=judged["step"][0],
-        categories=bars(*categories, judged["category"], unknown_categories(base, candidate)),
+        typical=evidence.typical,
+        autocorrelation=evidence.autocorrelation,
+        categories=bars(*categories, judged["category"], unknown_categories(pair)),
         phases=bars(*phases, judged["phase"]),
         level=root,
         kernels=kernels.compared(kernel_changes),
@@ -92,26 +113,27 @@ def compare(base: Trace, candidate: Trace, min_effect: float) -> Comparison:
         communication=communication,
         exposed=exposed,
         collectives=collectives.compared(judged["collective"]),
-        batch_sizes=batch_sizes(level.tree, base, candidate),
+        batch_sizes=batch_sizes(level.tree, pair),
     )
 
 
-def _communication(base: Trace, candidate: Trace) -> Pair:
+def _communication(recordings: Recordings) -> Float64:
     """Two rows: any communication, exposed communication."""
-    first, second = (np.stack(communication_times(trace)).astype(np.float64) for trace in (base, candidate))
-    return first, second
+    times: Float64 = np.concatenate([np.stack(communication_times(trace)) for trace in recordings], axis=1)
+    return times.astype(np.float64)
 
 
-def _busy(base: Trace, candidate: Trace, devices: Devices) -> Pair:
+def _busy(pair: Pair, devices: Devices) -> Values:
     """A row per device."""
-    return _busy_of_side(base, [pair[0] for pair in devices]), _busy_of_side(
-        candidate, [pair[1] for pair in devices]
+    return (
+        _busy_of_side(pair.base, [both[0] for both in devices]),
+        _busy_of_side(pair.candidate, [both[1] for both in devices]),
     )
 
 
-def _busy_of_side(trace: Trace, devices: list[Utilization | None]) -> Float64:
-    values = np.zeros((len(devices), len(counted_steps(trace))))
+def _busy_of_side(recordings: Recordings, devices: list[Utilization | None]) -> Float64:
+    values = np.zeros((len(devices), sum(len(counted_steps(trace)) for trace in recordings)))
     for row, device in enumerate(devices):
         if device is not None:
-            values[row] = busy_times(trace, device.device.id)
+            values[row] = np.concatenate([busy_times(trace, device.device.id) for trace in recordings])
     return values

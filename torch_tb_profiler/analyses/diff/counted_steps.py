@@ -5,21 +5,24 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.analyses.shared.step_means import is_warm_up
 from torch_tb_profiler.model.calls.links import launches
 from torch_tb_profiler.model.calls.operators import operators
+from torch_tb_profiler.model.pair import Recordings
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Float64, Int32, Int64, Trace, derived
 
-Pair = tuple[Float64, Float64]
+Values = tuple[Float64, Float64]
 """Values of the base and of the candidate, float64[rows, counted steps of that side]."""
 
 
 class CountedSteps(msgspec.Struct, frozen=True):
-    """The complete steps.
+    """The complete steps, without a first one that is warm-up.
 
     which       int64[s]  positions in `steps(trace)`
     names       of each
     left_out    how many steps are not counted because their device work is missing
+    warm_up     position in `steps(trace)` of the first step if it is not counted for being warm-up, else None
     starts, ends            int64[s] ns, device work included
     host_starts, host_ends  int64[s] ns
     of_event    int32[n]  the counted step of every event, NO_CODE if none: of a host event by its start, of device
@@ -29,6 +32,7 @@ class CountedSteps(msgspec.Struct, frozen=True):
     which: Int64
     names: tuple[str, ...]
     left_out: int
+    warm_up: int | None
     starts: Int64
     ends: Int64
     host_starts: Int64
@@ -46,9 +50,11 @@ class CountedSteps(msgspec.Struct, frozen=True):
 
 @derived
 def counted_steps(trace: Trace) -> CountedSteps:
-    """The complete steps of a trace."""
+    """The steps of a trace that count."""
     recorded = steps(trace)
-    which = np.flatnonzero(recorded.complete)
+    complete = np.flatnonzero(recorded.complete)
+    warm_up = is_warm_up((recorded.ends - recorded.starts)[complete].tolist())
+    which = complete[1:] if warm_up else complete
     numbers = np.full(len(recorded.names) + 1, NO_CODE, np.int32)
     numbers[which] = np.arange(len(which), dtype=np.int32)
     start = trace.events.start
@@ -59,7 +65,8 @@ def counted_steps(trace: Trace) -> CountedSteps:
     return CountedSteps(
         which,
         tuple(recorded.names[i] for i in which.tolist()),
-        len(recorded.names) - len(which),
+        len(recorded.names) - len(complete),
+        int(complete[0]) if warm_up else None,
         recorded.starts[which],
         recorded.ends[which],
         recorded.host_starts[which],
@@ -68,10 +75,15 @@ def counted_steps(trace: Trace) -> CountedSteps:
     )
 
 
-def step_durations(base: Trace, candidate: Trace) -> Pair:
-    """The durations of the counted steps of both sides, one row."""
-    first, second = (counted_steps(trace).durations[None, :].astype(np.float64) for trace in (base, candidate))
-    return first, second
+def step_durations(recordings: Recordings) -> Float64:
+    """float64[1, steps]: the durations of the counted steps, recording after recording."""
+    durations = [counted_steps(trace).durations for trace in recordings]
+    return np.concatenate(durations)[None, :].astype(np.float64)
+
+
+def step_counts(recordings: Recordings) -> list[int]:
+    """How many steps of each recording count."""
+    return [len(counted_steps(trace)) for trace in recordings]
 
 
 def outside_calls(trace: Trace) -> int:

@@ -6,13 +6,17 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.diff.changes import NO_TIME, NOT_KNOWN, Change, changes
-from torch_tb_profiler.analyses.diff.counted_steps import Pair, step_durations
+from torch_tb_profiler.analyses.diff.counted_steps import Values, step_durations
+from torch_tb_profiler.analyses.diff.moved import moved
 from torch_tb_profiler.analyses.diff.name_tables import (
     Calls,
     ComparedName,
+    Items,
     NameTable,
+    joined,
     mean_calls,
     name_table,
     operator_items,
@@ -22,7 +26,8 @@ from torch_tb_profiler.analyses.diff.roles import Role
 from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree, Side, align
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace
+from torch_tb_profiler.model.pair import Pair, Recordings
+from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64
 
 OPERATOR_TIMES = ("host_self", "host_total", "device_self", "device_total")
 """The columns of an operator, in this order."""
@@ -35,7 +40,8 @@ class ComparedPart(msgspec.Struct, frozen=True):
     base_name, candidate_name    None where it is not there
     role        None: the time of the open part itself, outside its parts
     parts       how many parts it has of its own
-    base_event, candidate_event  row of its first call, None where it has none of its own
+    base_event, candidate_event  row of its first call in the first recording, None where it has none of its own
+    moved       it is on one side alone, the other leaves it to processes that are not recorded
     """
 
     path: str
@@ -48,6 +54,7 @@ class ComparedPart(msgspec.Struct, frozen=True):
     device: Change
     base_event: int | None
     candidate_event: int | None
+    moved: bool = False
 
 
 class ComparedLevel(msgspec.Struct, frozen=True):
@@ -66,10 +73,10 @@ class ComparedLevel(msgspec.Struct, frozen=True):
     reasons: Mapping[str, str]
 
 
-def compare_part(base: Trace, candidate: Trace, path: str, min_effect: float) -> ComparedLevel:
+def compare_part(pair: Pair, path: str, min_effect: float) -> ComparedLevel:
     """The level of a path; NotFoundError if there is no such part."""
-    values = LevelValues(base, candidate, path)
-    return values.compared(changes(base, candidate, min_effect, values.blocks))
+    values = LevelValues(pair, path)
+    return values.compared(changes(pair, min_effect, values.blocks).of)
 
 
 class LevelValues:
@@ -80,26 +87,34 @@ class LevelValues:
             has another for the time outside of these); OPERATOR_TIMES, with a row per operator
     """
 
-    def __init__(self, base: Trace, candidate: Trace, path: str) -> None:
-        self.tree: AlignedTree = align(base, candidate)
+    def __init__(self, pair: Pair, path: str) -> None:
+        self.tree: AlignedTree = align(pair)
         self._trail = _trail(self.tree, path)
         self._node = self._trail[-1][1]
         self._children: Int32 = self.tree.children_of(self._node)
-        self._reasons = _reasons(base, candidate)
-        self._calls, host, device = _times(self.tree, self._node, self._children, step_durations(base, candidate))
-        self._operators = self._operator_table(base, candidate)
-        self.blocks: dict[str, Pair] = {"host": host, "device": device}
+        self._moved = moved(self.tree)
+        self._reasons = _reasons(pair)
+        durations = step_durations(pair.base), step_durations(pair.candidate)
+        self._calls, host, device = _times(self.tree, self._node, self._children, durations)
+        self._operators = self._operator_table(pair)
+        self.blocks: dict[str, Values] = {"host": host, "device": device}
         self.blocks |= dict(zip(OPERATOR_TIMES, self._operators.columns, strict=True))
 
-    def _operator_table(self, base: Trace, candidate: Trace) -> NameTable:
-        inside: list[Bool | None] = [None, None]
+    def _operator_table(self, pair: Pair) -> NameTable:
+        sides = (
+            self._operator_items(pair.base, self.tree.base),
+            self._operator_items(pair.candidate, self.tree.candidate),
+        )
+        return name_table(*sides, renames(self.tree, Role.OPERATOR))
+
+    def _operator_items(self, recordings: Recordings, side: Side) -> Items:
+        inside: list[Bool | None] = [None] * len(recordings)
         if self._node:
             nodes = np.append(self.tree.inside(self._node), False)
-            for i, side in enumerate((self.tree.base, self.tree.candidate)):
-                elements = np.append(side.node, len(self.tree))
-                inside[i] = nodes[elements[side.tree.of_row]]
-        sides = operator_items(base, inside[0]), operator_items(candidate, inside[1])
-        return name_table(*sides, renames(self.tree, Role.OPERATOR))
+            elements = np.append(side.node, len(self.tree))
+            rows = nodes[elements[side.tree.of_row]]
+            inside = [*np.split(rows, np.cumsum([len(trace) for trace in recordings])[:-1])]
+        return joined([operator_items(trace, kept) for trace, kept in zip(recordings, inside, strict=True)])
 
     def compared(self, judged: Mapping[str, Sequence[Change]]) -> ComparedLevel:
         """The level, from the changes of its blocks."""
@@ -121,9 +136,16 @@ class LevelValues:
             trail=tuple((above, part_name(self.tree, node)) for above, node in self._trail),
             part=self._part(self._node, path, 0, known),
             parts=tuple(parts),
-            operators=self._operators.compared(*(known[time] for time in OPERATOR_TIMES)),
+            operators=tuple(
+                replace(row, moved=self._is_moved(row.base_name, row.candidate_name))
+                for row in self._operators.compared(*(known[time] for time in OPERATOR_TIMES))
+            ),
             reasons=self._reasons,
         )
+
+    def _is_moved(self, base: str | None, candidate: str | None) -> bool:
+        first, second = self._moved.names
+        return base in first if candidate is None else base is None and candidate in second
 
     def _part(self, node: int, path: str, row: int, judged: Mapping[str, Sequence[Change]]) -> ComparedPart:
         tree = self.tree
@@ -138,6 +160,7 @@ class LevelValues:
             device=judged["device"][row],
             base_event=_first_event(tree.base, int(tree.elements[0, node])),
             candidate_event=_first_event(tree.candidate, int(tree.elements[1, node])),
+            moved=bool(self._moved.nodes[node]) and bool((tree.elements[:, node] < 0).any()),
         )
 
 
@@ -150,14 +173,14 @@ def _first_event(side: Side, element: int) -> int | None:
     return row if row >= 0 else None
 
 
-def _reasons(base: Trace, candidate: Trace) -> dict[str, str]:
+def _reasons(pair: Pair) -> dict[str, str]:
     """ "host", "device" -> why these times are not known on one side."""
-    unknown = breakdown(base).unknown, breakdown(candidate).unknown
+    unknown = [breakdown(trace).unknown for trace in (*pair.base, *pair.candidate)]
     reasons = {}
     for time, category in (("device", "kernel"), ("host", "cpu_exec")):
-        reason = unknown[0].get(category) or unknown[1].get(category)
-        if reason is not None:
-            reasons[time] = reason
+        found = [each[category] for each in unknown if category in each]
+        if found:
+            reasons[time] = found[0]
     return reasons
 
 
@@ -181,7 +204,7 @@ def part_name(tree: AlignedTree, node: int) -> str:
     return "step" if node == 0 else tree.text(0, node) or tree.text(1, node) or ""
 
 
-def _times(tree: AlignedTree, node: int, children: Int32, steps: Pair) -> tuple[Pair, Pair, Pair]:
+def _times(tree: AlignedTree, node: int, children: Int32, steps: Values) -> tuple[Values, Values, Values]:
     """(calls, host, device) per step of a node and each of its children; `host` ends with the node's self time."""
     nodes = np.append(node, children).astype(np.int64)
     base, candidate = (

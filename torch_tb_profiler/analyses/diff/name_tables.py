@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.diff.changes import Change
-from torch_tb_profiler.analyses.diff.counted_steps import Pair, counted_steps, per_step
+from torch_tb_profiler.analyses.diff.counted_steps import Values, counted_steps, per_step
 from torch_tb_profiler.analyses.diff.roles import Role
 from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree
 from torch_tb_profiler.model.calls.operators import operators
@@ -26,12 +26,16 @@ class Calls(msgspec.Struct, frozen=True):
 
 
 class ComparedName(msgspec.Struct, frozen=True):
-    """Events of one name. Names are None where there is none; `changes` has one entry per column of values."""
+    """Events of one name. Names are None where there is none; `changes` has one entry per column of values.
+
+    moved  the side without it leaves it to processes that are not recorded
+    """
 
     base_name: str | None
     candidate_name: str | None
     calls: Calls
     changes: tuple[Change, ...]
+    moved: bool = False
 
 
 class Items(msgspec.Struct, frozen=True):
@@ -48,8 +52,8 @@ class NameTable(msgspec.Struct, frozen=True):
     """names: of each row in the base and in the candidate, None where it is not there."""
 
     names: list[tuple[str | None, str | None]]
-    calls: Pair
-    columns: list[Pair]
+    calls: Values
+    columns: list[Values]
 
     def compared(self, *columns: Sequence[Change]) -> tuple[ComparedName, ...]:
         """The rows, with the changes of each column."""
@@ -60,7 +64,7 @@ class NameTable(msgspec.Struct, frozen=True):
         )
 
 
-def mean_calls(calls: Pair, row: int) -> Calls:
+def mean_calls(calls: Values, row: int) -> Calls:
     """Calls per step of a row."""
     base, candidate = (float(side[row].mean()) if side.shape[1] else 0.0 for side in calls)
     return Calls(base, candidate, candidate - base)
@@ -103,6 +107,27 @@ def renames(tree: AlignedTree, role: Role) -> dict[str, str]:
     }
     olds, news = [old for old, _ in pairs], [new for _, new in pairs]
     return {old: new for old, new in sorted(pairs) if olds.count(old) == 1 and news.count(new) == 1}
+
+
+def joined(parts: Sequence[Items]) -> Items:
+    """The items of all recordings of a side; steps are numbered on."""
+    codes: dict[str, int] = {}
+    names, steps, offset = [], [], 0
+    for part in parts:
+        recoded = np.full(len(part.texts), NO_CODE, np.int32)
+        for code in distinct(part.name):
+            recoded[code] = codes.setdefault(part.texts[code], len(codes))
+        names.append(recoded[part.name])
+        steps.append(np.where(part.step >= 0, part.step + offset, NO_CODE).astype(np.int32))
+        offset += part.steps
+    columns = zip(*(part.columns for part in parts), strict=True)
+    return Items(
+        list(codes),
+        np.concatenate(names),
+        np.concatenate(steps),
+        offset,
+        tuple(np.concatenate(column) for column in columns),
+    )
 
 
 def operator_items(trace: Trace, inside: Bool | None) -> Items:

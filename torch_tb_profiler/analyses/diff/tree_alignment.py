@@ -11,16 +11,19 @@ role and called as often, and if there are as many of them on both sides; else i
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.diff.counted_steps import counted_steps, per_step
-from torch_tb_profiler.analyses.diff.logical_tree import LogicalTree, logical_tree
+from torch_tb_profiler.analyses.diff.joined_tree import joined_tree
+from torch_tb_profiler.analyses.diff.logical_tree import LogicalTree
 from torch_tb_profiler.analyses.diff.roles import GATHERED, Role
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64, Trace
+from torch_tb_profiler.model.pair import Pair
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64, Memo
 
 SAME_CALLS = 0.1
 """Calls per step of a renamed part may differ by this share of the larger number."""
@@ -91,16 +94,21 @@ class AlignedTree(msgspec.Struct, frozen=True):
         return None if code < 0 else (self.base, self.candidate)[side].tree.texts[code]
 
 
-def align(base: Trace, candidate: Trace) -> AlignedTree:
-    """Both timelines as one. Kept with the candidate until it is compared with another base."""
-    memo, key = candidate._memo, f"{__name__}.align"
+def align(pair: Pair) -> AlignedTree:
+    """Both timelines as one. Kept with the candidate until other recordings are compared with it."""
+    memo, key = pair.candidate[0]._memo, f"{__name__}.align"
+    others = [trace._memo for trace in (*pair.base, *pair.candidate[1:])]
     with memo.lock:
         kept = memo.get(key)
-        if kept is None or kept[0]() is not base._memo:
-            kept = weakref.ref(base._memo), _Aligner(base, candidate).run()
+        if kept is None or not _same(kept[0], others) or kept[1] != len(pair.base):
+            kept = [weakref.ref(each) for each in others], len(pair.base), _Aligner(pair).run()
             memo[key] = kept
-    aligned: AlignedTree = kept[1]
+    aligned: AlignedTree = kept[2]
     return aligned
+
+
+def _same(kept: Sequence[weakref.ref[Memo]], memos: Sequence[Memo]) -> bool:
+    return len(kept) == len(memos) and all(a() is b for a, b in zip(kept, memos, strict=True))
 
 
 @dataclass
@@ -114,12 +122,14 @@ class _Nodes:
 
 
 class _Aligner:
-    def __init__(self, base: Trace, candidate: Trace) -> None:
-        self.trees = logical_tree(base), logical_tree(candidate)
-        self.steps = counted_steps(base), counted_steps(candidate)
+    def __init__(self, pair: Pair) -> None:
+        self.trees = joined_tree(pair.base), joined_tree(pair.candidate)
+        self.step_starts = tuple(
+            np.concatenate([counted_steps(trace).starts for trace in side]) for side in (pair.base, pair.candidate)
+        )
         self.keys = _common_keys(self.trees)
         self.offsets = tuple(
-            _offsets(tree, each.starts) for tree, each in zip(self.trees, self.steps, strict=True)
+            _offsets(tree, starts) for tree, starts in zip(self.trees, self.step_starts, strict=True)
         )
         self.node = tuple(np.zeros(len(tree) + 1, np.int32) for tree in self.trees)  # the last: the step's, 0
         self.nodes = _Nodes()
@@ -144,8 +154,8 @@ class _Aligner:
         children = self._in_order(parent, elements)
         first = np.searchsorted(parent[children], np.arange(len(parent) + 1))
         base, candidate = (
-            Side(tree, each.starts, node[:-1])
-            for tree, each, node in zip(self.trees, self.steps, self.node, strict=True)
+            Side(tree, starts, node[:-1])
+            for tree, starts, node in zip(self.trees, self.step_starts, self.node, strict=True)
         )
         role = np.concatenate(self.nodes.role)
         return AlignedTree(
@@ -175,7 +185,7 @@ class _Aligner:
         if (elements < 0).any():
             calls = [
                 np.bincount(split[side][self.trees[side].step[members[side]] >= 0], minlength=count)
-                / max(len(self.steps[side]), 1)
+                / max(len(self.step_starts[side]), 1)
                 for side in (0, 1)
             ]
             left, right = self._renamed(parent, role, elements, calls)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.diff.changes import Change
-from torch_tb_profiler.analyses.diff.counted_steps import Pair
+from torch_tb_profiler.analyses.diff.counted_steps import Values
 from torch_tb_profiler.analyses.diff.step_times import Parts, by_category
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
+from torch_tb_profiler.model.pair import Pair, Recordings
 from torch_tb_profiler.model.trace import Trace
 
 
@@ -24,17 +25,23 @@ class Bar(msgspec.Struct, frozen=True):
     change: Change
 
 
-def unknown_categories(base: Trace, candidate: Trace) -> frozenset[str]:
+def unknown_categories(pair: Pair) -> frozenset[str]:
     """Categories that one side cannot know."""
-    return frozenset({*breakdown(base).unknown, *breakdown(candidate).unknown})
+    return frozenset(name for trace in (*pair.base, *pair.candidate) for name in breakdown(trace).unknown)
 
 
-def known_categories(base: Trace, candidate: Trace) -> tuple[Parts, Parts]:
+def joined_parts(recordings: Recordings, of: Callable[[Trace], Parts]) -> Parts:
+    """The parts of the steps of all recordings of a side."""
+    each = [of(trace) for trace in recordings]
+    return {name: np.concatenate([parts[name] for parts in each]) for name in each[0]}
+
+
+def known_categories(pair: Pair) -> tuple[Parts, Parts]:
     """The categories of both sides; the time of those that one side does not know goes to `other` on both."""
-    unknown = unknown_categories(base, candidate)
+    unknown = unknown_categories(pair)
     sides = []
-    for trace in (base, candidate):
-        parts = dict(by_category(trace))
+    for recordings in (pair.base, pair.candidate):
+        parts = joined_parts(recordings, by_category)
         for name in unknown:
             parts["other"] = parts["other"] + parts[name]
             parts[name] = np.zeros_like(parts[name])
@@ -42,7 +49,7 @@ def known_categories(base: Trace, candidate: Trace) -> tuple[Parts, Parts]:
     return sides[0], sides[1]
 
 
-def part_values(base: Parts, candidate: Parts) -> Pair:
+def part_values(base: Parts, candidate: Parts) -> Values:
     """A row of values per part."""
     first, second = (np.stack([side[name] for name in base]).astype(np.float64) for side in (base, candidate))
     return first, second

@@ -1,4 +1,4 @@
-"""`torch-tb-profiler diff A B`: two traces compared, and a gate for continuous integration."""
+"""`torch-tb-profiler diff A B`: two sides compared, and a gate for continuous integration."""
 
 from __future__ import annotations
 
@@ -9,27 +9,36 @@ from torch_tb_profiler.cli._command import PATH, Command, add_selection
 
 FORMATS = ("table", "json", "markdown", "junit")
 
+BETWEEN = "\0"
+"""Stands for the `--` between the recordings of A and those of B; no path can be called so."""
+
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("base", metavar="A", help=f"the base: {PATH}")
-    parser.add_argument("candidate", metavar="B", help=f"what is compared with it: {PATH}")
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        help=f"the base A and the candidate B, each {PATH}; several recordings of each: A1 A2 -- B1 B2",
+    )
     for name in ("run", "worker", "span"):
         parser.add_argument(f"--base-{name}", metavar=name.upper(), help=f"of A; default: the first {name}")
     add_selection(parser)
+    parser.epilog = "--span and --base-span take several spans of one worker as recordings: 1,2,3"
     parser.add_argument("--format", choices=FORMATS, default="table")
     parser.add_argument(
         "--fail-over",
         metavar="PERCENT",
         type=_percent,
-        help="exit with 3 if a significant slowdown of the step or an operator exceeds this share of A's step",
+        help="exit with 3 if a proven slowdown of the step or an operator exceeds this share of A's step, with 4 "
+        "if the recordings cannot tell whether the step's does",
     )
+    parser.add_argument("--strict", action="store_true", help="exit with 3 also where it cannot be told")
     parser.add_argument("--budget", metavar="FILE", help="exit with 3 if B exceeds a limit in this JSON file")
     parser.add_argument(
         "--min-effect",
         metavar="PERCENT",
         type=_percent,
-        default=0.02,
-        help="smallest change that counts; default: 2",
+        help="least change that matters; default: 2, or that of --fail-over if it is less",
     )
 
 
@@ -46,4 +55,4 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     return run(options, settings)
 
 
-COMMAND = Command("diff", "compare two traces: what changed, and whether it is significant", _add_arguments, _run)
+COMMAND = Command("diff", "compare two sides: what changed, and what that proves", _add_arguments, _run)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from torch_tb_profiler.base.units import format_duration
-from torch_tb_profiler.cli.diff._words import operator_name, verdict_word
+from torch_tb_profiler.cli.diff._words import operator_name, said, verdict_word
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.diff.gate import Check, describe
 from torch_tb_profiler.views.diff.payload import DiffPayload
-from torch_tb_profiler.views.diff.words import signed_duration
+from torch_tb_profiler.views.diff.verdicts import signed_duration
 
 MOST_OPERATORS = 10
 
@@ -16,7 +16,7 @@ LONGEST_NAME = 80
 
 def markdown(diff: DiffPayload, gate: list[Check]) -> str:
     """A comment for a pull request: the answer, what explains it, the operators that changed significantly."""
-    mark = {"slower": "🔴", "faster": "🟢"}.get(diff.step.verdict, "⚪")
+    mark = {"slower": "🔴", "faster": "🟢", "cannot_tell": "🟡"}.get(diff.step.verdict, "⚪")
     lines = [f"### {mark} {_escaped(plain(diff.headline))}", ""]
     if diff.explanation:
         lines += [*(_escaped(plain(sentence)) for sentence in diff.explanation), ""]
@@ -31,11 +31,14 @@ def markdown(diff: DiffPayload, gate: list[Check]) -> str:
         if bar.base_ns or bar.candidate_ns:
             times = f"{format_duration(bar.base_ns)} | {format_duration(bar.candidate_ns)}"
             within = _interval(bar.low_ns, bar.high_ns)
-            lines.append(f"| {bar.name} | {times} | {signed_duration(bar.delta_ns)} | {within} | {bar.verdict} |")
+            lines.append(
+                f"| {bar.name} | {times} | {signed_duration(bar.delta_ns)} | {within} | {said(bar.verdict)} |"
+            )
     within = _interval(diff.step.low_ns, diff.step.high_ns)
     times = f"**{format_duration(waterfall.base_ns)}** | **{format_duration(waterfall.candidate_ns)}**"
+    verdict = said(diff.step.verdict)
     lines += [
-        f"| **step** | {times} | **{signed_duration(waterfall.delta_ns)}** | {within} | {diff.step.verdict} |",
+        f"| **step** | {times} | **{signed_duration(waterfall.delta_ns)}** | {within} | {verdict} |",
         "",
     ]
     lines += _changed_operators(diff)
@@ -51,7 +54,7 @@ def _changed_operators(diff: DiffPayload) -> list[str]:
             if change.verdict in ("slower", "faster"):
                 rows.append((row, name, change))
     if not rows:
-        return ["No operator changed significantly.", ""] if diff.step.verdict != "unknown" else []
+        return ["No change of an operator is proven.", ""] if diff.step.low_ns is not None else []
     rows.sort(key=lambda entry: -abs(entry[2].delta_ns))
     lines = ["| Operator | Time | Change | | |", "|---|---|---|--:|---|"]
     for row, name, change in rows[:MOST_OPERATORS]:

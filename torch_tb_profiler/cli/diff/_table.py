@@ -6,7 +6,7 @@ from typing import Any
 
 from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.cli._output import format_table
-from torch_tb_profiler.cli.diff._words import answer, operator_name, verdict_word
+from torch_tb_profiler.cli.diff._words import answer, operator_name, said, verdict_word
 from torch_tb_profiler.views.diff.gate import Check
 from torch_tb_profiler.views.diff.payload import DiffOperator, DiffPayload
 
@@ -22,7 +22,7 @@ def table(diff: DiffPayload, gate: list[Check]) -> str:
                     "before_ns": bar.base_ns,
                     "now_ns": bar.candidate_ns,
                     "delta_ns": bar.delta_ns,
-                    "verdict": bar.verdict,
+                    "verdict": said(bar.verdict),
                 }
                 for bar in waterfall.bars
             ]
@@ -32,7 +32,7 @@ def table(diff: DiffPayload, gate: list[Check]) -> str:
                     "before_ns": waterfall.base_ns,
                     "now_ns": waterfall.candidate_ns,
                     "delta_ns": waterfall.delta_ns,
-                    "verdict": diff.step.verdict,
+                    "verdict": said(diff.step.verdict),
                 }
             ]
         )
@@ -63,7 +63,7 @@ def _columns(change: Change, prefix: str = "") -> dict[str, Any]:
         f"{prefix}before_ns": change.base_ns,
         f"{prefix}now_ns": change.candidate_ns,
         f"{prefix}delta_ns": change.delta_ns,
-        f"{prefix}verdict": change.verdict,
+        f"{prefix}verdict": said(change.verdict),
     }
 
 

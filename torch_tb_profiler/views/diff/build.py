@@ -1,4 +1,4 @@
-"""Diff: what changed between two traces, and whether the change is significant."""
+"""Diff: what changed between two sides, and what that proves."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.analyses.diff.comparison import compare
-from torch_tb_profiler.analyses.diff.counted_steps import counted_steps, outside_calls
+from torch_tb_profiler.analyses.diff.counted_steps import counted_steps, outside_calls, step_counts
 from torch_tb_profiler.analyses.diff.waterfall import Bar
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.shared.memory_curve import levels
-from torch_tb_profiler.analyses.shared.significance import CONFIDENCE, mean_interval
+from torch_tb_profiler.analyses.shared.significance import CONFIDENCE, typical_interval
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.memory.events import is_memory
+from torch_tb_profiler.model.pair import Pair, Recordings
 from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import PairView, Tab
-from torch_tb_profiler.views.diff import whole, words
+from torch_tb_profiler.views.diff import notes, verdicts, whole, words
 from torch_tb_profiler.views.diff.level import build_part, level
 from torch_tb_profiler.views.diff.payload import (
     DiffBar,
@@ -33,10 +35,10 @@ from torch_tb_profiler.views.diff.payload import (
 from torch_tb_profiler.views.diff.rows import kernels
 
 
-def build(candidate: Trace, base: Trace, params: DiffParams) -> DiffPayload:
-    """The differences of two traces."""
-    comparison = compare(base, candidate, params.min_effect)
-    sides = _side(base), _side(candidate)
+def build(pair: Pair, params: DiffParams) -> DiffPayload:
+    """The differences of two sides."""
+    comparison = compare(pair, params.min_effect)
+    sides = _side(pair.base, comparison.typical[0]), _side(pair.candidate, comparison.typical[1])
     waterfalls = [_waterfall("category", comparison.categories), _waterfall("phase", comparison.phases)]
     by_category = waterfalls[0]
     step = replace(
@@ -47,21 +49,23 @@ def build(candidate: Trace, base: Trace, params: DiffParams) -> DiffPayload:
     )
     root = level(comparison.level)
     return DiffPayload(
-        headline=words.headline(step, *sides),
+        headline=verdicts.headline(step, *sides, params.min_effect, pair.one_run),
         base=sides[0],
         candidate=sides[1],
         explanation=words.explanation(step, by_category, root),
-        notes=words.notes(*sides, comparison.batch_sizes),
+        notes=notes.notes(step, *sides, comparison.batch_sizes, comparison.autocorrelation, pair.one_run),
         confidence=CONFIDENCE,
         min_effect=params.min_effect,
+        one_run=pair.one_run,
+        autocorrelation=comparison.autocorrelation,
         step=step,
         waterfalls=waterfalls,
         level=root,
         kernels=kernels(comparison.kernels),
         devices=whole.devices(comparison),
-        memory=whole.memory(base, candidate),
+        memory=whole.memory(pair),
         communication=whole.communication(comparison),
-        reasons={**root.reasons, **_reasons(base, candidate)},
+        reasons={**root.reasons, **_reasons(pair, step)},
     )
 
 
@@ -88,34 +92,44 @@ def _waterfall(by: Literal["category", "phase"], bars: Sequence[Bar]) -> DiffWat
     )
 
 
-def _side(trace: Trace) -> DiffSide:
-    counted = counted_steps(trace)
-    mean = mean_interval(counted.durations)
+def _side(recordings: Recordings, typical_ns: float) -> DiffSide:
+    first, counted = recordings[0], [counted_steps(trace) for trace in recordings]
+    interval = typical_interval([each.durations for each in counted if len(each)])
+    warm_up = [
+        int((steps(trace).ends - steps(trace).starts)[each.warm_up])
+        for trace, each in zip(recordings, counted, strict=True)
+        if each.warm_up is not None
+    ]
     return DiffSide(
-        rank=rank(trace),
-        device_type=device_kind(trace) if devices(trace) else "CPU",
-        devices=[device.name or f"{device.kind} {device.id}" for device in devices(trace)],
-        steps=list(counted.names),
-        durations_ns=counted.durations.tolist(),
-        mean_low_ns=mean[0] if mean else None,
-        mean_high_ns=mean[1] if mean else None,
-        left_out=counted.left_out,
-        steps_recorded=steps(trace).recorded,
-        outside_calls=outside_calls(trace),
-        trace_start_ns=trace.trace_start_ns,
-        base_ns=trace.base_ns,
+        rank=rank(first),
+        device_type=device_kind(first) if devices(first) else "CPU",
+        devices=[device.name or f"{device.kind} {device.id}" for device in devices(first)],
+        recordings=step_counts(recordings),
+        steps=[name for each in counted for name in each.names],
+        durations_ns=[duration for each in counted for duration in each.durations.tolist()],
+        typical_ns=typical_ns,
+        mean_low_ns=interval[0] if interval else None,
+        mean_high_ns=interval[1] if interval else None,
+        left_out=sum(each.left_out for each in counted),
+        warm_up_ns=warm_up,
+        steps_recorded=all(steps(trace).recorded for trace in recordings),
+        outside_calls=sum(outside_calls(trace) for trace in recordings),
+        trace_start_ns=first.trace_start_ns,
+        base_ns=first.base_ns,
     )
 
 
-def _reasons(base: Trace, candidate: Trace) -> dict[str, str]:
-    reasons = {**breakdown(base).unknown, **breakdown(candidate).unknown}
-    without = [name for name, trace in (("base", base), ("candidate", candidate)) if not is_memory(trace).any()]
+def _reasons(pair: Pair, step: Change) -> dict[str, str]:
+    traces = *pair.base, *pair.candidate
+    reasons = {name: reason for trace in traces for name, reason in breakdown(trace).unknown.items()}
+    sides = ("base", pair.base), ("candidate", pair.candidate)
+    without = [name for name, side in sides if not all(is_memory(trace).any() for trace in side)]
     if without:
-        sides = " and ".join(f"the {name}" for name in without)
-        reasons["memory"] = f"{sides} recorded no memory events (`profile(profile_memory=True)`)"
-    elif any(level.relative for trace in (base, candidate) for level in levels(trace)):
+        listed = " and ".join(f"the {name}" for name in without)
+        reasons["memory"] = f"{listed} recorded no memory events (`profile(profile_memory=True)`)"
+    elif any(level.relative for trace in traces for level in levels(trace)):
         reasons["memory"] = "a file has no totals: PyTorch records them since 1.10"
-    if min(len(counted_steps(trace)) for trace in (base, candidate)) < 2:
+    if step.low_ns is None:
         reasons["low_ns"] = reasons["high_ns"] = reasons["q"] = "a side has fewer than two steps"
     return reasons
 

@@ -1,29 +1,36 @@
-"""A gate over a diff: does the candidate stay within a threshold and its budgets?"""
+"""A gate over a diff: does the candidate provably stay within a threshold and its budgets?"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import msgspec
+from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.units import format_bytes, format_duration, format_ratio
 from torch_tb_profiler.views.diff.budget import Budget
 from torch_tb_profiler.views.diff.payload import DiffOperator, DiffPayload
+from torch_tb_profiler.views.diff.verdicts import signed_duration
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One question of the gate. passed: None where the answer is unknown (too few steps)."""
+    """One question of the gate. passed: None where the recordings cannot tell."""
 
     name: str
     passed: bool | None
     message: str
 
 
-def checks(diff: DiffPayload, fail_over: float | None, budget: Budget | None) -> list[Check]:
-    """All checks; `fail_over` is a share of the base's step. TraceError if a budget cannot be checked."""
+def checks(diff: DiffPayload, fail_over: float | None, budget: Budget | None, strict: bool = False) -> list[Check]:
+    """All checks; `fail_over` is a share of the base's step. `strict`: what cannot be told has failed.
+
+    TraceError if a budget cannot be checked.
+    """
     regressions = [] if fail_over is None else list(_regressions(diff, fail_over))
+    if strict:
+        regressions = [replace(check, passed=bool(check.passed)) for check in regressions]
     return regressions if budget is None else [*regressions, *_budgets(diff, budget)]
 
 
@@ -31,10 +38,8 @@ def _regressions(diff: DiffPayload, fail_over: float) -> Iterator[Check]:
     """Significant slowdowns of the step or of an operator that cost more than a share of the base's step."""
     most = fail_over * (diff.step.base_ns or 0)
     words = f"{describe(diff.step)}; allowed {format_ratio(fail_over)}"
-    if diff.step.verdict == "unknown":
-        yield Check("step time", None, f"{words}; with fewer than two steps on a side this may be chance")
-    else:
-        yield Check("step time", not _exceeds(diff.step, most), words)
+    passed = _passed(diff, most)
+    yield Check("step time", passed, words if passed is not None else f"{words}; {_doubt(diff)}")
     for row in diff.level.operators:
         for name in ("host_self", "device_self"):
             change = getattr(row, name)
@@ -43,8 +48,31 @@ def _regressions(diff: DiffPayload, fail_over: float) -> Iterator[Check]:
                 yield Check(f"{row.name} {_spelled(name)}", False, words)
 
 
+def _passed(diff: DiffPayload, most: float) -> bool | None:
+    """False: the step is proven to be slower, and by more than `most`; None: it may be."""
+    step = diff.step
+    if step.verdict not in ("cannot_tell", "unknown"):
+        return not _exceeds(step, most)
+    within = step.high_ns is not None and step.high_ns <= most and not _is_one_run(diff)
+    return True if within else None
+
+
+def _is_one_run(diff: DiffPayload) -> bool:
+    """Two recordings of one program, which tell nothing of another one."""
+    return diff.one_run and max(len(diff.base.recordings), len(diff.candidate.recordings)) < 2
+
+
+def _doubt(diff: DiffPayload) -> str:
+    if diff.step.low_ns is None:
+        return "with fewer than two steps on a side this may be chance"
+    if _is_one_run(diff):
+        return "both are recordings of one run; several of each would tell"
+    return f"95% interval {signed_duration(diff.step.low_ns)} to {signed_duration(diff.step.high_ns)}"
+
+
 def _exceeds(change: Change, most: float) -> bool:
-    return change.verdict == "slower" and (change.delta_ns or 0) > most
+    """By the change of a typical step, the middle of the interval."""
+    return change.verdict == "slower" and ((change.low_ns or 0) + (change.high_ns or 0)) / 2 > most
 
 
 def _budgets(diff: DiffPayload, budget: Budget) -> Iterator[Check]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.diff.level import ComparedLevel, ComparedPart, compare_part
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.pair import Pair
 from torch_tb_profiler.views.diff.payload import DiffCrumb, DiffLevel, DiffPart, DiffPartParams
 from torch_tb_profiler.views.diff.rows import names, operators
 
 SELF = "self"
 
 
-def build_part(candidate: Trace, base: Trace, params: DiffPartParams) -> DiffLevel:
+def build_part(pair: Pair, params: DiffPartParams) -> DiffLevel:
     """The level of a path; NotFoundError if there is no such part."""
-    return level(compare_part(base, candidate, params.path, params.min_effect))
+    return level(compare_part(pair, params.path, params.min_effect))
 
 
 def level(compared: ComparedLevel) -> DiffLevel:
@@ -33,7 +33,10 @@ def _part(part: ComparedPart) -> DiffPart:
     if part.role is None:
         kind, (name, candidate_name, status) = SELF, names(SELF, SELF)
     else:
-        kind, (name, candidate_name, status) = part.role.name.lower(), names(part.base_name, part.candidate_name)
+        kind, (name, candidate_name, status) = (
+            part.role.name.lower(),
+            names(part.base_name, part.candidate_name, part.moved),
+        )
     return DiffPart(
         path=part.path,
         name=name,

@@ -14,9 +14,12 @@ from torch_tb_profiler.analyses.diff.changes import Change, Verdict
 from torch_tb_profiler.analyses.diff.name_tables import Calls
 from torch_tb_profiler.views._shared.text import Text
 
-Status = Literal["matched", "renamed", "added", "removed"]
+MIN_EFFECT = 0.02
+
+Status = Literal["matched", "renamed", "added", "removed", "moved_in", "moved_out"]
 """matched: the same name on both sides; renamed: another name at the same place; added: only in the candidate;
-removed: only in the base."""
+removed: only in the base. moved_in, moved_out: likewise, but it belongs to data loading, which the other side
+leaves to worker processes that are not recorded: nothing says that it is new or gone."""
 
 
 class Size(msgspec.Struct, frozen=True):
@@ -187,12 +190,16 @@ class DiffCommunication(msgspec.Struct, frozen=True):
 
 
 class DiffSide(msgspec.Struct, frozen=True):
-    """One of the two traces.
+    """One of the two sides: one recording, or several one after the other.
 
+    rank, devices, trace_start_ns, base_ns  of the first recording
+    recordings      counted steps of each recording
     steps           names of the counted steps; all numbers are per one of these
     durations_ns    of each of them
-    mean_low_ns, mean_high_ns  interval of their mean; None with fewer than two
+    typical_ns      mean without the shortest and the longest fifth (from five steps on); of several recordings the
+                    mean of theirs; mean_low_ns, mean_high_ns: its interval, None with fewer than two steps
     left_out        steps that are not counted because their device work is missing
+    warm_up_ns      durations of first steps that are not counted for being warm-up, at most one per recording
     steps_recorded  False: the whole trace counts as one step
     outside_calls   calls of operators outside the counted steps; no number includes them
     """
@@ -200,11 +207,14 @@ class DiffSide(msgspec.Struct, frozen=True):
     rank: int | None
     device_type: str
     devices: list[str]
+    recordings: list[int]
     steps: list[str]
     durations_ns: list[int]
+    typical_ns: float
     mean_low_ns: float | None
     mean_high_ns: float | None
     left_out: int
+    warm_up_ns: list[int]
     steps_recorded: bool
     outside_calls: int
     trace_start_ns: int
@@ -212,12 +222,15 @@ class DiffSide(msgspec.Struct, frozen=True):
 
 
 class DiffPayload(msgspec.Struct, frozen=True):
-    """The difference of two traces.
+    """The difference of two sides.
 
-    headline    how the step changed
+    headline    how a typical step changed, and whether that is proven
     explanation what explains it, one sentence each: categories, operators
     notes       what to keep in mind: different step counts, devices, ranks; what cannot be concluded
-    confidence  of the intervals; min_effect: smallest change, of itself, that counts
+    confidence  of the intervals
+    min_effect  least effect that matters, as a share of the base's value
+    one_run     both sides are recordings of one run, hence of one program
+    autocorrelation  how far steps resemble the one before, 0..1; they count as fewer
     step        the step's duration, in whole ns as the waterfalls
     level       the root of the logical timeline, as `diff/part` answers for every other part
     kernels     sorted as the operators
@@ -231,6 +244,8 @@ class DiffPayload(msgspec.Struct, frozen=True):
     notes: list[Text]
     confidence: float
     min_effect: float
+    one_run: bool
+    autocorrelation: float
     step: Change
     waterfalls: list[DiffWaterfall]
     level: DiffLevel
@@ -242,9 +257,9 @@ class DiffPayload(msgspec.Struct, frozen=True):
 
 
 class DiffParams(msgspec.Struct, frozen=True):
-    """min_effect: smallest relative change that counts as one, 0..1."""
+    """min_effect: least relative change that matters, 0..1."""
 
-    min_effect: Annotated[float, msgspec.Meta(ge=0, le=10)] = 0.02
+    min_effect: Annotated[float, msgspec.Meta(ge=0, le=10)] = MIN_EFFECT
 
 
 class DiffPartParams(DiffParams, frozen=True):

@@ -26,7 +26,7 @@ def collectives(rows: Iterable[ComparedName]) -> list[DiffCollective]:
     drawn = [
         DiffCollective(
             row.base_name or row.candidate_name or "",
-            status(row.base_name, row.candidate_name),
+            status(row.base_name, row.candidate_name, row.moved),
             row.calls,
             *row.changes,
         )
@@ -36,21 +36,21 @@ def collectives(rows: Iterable[ComparedName]) -> list[DiffCollective]:
 
 
 def _names(row: ComparedName) -> tuple[str, str | None, Status]:
-    return names(row.base_name, row.candidate_name)
+    return names(row.base_name, row.candidate_name, row.moved)
 
 
-def names(base: str | None, candidate: str | None) -> tuple[str, str | None, Status]:
+def names(base: str | None, candidate: str | None, moved: bool = False) -> tuple[str, str | None, Status]:
     """(name, the other name of what is renamed, status)."""
-    state = status(base, candidate)
+    state = status(base, candidate, moved)
     return base or candidate or "", candidate if state == "renamed" else None, state
 
 
-def status(base: str | None, candidate: str | None) -> Status:
+def status(base: str | None, candidate: str | None, moved: bool) -> Status:
     """From the names on both sides, None where it is not there."""
     if base is None:
-        return "added"
+        return "moved_in" if moved else "added"
     if candidate is None:
-        return "removed"
+        return "moved_out" if moved else "removed"
     return "matched" if base == candidate else "renamed"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch_tb_profiler.analyses.diff.comparison import ComparedDevice, Comparison
 from torch_tb_profiler.analyses.shared.memory_curve import Levels, Peak, levels, peak
 from torch_tb_profiler.analyses.shared.utilization import Utilization
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.pair import Pair
 from torch_tb_profiler.views.diff.payload import DiffCommunication, DiffDevice, DiffMemory, DiffShare, Size
 from torch_tb_profiler.views.diff.rows import collectives
 
@@ -35,9 +35,9 @@ def _share(base: Utilization | None, candidate: Utilization | None, field: str) 
     return DiffShare(old, new, None if old is None or new is None else new - old)
 
 
-def memory(base: Trace, candidate: Trace) -> list[DiffMemory]:
-    """Peaks of each device that either side has."""
-    sides = [{level.device.name: level for level in levels(trace)} for trace in (base, candidate)]
+def memory(pair: Pair) -> list[DiffMemory]:
+    """Peaks of each device that the first recording of either side has."""
+    sides = [{level.device.name: level for level in levels(side[0])} for side in (pair.base, pair.candidate)]
     rows = []
     for device in dict.fromkeys([*sides[0], *sides[1]]):
         old, new = (side.get(device) for side in sides)

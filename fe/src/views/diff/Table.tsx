@@ -19,7 +19,12 @@ interface Props {
   onOpen?: (row: Row) => void;
 }
 
-const STATUS: Record<string, string> = { added: 'added', removed: 'removed' };
+const STATUS: Record<string, { word: string; why: string } | undefined> = {
+  added: { word: 'added', why: 'Only in the candidate.' },
+  removed: { word: 'removed', why: 'Only in the base.' },
+  moved_in: { word: 'moved in', why: 'In the base, processes that were not recorded load the data.' },
+  moved_out: { word: 'moved out', why: 'In the candidate, processes that were not recorded load the data.' },
+};
 
 export function DiffTable({ name, title, rows, before, only, empty, shorten, onOpen }: Props) {
   const table = useTableState();
@@ -55,7 +60,11 @@ function columnsOf(title: string, rows: Row[], shorten?: (name: string) => strin
         <span className="clip" title={row.renamed ? `${row.name} → ${row.renamed}` : row.name}>
           {shorten ? shorten(row.name) : row.name}
           {row.renamed && <span className="dim"> → {shorten ? shorten(row.renamed) : row.renamed}</span>}
-          {STATUS[row.status] && <span className={`badge neutral ${css.status}`}>{STATUS[row.status]}</span>}
+          {STATUS[row.status] && (
+            <span className={`badge neutral ${css.status}`} title={STATUS[row.status]!.why}>
+              {STATUS[row.status]!.word}
+            </span>
+          )}
         </span>
       ),
     },
@@ -124,7 +133,7 @@ function columnsOf(title: string, rows: Row[], shorten?: (name: string) => strin
       id: 'verdict',
       title: 'Verdict',
       kind: 'text',
-      width: 104,
+      width: 124,
       grow: false,
       term: 'significance',
       value: row => row.change.verdict,

@@ -1,23 +1,24 @@
 import type { DiffChange } from '../../api/types';
-import { formatBytes, formatDuration, formatPoints, formatRatio } from '../../base/format';
+import { formatBytes, formatCount, formatDuration, formatPoints, formatRatio } from '../../base/format';
 
 const VERDICTS = {
-  slower: ['bad', '↑ slower', 'Significant, and large enough to matter.'],
-  faster: ['ok', '↓ faster', 'Significant, and large enough to matter.'],
-  noise: ['neutral', '≈ noise', 'Within the scatter of the steps, or too small to matter.'],
-  equal: ['neutral', '= equal', 'No difference at all.'],
-  unknown: [
+  slower: ['bad', '↑ slower', 'Proven, and large enough to matter.'],
+  faster: ['ok', '↓ faster', 'Proven, and large enough to matter.'],
+  unchanged: ['neutral', '≈ unchanged', 'Any change is too small to matter.'],
+  equal: ['neutral', '= equal', 'The very same times in all steps.'],
+  cannot_tell: [
     'neutral',
-    '? unknown',
-    'A side has fewer than two steps: the change cannot be told from chance.',
+    '? cannot tell',
+    'These recordings prove neither a change nor that there is none.',
   ],
+  unknown: ['neutral', 'not known', 'A side does not record it.'],
 } as const;
 
 interface Props {
-  change: Pick<DiffChange, 'verdict' | 'low_ns' | 'high_ns' | 'q'>;
+  change: Pick<DiffChange, 'verdict' | 'low_ns' | 'high_ns' | 'q'> & Partial<Pick<DiffChange, 'needed'>>;
 }
 
-/** Whether a difference is significant, in a word; the interval on hover. */
+/** What is proven of a difference, in a word; the interval on hover. */
 export function Verdict({ change }: Props) {
   const [kind, text, why] = VERDICTS[change.verdict];
   return (
@@ -27,10 +28,13 @@ export function Verdict({ change }: Props) {
   );
 }
 
-export function interval({ low_ns, high_ns, q }: Props['change']): string {
+export function interval({ low_ns, high_ns, q, needed }: Props['change']): string {
   const range =
-    low_ns === null || high_ns === null ? '' : ` 95% interval: ${signed(low_ns)} to ${signed(high_ns)}.`;
-  return `${range}${q === null ? '' : ` False discovery rate ${q < 0.001 ? '< 0.001' : q.toFixed(3)}.`}`;
+    low_ns === null || high_ns === null
+      ? ''
+      : ` 95% interval of a typical step: ${signed(low_ns)} to ${signed(high_ns)}.`;
+  const more = needed ? ` About ${formatCount(needed)} steps or recordings of each side would tell.` : '';
+  return `${range}${more}${q === null ? '' : ` False discovery rate ${q < 0.001 ? '< 0.001' : q.toFixed(3)}.`}`;
 }
 
 const withSign = (value: number, text: string): string => `${value > 0 ? '+' : value < 0 ? '−' : ''}${text}`;

@@ -1,0 +1,112 @@
+"""How often a change is found, and how often one is found that is none: steps simulated with known truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from torch_tb_profiler.analyses.shared.significance import Rules, weigh
+from torch_tb_profiler.analyses.shared.step_means import autocorrelation, is_warm_up
+from torch_tb_profiler.model.trace import Bool, Float64
+
+RULES = Rules(step=100.0, min_effect=0.02, resolution=1e-9)
+
+DRAWS = 1000
+
+
+def steps(rng: np.random.Generator, count: int, rho: float = 0.0, noise: float = 1.0) -> Float64:
+    """float64[DRAWS, count] of 100 ms, with a scatter in percent and an autocorrelation."""
+    values = rng.standard_normal((DRAWS, count))
+    for step in range(1, count):
+        values[:, step] = rho * values[:, step - 1] + np.sqrt(1 - rho**2) * values[:, step]
+    return 100 + noise * values
+
+
+def counted(values: Float64) -> Float64:
+    """Without a first step that is warm-up in any draw."""
+    return values[:, 1:] if is_warm_up(values.mean(axis=0).tolist()) else values
+
+
+def changed(base: Float64, candidate: Float64, rules: Rules = RULES) -> Bool:
+    return weigh(counted(base), counted(candidate), rules, alone=len(base)).changed
+
+
+def test_a_slow_first_step_does_not_hide_30_percent() -> None:
+    base = np.array([160, 100, 100.5, 101, 99])
+    assert is_warm_up(base.tolist())
+    evidence = weigh(base[None, 1:], 1.3 * base[None, 1:], RULES, alone=1)
+    assert evidence.changed.all() and evidence.low[0] > 25
+
+
+def test_what_is_no_warm_up_counts() -> None:
+    assert not is_warm_up([119, 100, 100, 100])
+    assert not is_warm_up([160, 100])  # nothing would be left to tell
+    assert not is_warm_up([100, 160, 160])
+    assert not is_warm_up([])
+
+
+@pytest.mark.parametrize(("count", "power"), [(3, 0.95), (5, 0.99)])
+def test_20_percent_are_found_after_a_slow_first_step(count: int, power: float) -> None:
+    rng = np.random.default_rng(count)
+    base, candidate, same = (steps(rng, count) for _ in range(3))
+    for values in (base, candidate, same):
+        values[:, 0] *= 1.6
+    assert changed(base, 1.2 * candidate).mean() >= power
+    assert changed(base, same).mean() <= 0.045
+
+
+@pytest.mark.parametrize("count", [3, 4, 5, 8, 12, 30])
+def test_false_alarms_are_one_in_twenty_at_most(count: int) -> None:
+    rng = np.random.default_rng(count)
+    rules = Rules(step=100.0, min_effect=0.0, resolution=1e-9)
+    assert changed(steps(rng, count, noise=5), steps(rng, count, noise=5), rules).mean() <= 0.06
+
+
+@pytest.mark.parametrize("at", [2, 4, 9])
+def test_one_long_step_anywhere_hides_nothing(at: int) -> None:
+    rng = np.random.default_rng(at)
+    base, candidate = steps(rng, 10), 1.05 * steps(rng, 10)
+    base[:, at] *= 1.8
+    assert changed(base, candidate).mean() >= 0.95
+
+
+@pytest.mark.parametrize(("count", "alarms"), [(10, 0.15), (20, 0.10), (50, 0.09)])
+def test_steps_that_resemble_the_one_before_count_as_fewer(count: int, alarms: float) -> None:
+    rng = np.random.default_rng(count)
+    rules = Rules(step=100.0, min_effect=0.0, resolution=1e-9)
+    base, candidate = steps(rng, count, rho=0.7), steps(rng, count, rho=0.7)
+    assert changed(base, candidate, rules).mean() <= alarms
+    assert np.median(autocorrelation([base, candidate])) > 0.5
+    assert np.median(autocorrelation([steps(rng, count), steps(rng, count)])) < 0.15
+
+
+def recordings(rng: np.random.Generator, count: int, between: float) -> Float64:
+    """Ten steps of each recording, whose means differ by `between` percent."""
+    each = [steps(rng, 10) + between * rng.standard_normal((DRAWS, 1)) for _ in range(count)]
+    return np.concatenate(each, axis=1)
+
+
+@pytest.mark.parametrize(("base", "candidate"), [(2, 2), (3, 3), (5, 2), (1, 4)])
+def test_recordings_that_differ_among_themselves_are_no_change(base: int, candidate: int) -> None:
+    rng = np.random.default_rng(base)
+    counts = ([10] * base, [10] * candidate)
+    rules = Rules(step=100.0, min_effect=0.0, resolution=1e-9, recordings=counts)
+    sides = recordings(rng, base, 5), recordings(rng, candidate, 5)
+    assert weigh(*sides, rules, alone=DRAWS).changed.mean() <= 0.085
+
+
+def test_five_recordings_a_side_find_20_percent() -> None:
+    rng = np.random.default_rng(0)
+    rules = Rules(step=100.0, min_effect=0.02, resolution=1e-9, recordings=([10] * 5, [10] * 5))
+    base, candidate = recordings(rng, 5, 5), 1.2 * recordings(rng, 5, 5)
+    assert weigh(base, candidate, rules, alone=DRAWS).changed.mean() >= 0.95
+
+
+def test_one_recording_each_of_one_run_proves_no_change() -> None:
+    rng = np.random.default_rng(0)
+    rules = Rules(step=100.0, min_effect=0.02, resolution=1e-9, recordings=([10], [10]), one_run=True)
+    base = steps(rng, 10)
+    evidence = weigh(base, 1.2 * steps(rng, 10), rules, alone=DRAWS)
+    assert not evidence.changed.any() and (evidence.low > 0).all()
+    two = Rules(step=100.0, min_effect=0.02, resolution=1e-9, recordings=([5, 5], [5, 5]), one_run=True)
+    assert weigh(base, 1.2 * steps(rng, 10), two, alone=DRAWS).changed.mean() > 0.9
