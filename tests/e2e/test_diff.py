@@ -75,7 +75,8 @@ def test_a_run_against_itself_is_equal(open_page: Open) -> None:
 
 def test_a_link_in_the_answer_opens_its_evidence_and_keeps_the_pair(open_page: Open) -> None:
     page, frame = open_page(**PAIR)
-    operator = frame.locator("[data-part=answer] [data-part=why]").get_by_role("button").first
+    why = frame.locator("[data-part=answer] [data-part=why]")
+    operator = why.get_by_role("button").filter(has_text="aten::mm").first
     expect(operator).to_contain_text("aten::mm")
     operator.click()
     expect(page).to_have_url(in_address("metric"))
