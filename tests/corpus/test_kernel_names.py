@@ -20,9 +20,11 @@ import pytest
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.devices import device_kind
-from torch_tb_profiler.model.kernels.families import family_of_name
+from torch_tb_profiler.model.families import NONE, families, kernel_names
+from torch_tb_profiler.model.kernels.families import FAMILIES, family_of_name
 from torch_tb_profiler.model.kernels.identifiers import identifiers
-from torch_tb_profiler.model.kinds import Kind, names_of
+from torch_tb_profiler.model.kernels.short_names import LONGEST
+from torch_tb_profiler.model.kinds import Kind, ends, names_of
 from torch_tb_profiler.model.tensor_cores import NO, UNKNOWN, YES, verdict
 from torch_tb_profiler.model.trace import Trace
 
@@ -59,6 +61,19 @@ def lines(corpus: Path) -> list[str]:
 
 def test_every_kernel_name_has_the_verdict_that_was_reviewed(corpus: Path) -> None:
     assert lines(corpus) == TABLE.read_text().splitlines()
+
+
+def test_no_two_kernels_of_a_trace_share_a_short_name_and_few_are_of_no_family(corpus: Path) -> None:
+    """What is of no family are the unnamed phases of MTIA cards."""
+    whole = other = 0
+    for trace in traces(corpus):
+        short = kernel_names(trace)
+        assert len(set(short.values())) == len(short)
+        assert all(len(each) <= LONGEST for each in short.values())
+        family, length = families(trace), ends(trace) - trace.events.start
+        whole += int(length[family != NONE].sum())
+        other += int(length[family == FAMILIES.index("other")].sum())
+    assert other < 0.03 * whole
 
 
 def test_the_table_is_of_many_names_and_all_verdicts() -> None:

@@ -759,6 +759,7 @@ export interface paths {
           device?: number | null;
           stream?: number | null;
           operator?: string;
+          family?: string;
         };
         header?: never;
         path?: never;
@@ -836,6 +837,7 @@ export interface paths {
           device?: number | null;
           stream?: number | null;
           operator?: string;
+          family?: string;
         };
         header?: never;
         path?: never;
@@ -4236,11 +4238,13 @@ export interface components {
      * @description The kernel table and that of copies and memsets; `reasons`: field -> why it is null in every row.
      *
      *     headline  which kernel takes most of the time, and how much runs on Tensor Cores as far as names tell
+     *     families  the work that the other filters keep, by family, largest first
      */
     KernelsPayload: {
       headline: components['schemas']['Phrase'][];
       rows: components['schemas']['KernelRow'][];
       memory_operations: components['schemas']['MemoryOperationRow'][];
+      families: components['schemas']['KernelFamily'][];
       tensor_cores: components['schemas']['TensorCoreTime'];
       calls: number;
       total_ns: number;
@@ -4256,6 +4260,8 @@ export interface components {
      * @description Launches that share a row; times in ns.
      *
      *     event               row of the trace of the first launch; names the row in the parts
+     *     short_name          at most 48 characters; no other kernel of the trace has it
+     *     family              the sort of work: "matrix product", "elementwise", ..., "other"
      *     operator            null: not linked to one (or not grouped by it)
      *     registers           per thread; shared_memory: bytes per block
      *     mean_blocks_per_sm, mean_occupancy  weighted by duration; occupancy as a ratio, estimated by the profiler
@@ -4266,6 +4272,8 @@ export interface components {
     KernelRow: {
       event: number;
       name: string;
+      short_name: string;
+      family: string;
       operator: string | null;
       grid: string | null;
       block: string | null;
@@ -4298,6 +4306,16 @@ export interface components {
       mean_ns: number;
       max_ns: number;
       bandwidth: number | null;
+    };
+    /**
+     * KernelFamily
+     * @description Device work of one family, copies and memsets among it: different names, launches, summed time.
+     */
+    KernelFamily: {
+      family: string;
+      names: number;
+      calls: number;
+      total_ns: number;
     };
     /**
      * KernelStream

@@ -104,6 +104,13 @@ export const GLOSSARY = {
     caveat:
       'Where the names of some kernels do not tell, the share is the least that it can be. A dash: no device time, or no name tells.',
   },
+  family: {
+    title: 'Family',
+    text: 'The sort of work that a kernel does: matrix product, convolution, attention, norm, softmax, reduction, elementwise, copy and cast, index and embedding, random, optimizer, communication, memory, other.',
+    formula: 'by the name of the kernel; copies and memsets are memory',
+    caveat:
+      'A compiled kernel that fuses several sorts is the one that its name tells first: norm, softmax, reduction, elementwise.',
+  },
   blocks_per_sm: {
     title: 'Blocks per SM, mean',
     text: 'Blocks of the launch per multiprocessor of the device, weighted by duration.',

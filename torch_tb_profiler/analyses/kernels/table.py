@@ -9,9 +9,11 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.device_work import chosen_work
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, named
-from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.copies import recorded_direction
+from torch_tb_profiler.model.families import families
+from torch_tb_profiler.model.kernels.families import FAMILIES
 from torch_tb_profiler.model.kinds import Kind, of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
 
@@ -26,6 +28,7 @@ class Filter(msgspec.Struct, frozen=True):
     device: int | None = None
     stream: int | None = None
     operator: str = ""
+    family: str = ""
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -51,8 +54,12 @@ def kernel_table(trace: Trace, group_by: GroupBy, kept: Filter) -> Table:
 
 
 def filtered(trace: Trace, rows: Int32, kept: Filter) -> Int32:
-    """The device work that a filter keeps."""
+    """The device work that a filter keeps. Raises UsageError for an unknown family."""
     rows = chosen_work(trace, rows, kept.step, kept.device, kept.stream)
+    if kept.family:
+        if kept.family not in FAMILIES:
+            raise UsageError(f"family cannot be {kept.family!r}", hint=", ".join(FAMILIES))
+        rows = rows[families(trace)[rows] == FAMILIES.index(kept.family)]
     if not kept.operator:
         return rows
     found = operators(trace)

@@ -13,8 +13,9 @@ from torch_tb_profiler.analyses.distributed.stragglers import Straggler
 from torch_tb_profiler.analyses.distributed.verdict import Cause, Communication, Verdict
 from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.model.communication.groups import spell_ranks
+from torch_tb_profiler.model.kernels.short_names import short_name
 from torch_tb_profiler.view import Members
-from torch_tb_profiler.views._shared.names import spoken_kernel_name, spoken_name
+from torch_tb_profiler.views._shared.names import spoken_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, listed, sentences, text
 from torch_tb_profiler.views.distributed.members import coming, compare_members
 
@@ -152,7 +153,7 @@ def _meanwhile(comparison: Comparison, cause: Cause) -> Text:
 
 
 def _spoken(cause: Cause) -> str:
-    return spoken_kernel_name(cause.name) if cause.where == "device" else spoken_name(cause.name)
+    return short_name(cause.name) if cause.where == "device" else spoken_name(cause.name)
 
 
 def meanwhile_summary(row: Meanwhile) -> Text:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import isnan
 
+from torch_tb_profiler.analyses.kernels.by_family import family_times
 from torch_tb_profiler.analyses.kernels.summary import (
     Launches,
     durations,
@@ -22,6 +23,8 @@ from torch_tb_profiler.analyses.kernels.table import (
 from torch_tb_profiler.analyses.shared.core_time import core_time
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.model.devices import devices
+from torch_tb_profiler.model.families import families, kernel_names
+from torch_tb_profiler.model.kernels.families import FAMILIES
 from torch_tb_profiler.model.kinds import DEVICE, of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
@@ -29,6 +32,7 @@ from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.instances import Instances, instances
 from torch_tb_profiler.views._shared.tensor_cores import tensor_core_time
 from torch_tb_profiler.views.kernels.payload import (
+    KernelFamily,
     KernelRow,
     KernelRowParams,
     KernelsParams,
@@ -51,6 +55,9 @@ def build(trace: Trace, params: KernelsParams) -> KernelsPayload:
         headline=headline(rows, time.total, cores, params),
         rows=rows,
         memory_operations=_memory_operations(trace, kept),
+        families=[
+            KernelFamily(each.family, each.names, each.calls, each.total) for each in family_times(trace, kept)
+        ],
         tensor_cores=cores,
         calls=len(table.rows),
         total_ns=time.total,
@@ -62,7 +69,7 @@ def build(trace: Trace, params: KernelsParams) -> KernelsPayload:
 
 
 def _filter(params: KernelsParams | KernelRowParams) -> Filter:
-    return Filter(params.step, params.device, params.stream, params.operator)
+    return Filter(params.step, params.device, params.stream, params.operator, params.family)
 
 
 def _rows(trace: Trace, table: Table, by_launch: bool) -> list[KernelRow]:
@@ -71,9 +78,13 @@ def _rows(trace: Trace, table: Table, by_launch: bool) -> list[KernelRow]:
         return []
     sums = kernel_sums(trace, table)
     launch = launches(trace, sums.event) if by_launch else _no_launches(count)
+    names = [name_of(trace, row) for row in sums.event.tolist()]
+    short = kernel_names(trace)
     columns = (
         sums.event.tolist(),
-        [name_of(trace, row) for row in sums.event.tolist()],
+        names,
+        [short.get(name, name) for name in names],
+        [FAMILIES[number] for number in families(trace)[sums.event].tolist()],
         launch.operator,
         launch.grid,
         launch.block,

@@ -15,6 +15,7 @@ class KernelsParams(msgspec.Struct, frozen=True):
     """`group_by`: name, or launch (name, operator, grid, block, registers, shared memory); the rest are filters.
 
     operator  only kernels that operators of this name launched
+    family    only work of this family: "matrix product", "elementwise", ...
     """
 
     group_by: GroupBy = "name"
@@ -22,6 +23,7 @@ class KernelsParams(msgspec.Struct, frozen=True):
     device: int | None = None
     stream: int | None = None
     operator: str = ""
+    family: str = ""
 
 
 class KernelRowParams(msgspec.Struct, frozen=True):
@@ -33,12 +35,15 @@ class KernelRowParams(msgspec.Struct, frozen=True):
     device: int | None = None
     stream: int | None = None
     operator: str = ""
+    family: str = ""
 
 
 class KernelRow(msgspec.Struct, frozen=True):
     """Launches that share a row; times in ns.
 
     event               row of the trace of the first launch; names the row in the parts
+    short_name          at most 48 characters; no other kernel of the trace has it
+    family              the sort of work: "matrix product", "elementwise", ..., "other"
     operator            null: not linked to one (or not grouped by it)
     registers           per thread; shared_memory: bytes per block
     mean_blocks_per_sm, mean_occupancy  weighted by duration; occupancy as a ratio, estimated by the profiler
@@ -49,6 +54,8 @@ class KernelRow(msgspec.Struct, frozen=True):
 
     event: int
     name: str
+    short_name: str
+    family: str
     operator: str | None
     grid: str | None
     block: str | None
@@ -91,15 +98,26 @@ class KernelStream(msgspec.Struct, frozen=True):
     total_ns: int
 
 
+class KernelFamily(msgspec.Struct, frozen=True):
+    """Device work of one family, copies and memsets among it: different names, launches, summed time."""
+
+    family: str
+    names: int
+    calls: int
+    total_ns: int
+
+
 class KernelsPayload(msgspec.Struct, frozen=True):
     """The kernel table and that of copies and memsets; `reasons`: field -> why it is null in every row.
 
     headline  which kernel takes most of the time, and how much runs on Tensor Cores as far as names tell
+    families  the work that the other filters keep, by family, largest first
     """
 
     headline: Text
     rows: list[KernelRow]
     memory_operations: list[MemoryOperationRow]
+    families: list[KernelFamily]
     tensor_cores: TensorCoreTime
     calls: int
     total_ns: int

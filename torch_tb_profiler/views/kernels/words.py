@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torch_tb_profiler.base.units import format_ratio
-from torch_tb_profiler.views._shared.names import spoken_kernel_name
 from torch_tb_profiler.views._shared.tensor_cores import TensorCoreTime
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, state_of, text
 from torch_tb_profiler.views.kernels.payload import KernelRow, KernelsParams
@@ -21,7 +20,7 @@ def headline(rows: Sequence[KernelRow], total_ns: int, cores: TensorCoreTime, pa
     select = row_key(top, params.group_by == "launch")
     return text(
         "{name} takes {share} of the kernel time{cores}.",
-        name=Phrase(spoken_kernel_name(top.name), link("kernels", **state_of(params), select=select)),
+        name=Phrase(top.short_name, link("kernels", **state_of(params), select=select)),
         share=format_ratio(top.total_ns / total_ns),
         cores=_tensor_cores(cores, total_ns),
     )

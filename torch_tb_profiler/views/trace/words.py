@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from torch_tb_profiler.analyses.timeline.device_times import DeviceTime
 from torch_tb_profiler.analyses.timeline.summary import WindowSummary, busiest
 from torch_tb_profiler.base.units import format_duration, format_ratio, plural
+from torch_tb_profiler.model.kernels.short_names import short_name
 from torch_tb_profiler.model.kinds import Kind
-from torch_tb_profiler.views._shared.names import spoken_kernel_name, spoken_name
+from torch_tb_profiler.views._shared.names import spoken_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.trace.payload import TraceCounts
 
@@ -43,7 +44,7 @@ def window(summary: WindowSummary, labels: Mapping[int, str], begin: int, end: i
     if summary.top is None:
         return text("No device work runs in this window." if summary.on_device else "Nothing runs in this window.")
     at = f"{begin}-{end}"
-    name = spoken_kernel_name(summary.top.name) if summary.on_device else spoken_name(summary.top.name)
+    name = short_name(summary.top.name) if summary.on_device else spoken_name(summary.top.name)
     top = Phrase(name or "a slice without a name", link("trace", event=summary.top.row, at=at))
     device = busiest(summary.devices)
     if device is None:

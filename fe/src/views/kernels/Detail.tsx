@@ -2,7 +2,6 @@
 import { useMemo } from 'react';
 import type { Instances, KernelRow } from '../../api/types';
 import { formatCount, formatDuration, formatRatio } from '../../base/format';
-import { shortKernelName } from '../../base/kernelName';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
@@ -31,6 +30,7 @@ export function Detail({ row, onClose }: Props) {
   const show = (event: number) => select({ view: 'trace', params: { event: String(event) } });
   const facts: [string, string][] = [
     ['Operator', row.operator ?? ''],
+    ['Family', row.family],
     ['Grid', row.grid ?? ''],
     ['Block', row.block ?? ''],
     ['Registers per thread', row.registers === null ? '' : formatCount(row.registers)],
@@ -47,7 +47,7 @@ export function Detail({ row, onClose }: Props) {
     <aside className={rowDetailCss.detail} data-part="row-detail" aria-label={`Details of ${row.name}`}>
       <header>
         <h2 className="mono" title={row.name}>
-          {shortKernelName(row.name)}
+          {row.short_name}
         </h2>
         <Button look="quiet" title="Close (Escape)" onClick={onClose}>
           <Icon name="close" size={14} />

@@ -1,7 +1,6 @@
 import { useMemo } from 'react';
 import type { KernelRow, KernelsPayload, MemoryOperationRow } from '../../api/types';
 import { formatCount, formatDuration } from '../../base/format';
-import { shortKernelName } from '../../base/kernelName';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Button } from '../../widgets/inputs/Button';
@@ -39,8 +38,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
   const keyOf = useMemo(() => (row: KernelRow) => rowKey(row, byLaunch), [byLaunch]);
   const keys = useMemo(() => new Map(payload.rows.map(row => [keyOf(row), row])), [payload, keyOf]);
   const shares = useMemo(
-    () =>
-      payload.rows.map(row => ({ key: keyOf(row), title: shortKernelName(row.name), value: row.total_ns })),
+    () => payload.rows.map(row => ({ key: keyOf(row), title: row.short_name, value: row.total_ns })),
     [payload, keyOf],
   );
   const chosen = params.select === undefined ? undefined : keys.get(params.select);
@@ -54,7 +52,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
   const streams = payload.streams.filter(
     stream => params.device === undefined || String(stream.device) === params.device,
   );
-  const filtered = ['step', 'device', 'stream', 'operator'].filter(name => params[name]);
+  const filtered = ['step', 'device', 'stream', 'operator', 'family'].filter(name => params[name]);
   return (
     <div className={`${splitCss.view} fill`}>
       <Answer
@@ -73,6 +71,20 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
             format={formatDuration}
             onPick={key => put({ select: params.select === key ? '' : key })}
             picked={params.select}
+          />
+          <Donut
+            title="Families"
+            note="kernels, copies and memsets"
+            shares={payload.families.map(({ family, total_ns }) => ({
+              key: family,
+              title: family,
+              value: total_ns,
+            }))}
+            top={top}
+            color="var(--c-communication)"
+            format={formatDuration}
+            onPick={family => put({ family: params.family === family ? '' : family, select: '' })}
+            picked={params.family}
           />
           <Donut
             title="Tensor Cores"
@@ -121,6 +133,14 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
                 options={GROUPS}
                 onChange={group_by => put({ group_by, select: '' })}
               />
+              {payload.families.length > 1 && (
+                <Select
+                  label="Family"
+                  value={params.family ?? ''}
+                  options={[['', 'all'], ...payload.families.map(({ family }) => [family, family] as const)]}
+                  onChange={family => put({ family, select: '' })}
+                />
+              )}
               {payload.steps.length > 1 && (
                 <Select
                   label="Step"
@@ -149,7 +169,10 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
                 />
               )}
               {filtered.length > 0 && (
-                <Button look="text" onClick={() => put({ step: '', device: '', stream: '', operator: '' })}>
+                <Button
+                  look="text"
+                  onClick={() => put({ step: '', device: '', stream: '', operator: '', family: '' })}
+                >
                   Clear {params.operator ? 'the operator and other filters' : 'filters'}
                 </Button>
               )}
@@ -193,11 +216,27 @@ function columnsOf(payload: KernelsPayload): Column<KernelRow>[] {
       render: row => (
         <span className={css.named}>
           <span className="clip" title={row.name}>
-            {shortKernelName(row.name)}
+            {row.short_name}
           </span>
           <CopyButton label="Copy the whole name" text={() => row.name} />
         </span>
       ),
+    },
+    {
+      id: 'short_name',
+      title: 'Short name',
+      kind: 'text',
+      value: row => row.short_name,
+      hidden: true,
+    },
+    {
+      id: 'family',
+      title: 'Family',
+      kind: 'text',
+      term: 'family',
+      value: row => row.family,
+      width: 128,
+      grow: false,
     },
     byLaunch && {
       id: 'operator',

@@ -1,0 +1,89 @@
+"""Short names of kernels: they can be read, they tell kernels apart, and no name breaks them."""
+
+from __future__ import annotations
+
+import random
+import string
+
+import pytest
+
+from torch_tb_profiler.model.kernels.short_names import LONGEST, short_name, short_names
+
+NATIVE = "void at::native::"
+BINARY = "at::native::AUnaryFunctor<c10::BFloat16, c10::BFloat16, c10::BFloat16, at::native::binary_internal"
+LAMBDA = "(at::TensorIteratorBase&)::{lambda()#3}::operator()() const::{lambda(float)#1}"
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        (
+            "void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_nn_align1>(Params)",
+            "GEMM bf16 128x128 nn, CUTLASS sm75, align1",
+        ),
+        (f"{NATIVE}vectorized_elementwise_kernel<4, {BINARY}::MulFunctor<float> > >(int)", "multiply bf16, vec4"),
+        (f"{NATIVE}vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int)", "fill fp32, vec4"),
+        (f"{NATIVE}unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda{LAMBDA}>(int)", "copy fp32"),
+        (
+            f"{NATIVE}reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<float>>>(x)",
+            "mean fp32",
+        ),
+        ("ampere_sgemm_64x64_nn", "GEMM fp32 64x64 nn, ampere"),
+        ("Cijk_Alik_Bljk_BBS_BH_Bias_MT128x96x128_MI16x16x1_SN", "GEMM bf16 128x96x128 tn, Tensile"),
+        ("nvjet_sm103_tst_64x16_64x16_4x1_v_bz_TNT", "GEMM 64x16 tnt, nvjet sm103"),
+        ("igemm_bwd_gtcx3_nhwc_bf16_bx0_ex1_bt128x64x32_wt32", "conv dgrad bf16 128x64x32, MIOpen"),
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)", "NCCL AllReduce Sum f32 RING LL"),
+        ("triton_poi_fused_add_mul_3", "Triton add, mul (3)"),
+        ("triton_red_fused__unsafe_view_add_native_layer_norm_20", "Triton add, layer_norm (20)"),
+        (
+            "void (anonymous namespace)::softmax_warp_forward<float, 10>(float*)",
+            "softmax_warp_forward fp32",
+        ),
+        ("my_kernel", "my_kernel"),
+        ("void my_kernel<float>(float*)", "my fp32"),
+        ("kernel", "kernel"),
+        ("", ""),
+    ],
+)
+def test_a_short_name_says_what_is_computed_on_what(name: str, short: str) -> None:
+    assert short_name(name) == short
+
+
+def test_names_that_would_be_alike_get_what_only_they_spell() -> None:
+    tiles = [f"cutlass_80_tensorop_s1688gemm_128x128_{stage}_nn_align4" for stage in ("32x3", "32x5")]
+    assert list(short_names(tiles).values()) == [
+        "GEMM tf32 128x128 nn, CUTLASS sm80, align4, 32x3",
+        "GEMM tf32 128x128 nn, CUTLASS sm80, align4, 32x5",
+    ]
+    assert sorted(short_names(["f<int, true>", "f<int, false>"]).values()) == ["f int32 #1", "f int32 #2"]
+
+
+def test_whatever_the_names_short_names_are_unique_and_short() -> None:
+    seeded = random.Random(7)
+    pieces = [
+        "kernel",
+        "<",
+        ">",
+        "::",
+        "_Z",
+        "N",
+        "9",
+        "gemm",
+        "128x128",
+        "\u2028",
+        "triton_poi_fused_",
+        "#1",
+        "(",
+    ]
+    pieces += list(string.printable)
+    names = {"".join(seeded.choices(pieces, k=seeded.randrange(1, 12))) for _ in range(3000)}
+    names |= {"k" * 100 + str(number) for number in range(40)} | {"f int32 #1", "f<int, 1>", "f<int, 2>"}
+    found = short_names(names)
+    assert found.keys() == names
+    assert len(set(found.values())) == len(names)
+    assert max(map(len, found.values())) <= LONGEST
+
+
+def test_short_names_do_not_depend_on_the_order() -> None:
+    names = [f"void f<int, {number}>(int)" for number in range(9)]
+    assert short_names(names) == short_names(reversed(names))

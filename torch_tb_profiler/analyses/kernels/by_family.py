@@ -1,0 +1,34 @@
+"""Device work by family: what sort of work takes the time."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.kernels.summary import durations
+from torch_tb_profiler.analyses.kernels.table import Filter, filtered
+from torch_tb_profiler.model.families import families
+from torch_tb_profiler.model.kernels.families import FAMILIES
+from torch_tb_profiler.model.kinds import DEVICE, of_kind
+from torch_tb_profiler.model.trace import Trace
+
+
+class FamilyTime(msgspec.Struct, frozen=True):
+    """Kernels, copies and memsets of one family: how many different names, launches, and the sum of their ns."""
+
+    family: str
+    names: int
+    calls: int
+    total: int
+
+
+def family_times(trace: Trace, kept: Filter) -> list[FamilyTime]:
+    """Largest first; the filter's own family does not count, so that another one can be chosen instead."""
+    rows = filtered(trace, of_kind(trace, *DEVICE), msgspec.structs.replace(kept, family=""))
+    family, length, name = families(trace)[rows], durations(trace, rows), trace.events.name[rows]
+    found = []
+    for number in np.unique(family).tolist():
+        mine = family == number
+        names = len(np.unique(name[mine]))
+        found.append(FamilyTime(FAMILIES[number], names, int(mine.sum()), int(length[mine].sum())))
+    return sorted(found, key=lambda each: each.total, reverse=True)

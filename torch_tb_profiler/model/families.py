@@ -1,0 +1,40 @@
+"""The family of every kernel, copy and memset of a trace, and the short names of its kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from torch_tb_profiler.model.communication.events import communication_kernels
+from torch_tb_profiler.model.kernels.families import FAMILIES, family_of_name
+from torch_tb_profiler.model.kernels.short_names import short_names
+from torch_tb_profiler.model.kinds import DEVICE, Kind, kinds, names_of
+from torch_tb_profiler.model.trace import Trace, derived, distinct
+
+NONE = -1
+"""Of what is no work of a device."""
+
+
+@derived
+def families(trace: Trace) -> npt.NDArray[np.int8]:
+    """int8[n]: index into FAMILIES of every kernel, copy and memset; NONE of everything else.
+
+    Copies and memsets are memory, kernels with the metadata of a collective communication; of others names tell.
+    """
+    kind = kinds(trace)
+    kernel = kind == Kind.KERNEL
+    by_name = np.full(len(trace.strings) + 1, FAMILIES.index("other"), np.int8)
+    for code in distinct(trace.events.name[kernel]):
+        by_name[code] = FAMILIES.index(family_of_name(trace.strings[code]))
+    family = np.where(kernel, by_name[trace.events.name], NONE).astype(np.int8)
+    family[communication_kernels(trace)] = FAMILIES.index("communication")
+    family[np.isin(kind, [each for each in DEVICE if each != Kind.KERNEL])] = FAMILIES.index("memory")
+    return family
+
+
+@derived
+def kernel_names(trace: Trace) -> Mapping[str, str]:
+    """The name of every kernel -> its short name, which no other kernel of the trace has."""
+    return short_names(names_of(trace, Kind.KERNEL))
