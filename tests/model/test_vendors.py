@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tests.support.traces import draw
+from tests.support.traces import draw, read
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.timeline.event import arguments_of
 from torch_tb_profiler.model.devices import devices
@@ -48,6 +48,16 @@ def test_waits_and_dma_of_mtia_are_no_kernels() -> None:
     assert names(MTIA, Kind.KERNEL) == ["merge", "hccl::allreduce"]
     assert names(MTIA, Kind.MEMCPY) == ["dma_request"] * 3
     assert names(MTIA, Kind.SYNC) == ["event_wait", "event_record"]
+
+
+def test_a_wait_that_names_no_device_leaves_its_stream_with_the_device() -> None:
+    """MTIA's waits come first on a stream and carry no device; its work is known by the process."""
+    on_card = {"ph": "X", "cat": "mtia_ccp_events", "pid": 17, "tid": 3774, "dur": 5, "args": {"stream": 108}}
+    trace = read([{**on_card, "name": "event_wait", "ts": 0}, {**on_card, "name": "merge", "ts": 5}])
+    view: Any = find_view("trace")
+    tracks = msgspec.to_builtins(view.build(trace, view.params()))["tracks"]
+    streams = {track["role"]: (track["device"], track["stream"]) for track in tracks if track["kind"] == "stream"}
+    assert streams == {"compute": (17, 108), "sync": (17, 108)}
 
 
 def test_the_step_of_mtia_counts_each_once() -> None:

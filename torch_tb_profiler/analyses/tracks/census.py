@@ -65,12 +65,14 @@ def census(trace: Trace) -> Census:
 def device_and_stream(trace: Trace) -> tuple[dict[int, int | None], dict[int, int | None]]:
     """Device and stream of each thread code that carries device work, annotations or synchronization."""
     rows = of_kind(trace, *DEVICE, Kind.DEVICE_ANNOTATION, Kind.SYNC)
-    codes, first = np.unique(trace.events.thread[rows], return_index=True)
-    rows = rows[first]
-    device, stream = device_of(trace)[rows], stream_of(trace)[rows]
 
     def by_code(values: Int64) -> dict[int, int | None]:
-        known = [None if value == ABSENT else value for value in values.tolist()]
-        return dict(zip(codes.tolist(), known, strict=True))
+        """Of each thread code the first value that is known; a wait beside the work may carry none."""
+        ordered = rows[np.argsort(values[rows] == ABSENT, kind="stable")]
+        codes, first = np.unique(trace.events.thread[ordered], return_index=True)
+        found = values[ordered[first]].tolist()
+        return {
+            code: None if value == ABSENT else value for code, value in zip(codes.tolist(), found, strict=True)
+        }
 
-    return by_code(device), by_code(stream)
+    return by_code(device_of(trace)), by_code(stream_of(trace))
