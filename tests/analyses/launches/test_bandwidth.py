@@ -52,7 +52,8 @@ def test_copies_side_by_side_share_their_time() -> None:
 def test_mtia_says_direction_and_size_in_arguments() -> None:
     trace = draw("gpu0 gpu_memcpy dma 0 10 direction=DEVICE_TO_HOST size=500")
     (copy,) = copies(trace, of_kind(trace, *DEVICE))
-    assert (copy.direction, copy.bytes, copy.bandwidth) == ("device to host", 500, pytest.approx(5e7))
+    assert (copy.direction, copy.bytes) == ("device to host", 500)
+    assert copy.bandwidth == pytest.approx(5e7)
 
 
 def test_a_copy_moves_its_bytes_evenly() -> None:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.launches.queue import longest_between, queues
-from torch_tb_profiler.model.kinds import DEVICE, of_kind
+from torch_tb_profiler.analyses.launches.queue import blocked_launches, longest_between, queues
+from torch_tb_profiler.model.kinds import DEVICE, Kind, of_kind
 from torch_tb_profiler.model.trace import Trace
 
 
@@ -68,3 +68,32 @@ def test_the_curve_keeps_the_greatest_length_of_each_stretch() -> None:
     edges = np.array([0, 6_000, 12_000, 19_000, 21_000, 30_000, 60_000, 90_000])
     assert longest_between(queue, edges).tolist() == [1, 1, 1, 2, 1, 1, 1]
     assert longest_between(queue, np.array([-5, 0, 1, 100_000, 200_000])).tolist() == [0, 1, 2, 0]
+
+
+def full_queue(capacity: int) -> Trace:
+    """100 kernels of 100 us; a call returns 2 us after the kernel `capacity` places before its own starts."""
+    lines, now = [], 0.0
+    for i in range(100):
+        end = now + 2 if i < capacity else max(now + 2, 12 + 100 * (i - capacity))
+        lines.append(f"host cuda_runtime cudaLaunchKernel {now} {end - now} correlation={i + 1}")
+        lines.append(f"gpu0 kernel gemm {10 + 100 * i} 100 correlation={i + 1} stream=7")
+        now = end + 1
+    return draw("\n".join(lines))
+
+
+def test_calls_that_wait_for_a_full_queue_are_told_from_usual_ones() -> None:
+    trace = full_queue(32)
+    calls, blocked = blocked_launches(trace, work(trace))
+    found = calls_of(trace)
+    held = [ns for ns in found if ns > 50_000]
+    assert calls == len(held) == 66
+    median = sorted(found)[len(found) // 2]
+    typical = min(max(median, 1_000), 20_000)  # as the schedule bounds it
+    assert blocked == sum(held) - len(held) * typical
+    assert blocked_launches(full_queue(1000), work(full_queue(1000))) == (0, 0)
+
+
+def calls_of(trace: Trace) -> list[int]:
+    """Durations of all runtime calls."""
+    lasting: list[int] = trace.events.duration[of_kind(trace, Kind.RUNTIME)].tolist()
+    return lasting

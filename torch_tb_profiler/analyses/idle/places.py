@@ -7,13 +7,13 @@ import re
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.idle.segments import Segments
+from torch_tb_profiler.analyses.idle.segments import in_step, segments
 from torch_tb_profiler.analyses.shared.call_stacks import python_paths
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.markers import MODULE, is_step
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.kinds import Kind, kinds
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, derived, name_mask
 
 _LINE = re.compile(r"\.py\(\d+\): ")
 # Code that a user does not change: installed packages, the standard library, C functions.
@@ -53,6 +53,7 @@ class IdleFlame(msgspec.Struct, frozen=True):
     cause   a Cause
     value   with all frames inside
     event   row of the trace of one of its slices, NO_CODE for a cause
+    total   all of the idle time, with what is left out
     """
 
     names: tuple[str, ...]
@@ -60,10 +61,17 @@ class IdleFlame(msgspec.Struct, frozen=True):
     cause: Int8
     value: Int64
     event: Int64
+    total: int
 
 
-def idle_flame(trace: Trace, found: Segments, kept: Int64) -> IdleFlame:
-    """The parts `kept` of idle time; frames of libraries and steps are folded into what is around them."""
+@derived
+def idle_flame(trace: Trace, device: int, stream: int | None = None, step: str = "") -> IdleFlame:
+    """Of the complete steps, or of one; frames of libraries and steps are folded into what is around them.
+
+    Raises NotFoundError for an unknown step.
+    """
+    found = segments(trace, device, stream)
+    kept = np.flatnonzero(in_step(trace, found, step))
     cause, row, length = found.cause[kept], found.row[kept], found.length[kept]
     paths = _paths(trace, row)
     path = np.where(row >= 0, paths.of_row[row], NO_CODE)
@@ -99,6 +107,7 @@ def idle_flame(trace: Trace, found: Segments, kept: Int64) -> IdleFlame:
         cause=np.array([places[which][0] for which in wanted], np.int8),
         value=np.array([values[which] for which in wanted], np.int64),
         event=np.append(paths.event, NO_CODE)[chain],
+        total=int(sums.sum()),
     )
 
 
@@ -125,12 +134,12 @@ def _paths(trace: Trace, rows: Int32) -> _Paths:
     """The chains that end in some slices, what is folded left out."""
     tree, folded = call_tree(trace), _folded(trace)
     needed = np.zeros(len(trace), np.bool_)
-    level = np.unique(rows[rows >= 0])
+    level = rows[rows >= 0]
     while len(level):
         needed[level] = True
-        above = np.unique(tree.parent[level])
-        above = above[above >= 0]
-        level = above[~needed[above]]
+        above = tree.parent[level]
+        above = np.sort(above[(above >= 0) & ~needed[above]])
+        level = above[np.append(True, above[1:] != above[:-1])] if len(above) else above
     asked = np.flatnonzero(needed)
     asked = asked[np.argsort(tree.depth[asked], kind="stable")]
     path = np.full(len(trace) + 1, NO_CODE, np.int64)

@@ -8,13 +8,14 @@ import numpy as np
 from torch_tb_profiler.analyses.idle.causes import SOFT, Cause
 from torch_tb_profiler.analyses.idle.gaps import Gaps, gaps
 from torch_tb_profiler.analyses.idle.threads import Pieces, cut
+from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.schedule.clock import clock_shift_ns
 from torch_tb_profiler.model.schedule.handoffs import handoffs
 from torch_tb_profiler.model.schedule.items import items
 from torch_tb_profiler.model.schedule.stream_waits import stream_waits
 from torch_tb_profiler.model.schedule.threads import main_thread
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int8, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int32, Int64, Trace, derived
 
 LONGEST_GAP_NS = 30_000
 """A device that starts submitted work later than this is held up by something else."""
@@ -184,3 +185,16 @@ def _in_steps(trace: Trace, found: Gaps, parts: Pieces) -> Segments:
         parts.window[part],
         step[order].astype(np.int32),
     )
+
+
+def in_step(trace: Trace, found: Segments, step: str) -> Bool:
+    """bool[k]: parts in the complete steps of this name; "" is all. NotFoundError lists the steps."""
+    spans = steps(trace)
+    names = np.array([name == step for name in spans.names], np.bool_) & spans.complete
+    if not step:
+        return np.ones(len(found.begin), np.bool_)
+    if not names.any():
+        known = [name for name, whole in zip(spans.names, spans.complete.tolist(), strict=True) if whole]
+        raise NotFoundError(f"there is no complete step {step!r}", hint=f"steps: {', '.join(known[:20])}")
+    inside: Bool = names[found.step]
+    return inside

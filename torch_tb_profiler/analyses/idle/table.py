@@ -9,14 +9,12 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.idle.places import user_frames
-from torch_tb_profiler.analyses.idle.segments import Segments, segments
+from torch_tb_profiler.analyses.idle.segments import Segments, in_step, segments
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, order_statistics
-from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.calls.calltree import enclosing_operator
 from torch_tb_profiler.model.kinds import Kind, kinds
 from torch_tb_profiler.model.modules.modules import modules
-from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import NO_CODE, Float64, Int8, Int32, Int64, Trace, derived
 
 By = Literal["cause", "emptied_by", "operator", "module", "frame"]
 """What the subject of a row is: the slice to blame; the call that emptied the queue, with its operator; the
@@ -98,19 +96,6 @@ def idle_table(trace: Trace, device: int, stream: int | None, by: By, step: str 
         emptied=emptied[order],
         emptied_time=emptied_time[order],
     )
-
-
-def in_step(trace: Trace, found: Segments, step: str) -> Bool:
-    """bool[k]: parts in the complete steps of this name; "" is all. NotFoundError lists the steps."""
-    spans = steps(trace)
-    names = np.array([name == step for name in spans.names], np.bool_) & spans.complete
-    if not step:
-        return np.ones(len(found.begin), np.bool_)
-    if not names.any():
-        known = [name for name, whole in zip(spans.names, spans.complete.tolist(), strict=True) if whole]
-        raise NotFoundError(f"there is no complete step {step!r}", hint=f"steps: {', '.join(known[:20])}")
-    inside: Bool = names[found.step]
-    return inside
 
 
 def _emptied(trace: Trace, groups: Groups, called: Int32, length: Int64) -> tuple[Int32, Int64]:

@@ -92,6 +92,6 @@ def blocked_launches(trace: Trace, work: Int32) -> tuple[int, int]:
     """(calls that launched some of the work and waited for a full queue; their ns, less a median launch each)."""
     calls, found = blocking_calls(trace), items(trace)
     launched = np.isin(calls.call, found.call[np.isin(found.row, work)])
-    held = launched & (calls.kind == WaitKind.QUEUE) & calls.waited
-    length = (calls.end - calls.begin)[held]
-    return int(held.sum()), int(np.maximum(length - found.typical_call_ns, 0).sum())
+    length = calls.end - calls.begin
+    held = launched & (calls.kind == WaitKind.QUEUE) & calls.waited & (length > found.typical_call_ns)
+    return int(held.sum()), int((length[held] - found.typical_call_ns).sum())

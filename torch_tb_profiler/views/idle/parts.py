@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch_tb_profiler.analyses.idle.causes import CAUSES
 from torch_tb_profiler.analyses.idle.gaps import default_device
 from torch_tb_profiler.analyses.idle.places import idle_flame
-from torch_tb_profiler.analyses.idle.table import IdleTable, idle_table
+from torch_tb_profiler.analyses.idle.table import idle_table
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.steps import steps
@@ -25,7 +25,7 @@ def build_gaps(trace: Trace, params: IdleGapsParams) -> IdleGaps:
     """Raises UsageError for an unknown cause, NotFoundError where the table has no such row."""
     if params.cause not in CAUSES:
         raise UsageError(f"there is no cause {params.cause!r}", hint=f"causes: {', '.join(CAUSES)}")
-    table = _table(trace, params)
+    table = idle_table(trace, _device(trace, params), params.stream, params.by, params.step)
     wanted = CAUSES.index(params.cause)
     rows = [at for at, cause in enumerate(table.cause.tolist()) if cause == wanted]
     if params.subject is not None:
@@ -52,8 +52,7 @@ def build_gaps(trace: Trace, params: IdleGapsParams) -> IdleGaps:
 
 
 def build_flame(trace: Trace, params: IdleParams) -> IdleFlame:
-    table = _table(trace, params)
-    flame = idle_flame(trace, table.segments, table.kept)
+    flame = idle_flame(trace, _device(trace, params), params.stream, params.step)
     columns = (flame.cause.tolist(), flame.parent.tolist(), flame.value.tolist(), flame.event.tolist())
     frames = [
         IdleFrame(
@@ -65,14 +64,14 @@ def build_flame(trace: Trace, params: IdleParams) -> IdleFlame:
         )
         for name, cause, parent, value, event in zip(flame.names, *columns, strict=True)
     ]
-    return IdleFlame(int(table.time.sum()), frames)
+    return IdleFlame(flame.total, frames)
 
 
-def _table(trace: Trace, params: IdleParams | IdleGapsParams) -> IdleTable:
+def _device(trace: Trace, params: IdleParams | IdleGapsParams) -> int:
     device = default_device(trace) if params.device is None else params.device
     if device is None:
         raise NotFoundError("no device work is recorded")
-    return idle_table(trace, device, params.stream, params.by, params.step)
+    return device
 
 
 PARTS = (
