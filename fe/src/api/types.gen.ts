@@ -5236,14 +5236,24 @@ export interface components {
     };
     /**
      * Verdict
-     * @description Whether ranks keep the others waiting; `worker` and `rank`: the one with the most delay, null if none stands
-     *     out or it is unknown.
+     * @description Whether ranks keep the others waiting.
+     *
+     *     worker, rank  the one that costs most, null if none stands out or it is unknown
+     *     text      the headline
+     *     cost_ns   per step, of all ranks that stand out; cause: why the first of them is late
+     *     host      whose ranks they are, if they are late together; null otherwise
      */
     Verdict: {
       /** @enum {unknown} */
       kind: 'balanced' | 'straggler' | 'unknown';
       worker: string | null;
       rank: number | null;
+      text: components['schemas']['Phrase'][];
+      cost_ns: number | null;
+      cause:
+        | ('data_loading' | 'held_up' | 'host' | 'more_work' | 'other' | 'slower_device' | 'slower_link')
+        | null;
+      host: string | null;
     };
     /**
      * Problem
@@ -5514,24 +5524,34 @@ export interface components {
     };
     /**
      * Straggler
-     * @description How often and how much a rank kept the others waiting; most delay first.
+     * @description How often and how much a rank kept the others waiting, and what that costs; most cost first.
      *
      *     collectives  compared ones it took part in whose arrivals differ by more than the error of the clocks
      *     last, last_ratio  of these, how often it arrived last
-     *     delay_ns     time between the median arrival of the other ranks and its own in those, less what it waited for
-     *                  others before; time in which several collectives wait for it counts once
+     *     cost_ns      per step, by how much sooner the others would be done if it worked as long as usual
+     *     delay_ns     waiting caused: time between the median arrival of the other ranks and its own in those, less
+     *                  what it waited for others before; time in which several collectives wait for it counts once
      *     delay_per_step_ns  that over the number of steps
      *     waiting_ns   its own waiting for others, all compared collectives
+     *     cause        why it is late: null if it is not, or of a rank below the first six; why: in words
+     *     held_up_by   the worker whose lateness it passes on
      */
     Straggler: {
       worker: string;
       rank: number | null;
+      host: string | null;
       collectives: number;
       last: number;
       last_ratio: number | null;
+      cost_ns: number;
       delay_ns: number;
       delay_per_step_ns: number;
       waiting_ns: number;
+      cause:
+        | ('data_loading' | 'held_up' | 'host' | 'more_work' | 'other' | 'slower_device' | 'slower_link')
+        | null;
+      why: components['schemas']['Phrase'][];
+      held_up_by: string | null;
     };
     /**
      * HeatMap
@@ -5546,13 +5566,14 @@ export interface components {
     };
     /**
      * Meanwhile
-     * @description What a rank did between the previous collective and the one where it arrived last, summed over those.
+     * @description What a rank did between one arrival and its next, summed over the windows in which it worked longer than
+     *     usual.
      *
      *     summary     how long that took in total
-     *     collectives  how many of them count: those that make up 90% of its lateness, and of windows of different
-     *                  groups that overlap one; steps: in how many steps these lie
-     *     latest      id of the collective where it was latest
-     *     window_ns   that time; median_window_ns: the one of the rank that arrived in the middle
+     *     collectives  how many windows count: those that make up 95% of that; steps: in how many steps these lie
+     *     latest      id of the collective after the longest of them
+     *     window_ns   that time without stalls for communication; median_window_ns: of a rank that worked as long as
+     *                 usual
      *     categories  the overview's eight categories, in order
      *     host        operators and annotations by self time, largest difference first
      *     kernels     device work by name, likewise

@@ -193,13 +193,15 @@ export const GLOSSARY = {
   straggler: {
     title: 'Straggler',
     text: 'A rank that arrives at collectives after the others and keeps them waiting.',
-    formula: 'cost = its arrival − median arrival of the others, less what it waited for others before',
-    caveat: 'Arrivals closer together than the error of the clocks are attributed to no rank.',
+    formula:
+      'cost = how much sooner the others would be done with a step if it worked as long as the median rank',
+    caveat:
+      'A rank that is late because it waits for another costs nothing. No clocks are compared for that.',
   },
   meanwhile: {
     title: 'Meanwhile',
-    text: 'What the rank did between the previous collective and the one where it arrived last, beside the rank that arrived in the middle.',
-    formula: 'summed over the collectives that make up 90% of its lateness',
+    text: 'What the rank did between one arrival at a collective and its next, beside a rank that worked as long as usual.',
+    formula: 'summed over the windows that make up 95% of what it worked longer than usual',
   },
   late: {
     title: 'Lateness',

@@ -33,7 +33,8 @@ def operation(name: str, put: int = 1000, got: int = 1000, ranks: int = 4, **mor
         ("_allgather_base", 1000, 4000, 16000, 3 / 4 * 16000),  # the message is what comes out
         ("_reduce_scatter_base", 4000, 1000, 16000, 3 / 4 * 16000),
         ("all_to_all", 1000, 1000, 4000, 3 / 4 * 4000),
-        ("gather", 1000, 4000, 4000, 3 / 4 * 4000),
+        ("gather", 1000, 4000, 16000, 3 / 4 * 16000),  # what the root gets
+        ("gather", 1000, 0, 16000, 3 / 4 * 16000),
         ("scatter", 1000, 1000, 4000, 3 / 4 * 4000),
         ("broadcast", 1000, 1000, 4000, 4000),  # each link carries the message once, however many ranks
         ("reduce", 1000, 1000, 4000, 4000),
@@ -104,7 +105,7 @@ def test_an_operation_without_a_recorded_call_belongs_to_the_step_in_which_it_ra
 
 
 def test_exposed_is_what_no_computation_hides() -> None:
-    """A kernel covers 20 of 50 us; the window before the second operation is what the first left."""
+    """A kernel covers 20 of 50 us; a window goes from the rank's arrival to its next one."""
     summary = summarize(
         draw("""
         host  user_annotation  ProfilerStep#1            0  300
@@ -117,8 +118,8 @@ def test_exposed_is_what_no_computation_hides() -> None:
     table = summary.table()
     assert table["latency"].tolist() == [50_000, 50_000]
     assert table["exposed"].tolist() == [30_000, 50_000]
-    assert table["window"].tolist() == [ABSENT, 50_000]
-    assert table["categories"][1].tolist()[:1] == [20_000]  # 50..70 of the kernel
+    assert table["window"].tolist() == [0, 100_000]
+    assert table["categories"][1].tolist()[:1] == [40_000]  # the kernel
     assert [summary.names[code] for code in table["host"][1].tolist() if code >= 0] == ["aten::sin"]
     (step,) = summary.steps
     assert (step.computation, step.overlap, step.exposed, step.other) == (20_000, 20_000, 80_000, 180_000)

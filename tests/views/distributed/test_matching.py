@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.job_views import kinds, view
 from tests.support.jobs import Job, Op, ddp, pipeline, ring_of_pairs, tensor_and_data_parallel
+from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.distributed.collectives import build as build_collectives
 from torch_tb_profiler.views.distributed.payload.collectives import CollectivesParams
 
@@ -46,7 +47,9 @@ def test_groups_that_are_not_recorded_correct_no_clock() -> None:
     payload = view(Job(16, tensor_and_data_parallel(16, 4), metadata=False, straggler=9))
     assert [(group.name, group.ranks) for group in payload.groups] == [(None, None)]
     assert {rank.clock.method for rank in payload.ranks if rank.clock} == {"reference", "base_time"}
-    assert payload.stragglers[0].rank == 9
+    assert max(payload.stragglers, key=lambda row: row.delay_ns).rank == 9
+    assert payload.verdict.kind == "unknown"
+    assert plain(payload.headline).startswith("Which ranks communicate with each other is not recorded")
     assert "ranks" in payload.reasons
 
 

@@ -17,7 +17,7 @@ from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views._shared.text import Phrase, Text, plain
 from torch_tb_profiler.views.distributed.build import build
 from torch_tb_profiler.views.distributed.payload.job import Distributed
-from torch_tb_profiler.views.distributed.words import RANKS_TABLE, rank_names
+from torch_tb_profiler.views.distributed.rank_names import RANKS_TABLE, rank_names
 
 
 def links(text: Text) -> dict[str, str]:
@@ -40,8 +40,9 @@ def test_the_headline_names_the_straggler_with_its_cost_and_opens_both() -> None
     row = payload.stragglers[0]
     assert plain(payload.headline) == (
         f"Rank 2 keeps the others waiting: it arrives last in {row.last} of {row.collectives} collectives, "
-        f"which costs {format_duration(row.delay_per_step_ns)} per step."
+        f"which costs {format_duration(row.cost_ns)} per step."
     )
+    assert (payload.verdict.text, payload.verdict.cost_ns) == (payload.headline, row.cost_ns)
     assert links(payload.headline) == {
         "Rank 2": "trace?worker=host0_1002",
         f"{row.last} of {row.collectives} collectives": "distributed?table=collectives&late=host0_1002&sort=-skew",
@@ -69,25 +70,25 @@ def test_ranks_alike_do_not_stand_out_and_the_largest_delay_is_named() -> None:
     assert plain(payload.headline) == "No rank stands out."
     row = payload.stragglers[0]
     assert plain(payload.explanation).startswith(
-        f"Rank {row.rank} causes the most delay: it arrives last in {row.last} of {row.collectives} collectives, "
-        f"which costs {format_duration(row.delay_per_step_ns)} per step."
+        f"Rank {row.rank} costs the others most: {format_duration(row.cost_ns)} per step."
     )
 
 
 def test_without_any_delay_none_is_attributed() -> None:
     """The profiler of rank 1 begins after rank 0 waits in the only collective."""
-    payload = view(Job(2, ddp(2, 1), steps=1, joins_late_us={1: 8_000.0}))
+    payload = view(Job(2, ddp(2, 1), steps=1, joins_late_us={1: 8_000.0}, jitter_us=0.0))
     assert payload.stragglers[0].delay_ns == 0
+    assert payload.stragglers[0].cost_ns == 0
     assert plain(payload.headline) == "No rank stands out."
     assert plain(payload.explanation).startswith("No delay is attributed to any of them.")
 
 
-def test_arrivals_within_the_error_of_the_clocks_are_said_to_be() -> None:
+def test_arrivals_within_the_error_of_the_clocks_are_attributed_to_nobody() -> None:
     """Both ranks arrive at the same time."""
     payload = view(Job(2, ddp(2, 1), jitter_us=0.0))
-    assert payload.stragglers == []
-    assert plain(payload.headline) == "The ranks arrive at their collectives within the error of their clocks."
-    assert payload.reasons["stragglers"]
+    assert [(row.last, row.collectives) for row in payload.stragglers] == [(0, 0), (0, 0)]
+    assert plain(payload.headline) == "No rank stands out."
+    assert payload.reasons["late_rank"]
 
 
 # ---- unknown --------------------------------------------------------------------------------------------
@@ -126,25 +127,23 @@ def test_messages_without_sender_and_receiver_cannot_be_attributed() -> None:
     )
 
 
-def test_without_a_common_clock_waiting_cannot_be_attributed() -> None:
-    """The group is unknown, so that its ends prove nothing of the clocks; no file has the time of day."""
+def test_without_a_common_clock_the_cost_is_known_all_the_same() -> None:
+    """The group is unknown, and no file has the time of day."""
     members = [
         replace(
             member,
             result=msgspec.structs.replace(
                 member.result,
                 base_ns=0,
-                groups=tuple(msgspec.structs.replace(group, ranks=None) for group in member.result.groups),
+                groups=tuple(msgspec.structs.replace(group, ranks=None, size=9) for group in member.result.groups),
             ),
         )
-        for member in Job(3, ddp(3)).members()
+        for member in Job(3, ddp(3), straggler=1).members()
         if member.result is not None
     ]
     payload = of(members)
-    assert plain(payload.headline) == (
-        "The clocks of the ranks cannot be compared, so waiting cannot be attributed."
-    )
-    assert links(payload.headline) == {"clocks": RANKS_TABLE}
+    assert (payload.verdict.rank, payload.stragglers[0].collectives) == (1, 0)
+    assert plain(payload.headline) == "Rank 1 keeps the others waiting, which costs 5.00 ms per step."
 
 
 # ---- explanation ----------------------------------------------------------------------------------------

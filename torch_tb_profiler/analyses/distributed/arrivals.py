@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.clocks import Clocks
+from torch_tb_profiler.analyses.distributed.costs.medians import median_of_others
 from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.distributed.matching.matching import Matching
 from torch_tb_profiler.analyses.distributed.waiting import Split
@@ -64,7 +65,7 @@ def arrivals(job: Job, matching: Matching, clocks: Clocks, split: Split) -> Arri
     position = np.arange(len(rows)) - begin
 
     lateness = np.full(len(table), ABSENT)
-    lateness[rows] = np.maximum(time - _median_of_others(time, begin, size, position), 0)
+    lateness[rows] = np.maximum(time - median_of_others(time, begin, size, position), 0)
     middle = np.zeros(len(table), np.bool_)
     middle[rows[position == (size - 1) // 2]] = True
     first, skew = np.full(count, ABSENT), np.full(count, ABSENT)
@@ -81,11 +82,3 @@ def arrivals(job: Job, matching: Matching, clocks: Clocks, split: Split) -> Arri
     recording = shift[table.member[rows[final]]]
     cut[which] = recording > time[final] - lateness[rows[final]]
     return Arrivals(lateness, middle, first, skew, last, cut)
-
-
-def _median_of_others(time: Int64, begin: Int64, size: Int64, position: Int64) -> Int64:
-    """int64[k]: the median of the sorted times of the same collective without one's own."""
-    low, high = ((middle + (middle >= position)) for middle in ((size - 2) // 2, (size - 1) // 2))
-    below, above = time[begin + low], time[begin + high]
-    middle: Int64 = below + (above - below) // 2
-    return middle

@@ -47,6 +47,7 @@ class JobTable(msgspec.Struct, frozen=True):
     end: Int64
     latency: Int64
     exposed: Int64
+    stall: Int64
     bytes_in: Int64
     bytes_out: Int64
     message: Int64

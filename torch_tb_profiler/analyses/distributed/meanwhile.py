@@ -1,24 +1,22 @@
-"""What a late rank did while the others waited, beside the rank that arrived in the middle."""
+"""What a late rank did while the others waited, beside the rank that works as long as usual."""
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.job import Job, JobTable
-from torch_tb_profiler.analyses.distributed.stragglers import Straggler
+from torch_tb_profiler.analyses.distributed.costs.own_work import OwnWork
+from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int64
+from torch_tb_profiler.model.trace import Int64
 
-EXPLAINED = 3
-"""Of this many ranks it is shown what they did meanwhile."""
+_COMMUNICATION = CATEGORIES.index("communication")
 
-MOST_LATENESS = 0.9
-"""It is shown for the collectives that make up this share of a rank's lateness."""
+MOST_EXCESS = 0.95
+"""It is shown for the windows that make up this share of what a rank works longer than usual."""
 
 
 class RankTime(msgspec.Struct, frozen=True):
@@ -35,10 +33,11 @@ class RankTime(msgspec.Struct, frozen=True):
 
 
 class Meanwhile(msgspec.Struct, frozen=True):
-    """Sums over the windows before the collectives where a rank arrived last; ns.
+    """Sums over the windows in which a rank worked longer than usual; ns.
 
-    collectives  how many count; steps: in how many steps they lie; latest: the one where the rank was latest
-    window, median_window  of the late and of the median rank
+    collectives  how many windows count; steps: in how many steps they lie; latest: the one with the most excess
+    window, median_window  how long the late and the median rank worked in them, without stalls for communication;
+                 excess: of its own work over the usual
     categories   of the overview, in their order
     host, kernels  largest excess first
     """
@@ -49,48 +48,56 @@ class Meanwhile(msgspec.Struct, frozen=True):
     latest: int
     window: int
     median_window: int
+    excess: int
     categories: list[RankTime]
     host: list[RankTime]
     kernels: list[RankTime]
 
 
-def meanwhile(comparison: Comparison, stragglers: Sequence[Straggler]) -> list[Meanwhile]:
-    """Of the ranks with the most delay, as far as a window before their late arrivals is recorded."""
-    rows = [_of_rank(comparison, row.member) for row in stragglers[:EXPLAINED] if row.delay > 0]
+def meanwhile(comparison: Comparison, own: OwnWork, members: Sequence[int]) -> list[Meanwhile]:
+    """Of these ranks, as far as they worked longer than usual."""
+    rows = [_of_rank(comparison, own, member) for member in members]
     return [row for row in rows if row is not None]
 
 
-def _of_rank(comparison: Comparison, member: int) -> Meanwhile | None:
-    """Of the collectives where this rank arrived last and both windows are known, those that make up MOST_LATENESS
-    of its lateness; None without any. Where windows of different groups overlap, the latest arrival counts."""
-    table, arrivals = comparison.job.table, comparison.arrivals
-    middle_of = np.full(len(comparison.matching), NO_CODE)
-    middle_rows = np.flatnonzero(arrivals.middle)
-    middle_of[comparison.matching.instance[middle_rows]] = middle_rows
-    collectives = np.flatnonzero(arrivals.attributable)
-    collectives = collectives[table.member[arrivals.last[collectives]] == member]
-    last, middle = arrivals.last[collectives], middle_of[collectives]
-    both = (table.window[last] != ABSENT) & (table.window[middle] != ABSENT)
-    collectives, last, middle = collectives[both], last[both], middle[both]
-    chosen = _apart(table, last, _latest(arrivals.lateness[last]))
+def _of_rank(comparison: Comparison, own: OwnWork, member: int) -> Meanwhile | None:
+    """Of the windows that make up MOST_EXCESS of what the rank worked longer; None without any."""
+    table = comparison.job.table
+    mine = np.flatnonzero((table.member[own.rows] == member) & (own.excess > 0))
+    chosen = mine[_largest(own.excess[mine])]
     if len(chosen) == 0:
         return None
     rank, median = _WindowSums(comparison.job), _WindowSums(comparison.job)
     for i in chosen.tolist():
-        rank.add(int(last[i]))
-        median.add(int(middle[i]))
+        other = _counterpart(comparison, own, i)
+        rank.add(int(own.rows[i]), int(own.work[i]))
+        median.add(int(own.rows[other]), int(own.work[other]))
     categories = zip(CATEGORIES, rank.categories.tolist(), median.categories.tolist(), strict=True)
     return Meanwhile(
         member=member,
         collectives=len(chosen),
-        steps=len(np.unique(table.step[last[chosen]])),
-        latest=int(collectives[chosen[0]]),
+        steps=len(np.unique(table.step[own.rows[chosen]])),
+        latest=int(comparison.matching.instance[own.rows[chosen[0]]]),
         window=rank.total,
         median_window=median.total,
+        excess=int(own.excess[chosen].sum()),
         categories=[RankTime(*row) for row in categories],
         host=_beside(rank.host, median.host),
         kernels=_beside(rank.kernels, median.kernels),
     )
+
+
+def _counterpart(comparison: Comparison, own: OwnWork, i: int) -> int:
+    """The same window of the rank that works as long as usual; where no other has it, the most usual one before a
+    collective of that kind, of the other ranks in the step or else of its own."""
+    table = comparison.job.table
+    member, kind, step = (column[own.rows] for column in (table.member, table.collective, table.step))
+    others, alike = member != member[i], kind == kind[i]
+    for candidates in ((own.window == own.window[i]) & others, alike & others & (step == step[i]), alike):
+        same = np.flatnonzero(candidates)
+        if len(same):
+            break
+    return int(same[np.abs(own.work[same] - own.usual[i]).argmin()])
 
 
 def _beside(times: Mapping[str, int], medians: Mapping[str, int]) -> list[RankTime]:
@@ -98,27 +105,11 @@ def _beside(times: Mapping[str, int], medians: Mapping[str, int]) -> list[RankTi
     return sorted(rows, key=lambda row: -row.excess)
 
 
-def _latest(lateness: Int64) -> Int64:
-    """Positions of the largest that make up MOST_LATENESS of the sum, largest first."""
-    order = np.argsort(-lateness, kind="stable")
-    reached = np.cumsum(lateness[order])
-    return order[: int(np.searchsorted(reached, MOST_LATENESS * reached[-1])) + 1] if len(order) else order
-
-
-def _apart(table: JobTable, rows: Int64, order: Int64) -> Int64:
-    """Those of these positions in rows whose windows do not overlap; the first ones take precedence."""
-    ends = table.start[rows]
-    begins = ends - table.window[rows]
-    taken: list[tuple[int, int]] = []
-    chosen = []
-    for i in order.tolist():
-        window = int(begins[i]), int(ends[i])
-        at = bisect(taken, window)
-        free = at == len(taken) or taken[at][0] >= window[1]
-        if free and (at == 0 or taken[at - 1][1] <= window[0]):
-            taken.insert(at, window)
-            chosen.append(i)
-    return np.array(chosen, np.int64)
+def _largest(excess: Int64) -> Int64:
+    """Positions of the largest that make up MOST_EXCESS of the sum, largest first."""
+    order = np.argsort(-excess, kind="stable")
+    reached = np.cumsum(excess[order])
+    return order[: int(np.searchsorted(reached, MOST_EXCESS * reached[-1])) + 1] if len(order) else order
 
 
 class _WindowSums:
@@ -131,12 +122,15 @@ class _WindowSums:
         self.host: dict[str, int] = {}
         self.kernels: dict[str, int] = {}
 
-    def add(self, row: int) -> None:
-        """Count one operation."""
+    def add(self, row: int, work: int) -> None:
+        """Count one operation, without the time in which the rank stalled for communication."""
         summary = self._job.source_of(row).summary
         cell, names = summary.table()[self._job.table.row[row]], summary.names
-        self.total += int(cell["window"])
-        self.categories += cell["categories"]
+        categories = cell["categories"].copy()
+        stalled = min(int(cell["window"]) - work, int(categories[_COMMUNICATION]))
+        categories[_COMMUNICATION] -= max(stalled, 0)
+        self.total += int(categories.sum())
+        self.categories += categories
         for sums, codes, times in (
             (self.host, cell["host"], cell["host_ns"]),
             (self.kernels, cell["kernels"], cell["kernel_ns"]),

@@ -1,7 +1,7 @@
-"""How much each rank keeps the others waiting.
+"""How much each rank keeps the others waiting, and what that costs.
 
 A rank that itself waits for others (in another group) is late through no fault of its own: only the rest of its
-lateness is its delay.
+lateness is its delay. Not every delay costs: others may compute in the meantime (see `costs`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import numpy as np
 
 from torch_tb_profiler.analyses.distributed.arrivals import Arrivals
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
+from torch_tb_profiler.analyses.distributed.costs.costs import Costs
+from torch_tb_profiler.analyses.distributed.costs.own_work import OwnWork
 from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.distributed.waiting import Split
 from torch_tb_profiler.analyses.shared.optional import optional_ints
@@ -26,6 +28,8 @@ class Straggler(msgspec.Struct, frozen=True):
     delay        ns; see `_delay`
     delay_per_step  ns over the number of its steps
     waiting      ns that it waited for others in all compared collectives
+    cost         ns per step that the job would save if it worked as long as usual
+    held_up_by   whose lateness it passes on, None if none or its own
     """
 
     member: int
@@ -34,15 +38,17 @@ class Straggler(msgspec.Struct, frozen=True):
     delay: int
     delay_per_step: float
     waiting: int
+    cost: float
+    held_up_by: int | None
 
 
-def stragglers(comparison: Comparison) -> list[Straggler]:
-    """Every rank, most delay first; empty if no last arrival is known.
+def stragglers(comparison: Comparison, costs: Costs) -> list[Straggler]:
+    """Every rank, most cost first, then most delay; empty if nothing was compared.
 
     Collectives in which others waited before the last rank recorded do not count.
     """
     job, arrivals, split = comparison.job, comparison.arrivals, comparison.split
-    if not (arrivals.last >= 0).any():
+    if not split.compared.any():
         return []
     table, count = job.table, len(job.sources)
     counted = arrivals.attributable
@@ -52,18 +58,37 @@ def stragglers(comparison: Comparison) -> list[Straggler]:
     waiting = np.zeros(count, np.int64)
     compared = np.flatnonzero(split.compared)
     np.add.at(waiting, table.member[compared], split.waiting[compared])
+    since = _since_previous(job, costs.work)
     rows = []
     for member, source in enumerate(job.sources):
         late = last[table.member[last] == member]
-        delay = _delay(job, split, member, late, arrivals) if len(late) else 0
-        per_step = delay / max(len(source.summary.steps), 1)
+        delay = _delay(job, split, member, late, arrivals, since) if len(late) else 0
+        by = int(costs.held_up_by[member])
         rows.append(
-            Straggler(member, int(took_part[member]), int(times[member]), delay, per_step, int(waiting[member]))
+            Straggler(
+                member=member,
+                collectives=int(took_part[member]),
+                last=int(times[member]),
+                delay=delay,
+                delay_per_step=delay / max(len(source.summary.steps), 1),
+                waiting=int(waiting[member]),
+                cost=float(costs.alone[member]),
+                held_up_by=None if by == member else by,
+            )
         )
-    return sorted(rows, key=lambda row: (-row.delay, -row.last, row.member))
+    return sorted(rows, key=lambda row: (-row.cost, -row.delay, -row.last, row.member))
 
 
-def _delay(job: Job, split: Split, member: int, rows: Int64, arrivals: Arrivals) -> int:
+def _since_previous(job: Job, work: OwnWork) -> Int64:
+    """int64[k] ns from the end of the group's previous operation to each one; 0 where there is none."""
+    since = np.zeros(len(job.table), np.int64)
+    later = np.flatnonzero(work.behind >= 0)
+    rows, before = work.rows[later], work.rows[work.behind[later]]
+    since[rows] = job.table.start[rows] - job.table.end[before]
+    return since
+
+
+def _delay(job: Job, split: Split, member: int, rows: Int64, arrivals: Arrivals, since: Int64) -> int:
     """ns that others waited for a rank through its own fault; rows are the operations where it arrived last.
 
     What it waited for others since the group's previous operation (or since the others arrived, if that was
@@ -74,7 +99,7 @@ def _delay(job: Job, split: Split, member: int, rows: Int64, arrivals: Arrivals)
     begin = table.end[compared] - table.latency[compared]
     waiting = merge(begin, begin + split.waiting[compared])
     start, lateness = table.start[rows], arrivals.lateness[rows]
-    own = lateness - covered(waiting, start - np.maximum(lateness, table.window[rows]), start)
+    own = lateness - covered(waiting, start - np.maximum(lateness, since[rows]), start)
     return total(merge(start - own, start))
 
 

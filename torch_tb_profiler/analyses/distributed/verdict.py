@@ -8,26 +8,23 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.analyses.distributed.causes import Cause, cause_of
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
+from torch_tb_profiler.analyses.distributed.costs.costs import Costs, Suspect
+from torch_tb_profiler.analyses.distributed.costs.evidence import stands_out
+from torch_tb_profiler.analyses.distributed.groups import expected_ranks
 from torch_tb_profiler.analyses.distributed.meanwhile import Meanwhile
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
 from torch_tb_profiler.analyses.distributed.totals import WorkerTotal
-from torch_tb_profiler.model.trace import ABSENT
 
 WORTH_NAMING = 0.02
-"""A delay below this share of a step is not worth naming."""
+"""A cost below this share of a step is not worth naming."""
 
-MOST_DELAY = 0.7
-"""The ranks that cause this share of all delay are the stragglers, if they are few."""
+MOST_COST = 0.7
+"""The ranks that cost this share of what all differences between the ranks cost are the stragglers."""
 
-FEW = 0.25
-"""They are few if they are at most this share of the ranks (or one)."""
-
-ON_DEVICE = 0.5
-"""The device is the cause if kernels make up at least this share of the difference to the median rank."""
-
-NAMED_CAUSE = 0.2
-"""An operator or kernel is named as the cause if it makes up at least this share of the difference."""
+HERE = 0.5
+"""With less than this share of the job's ranks, no rank is named for the whole of it."""
 
 
 class Communication(msgspec.Struct, frozen=True):
@@ -46,31 +43,18 @@ class Communication(msgspec.Struct, frozen=True):
     only: bool
 
 
-class Cause(msgspec.Struct, frozen=True):
-    """What a late rank spends more time on than the median rank; ns per step.
-
-    where   host: an operator or annotation; device: a kernel; category: `name` is one of the overview's
-    median  None where it is not among the median rank's largest
-    collective  where the rank was latest: an example
-    """
-
-    member: int
-    where: Literal["host", "device", "category"]
-    name: str
-    time: float
-    median: float | None
-    collective: int
-
-
 class Verdict(msgspec.Struct, frozen=True):
-    """kind     straggler: `ranks` keep the others waiting, most delay first; balanced: no rank stands out; unknown
-    reason   why it is unknown: no rank, one alone, no collective matched, or no two ranks on one clock
-    most     the rank with the most delay, None if no last arrival is known
-    communication  of the other ranks, cause: what the first of `ranks` does meanwhile; None if unknown
+    """kind     straggler: `ranks` keep the others waiting, most cost first; balanced: no rank stands out; unknown
+    reason   why it is unknown: no rank, one alone, no collective matched, the late rank is not here, too few
+             of the job's ranks are, or it is not recorded who communicates with whom
+    suspect  who costs how much, together; of ranks that are not here `members` is empty
+    most     the rank with the most cost, None if none has any
+    communication  of the other ranks, cause: why the first of `ranks` is late; None if unknown
     """
 
     kind: Literal["straggler", "balanced", "unknown"]
-    reason: Literal["empty", "alone", "unmatched", "clocks"] | None = None
+    reason: Literal["empty", "alone", "unmatched", "absent", "few", "groups"] | None = None
+    suspect: Suspect | None = None
     ranks: tuple[Straggler, ...] = ()
     most: Straggler | None = None
     communication: Communication | None = None
@@ -78,36 +62,70 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def judge(
-    comparison: Comparison, rows: Sequence[Straggler], totals: Sequence[WorkerTotal], before: Sequence[Meanwhile]
+    comparison: Comparison,
+    costs: Costs,
+    rows: Sequence[Straggler],
+    totals: Sequence[WorkerTotal],
+    before: Sequence[Meanwhile],
 ) -> Verdict:
-    """`rows`: every rank, most delay first; `before`: what the first of them did meanwhile."""
+    """`rows`: every rank, most cost first; `before`: what they did meanwhile."""
     if not comparison.sources:
         return Verdict("unknown", "empty")
     if len(comparison.sources) == 1:
         return Verdict("unknown", "alone")
     if not comparison.matching.compared.any():
         return Verdict("unknown", "unmatched")
-    if not (comparison.arrivals.skew != ABSENT).any():
-        return Verdict("unknown", "clocks")
-    few = _few(comparison, rows)
+    suspect = suspected(comparison, costs)
+    most = rows[0] if rows and rows[0].cost > 0 else None
+    if suspect is not None and suspect.why == "absent":
+        return Verdict("unknown", "absent", suspect, most=most)
+    if len(comparison.sources) < HERE * len(expected_ranks(comparison)):
+        return Verdict("unknown", "few", suspect, most=most)
+    if suspect is None and _groups_unknown(comparison):
+        return Verdict("unknown", "groups", most=most)
+    named = tuple(row for row in rows if suspect is not None and row.member in suspect.members)
     return Verdict(
-        kind="straggler" if few else "balanced",
-        ranks=few,
-        most=rows[0] if rows else None,
-        communication=_communication(comparison, totals, few),
-        cause=_cause(few[0], before) if few else None,
+        kind="straggler" if suspect else "balanced",
+        suspect=suspect,
+        ranks=named,
+        most=most,
+        communication=_communication(comparison, totals, named),
+        cause=cause_of(comparison, suspect, named[0].member, before) if suspect else None,
     )
 
 
-def _few(comparison: Comparison, rows: Sequence[Straggler]) -> tuple[Straggler, ...]:
-    """The few ranks that cause most of the delay, if it is worth naming."""
-    delays = np.array([row.delay for row in rows], np.int64)
-    if delays.sum() == 0:
-        return ()
-    count = int(np.searchsorted(np.cumsum(delays), MOST_DELAY * delays.sum())) + 1
-    step = np.mean([step.duration for source in comparison.sources for step in source.summary.steps])
-    worth_naming = rows[0].delay_per_step >= WORTH_NAMING * step
-    return tuple(rows[:count]) if worth_naming and count <= max(1, FEW * len(rows)) else ()
+def suspected(comparison: Comparison, costs: Costs) -> Suspect | None:
+    """The few ranks that cause most of what is lost, if it is worth naming and more than chance."""
+    steps = [step.duration for source in comparison.sources for step in source.summary.steps]
+    worth = WORTH_NAMING * float(np.mean(steps)) if steps else 0.0
+    least = max(worth, 1.0)
+    links = [
+        each for each in costs.links if each.cost >= least and 2 * len(each.members) <= len(comparison.sources)
+    ]
+    work = _working_longest(comparison, costs, least)
+    found = [*([work] if work else []), *links, *([costs.absent] if costs.absent.cost >= least else [])]
+    return max(found, key=lambda suspect: suspect.cost, default=None)
+
+
+def _groups_unknown(comparison: Comparison) -> bool:
+    """Most operations are of groups of which nothing is known, and that are more than one."""
+    table, compared = comparison.job.table, comparison.split.compared
+    job = comparison.job
+    unknown = [
+        each.ranks is None and each.size is None and len(job.members_of(i)) > 2
+        for i, each in enumerate(job.groups)
+    ]
+    return bool(np.array([*unknown, False])[table.group[compared]].mean() > HERE)
+
+
+def _working_longest(comparison: Comparison, costs: Costs, least: float) -> Suspect | None:
+    first = int(costs.alone.argmax())
+    alone = Suspect((first,), float(costs.alone[first]))
+    hosts = sorted((each for each in costs.together if each.host), key=lambda each: -each.cost)
+    for suspect in (alone, *hosts, *(each for each in costs.together if not each.host)):
+        if suspect.cost >= max(MOST_COST * costs.balanced, least):
+            return suspect if stands_out(comparison.job, costs.work, suspect.members) else None
+    return None
 
 
 def _communication(
@@ -133,22 +151,3 @@ def _communication(
             times[name] = times.get(name, 0) + time
     largest = max(times, key=lambda name: times[name], default=None)
     return Communication(members, float(np.mean(shares)), exposed, largest, len(times) == 1)
-
-
-def _cause(straggler: Straggler, rows: Sequence[Meanwhile]) -> Cause | None:
-    """None if nothing is recorded of what it did, or if it took no longer than the median rank."""
-    row = next((each for each in rows if each.member == straggler.member), None)
-    if row is None or row.window <= row.median_window:
-        return None
-    difference, steps = row.window - row.median_window, max(row.steps, 1)
-    kernel = next(each for each in row.categories if each.name == "kernel")
-    on_device = kernel.excess >= ON_DEVICE * difference
-    named = row.kernels if on_device else row.host
-    if named and named[0].excess >= NAMED_CAUSE * difference:
-        largest = named[0]
-        median = None if largest.median is None else largest.median / steps
-        where: Literal["host", "device"] = "device" if on_device else "host"
-        return Cause(row.member, where, largest.name, largest.time / steps, median, row.latest)
-    category = max(row.categories, key=lambda each: each.excess)
-    time, median = category.time / steps, (category.median or 0) / steps
-    return Cause(row.member, "category", category.name, time, median, row.latest)

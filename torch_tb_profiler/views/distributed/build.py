@@ -18,8 +18,8 @@ from torch_tb_profiler.views.distributed import stragglers as late_ranks
 from torch_tb_profiler.views.distributed.collective import COLLECTIVE
 from torch_tb_profiler.views.distributed.collectives import COLLECTIVES
 from torch_tb_profiler.views.distributed.connections import CONNECTIONS
-from torch_tb_profiler.views.distributed.members import RANK_SUMMARIES, compare_members
-from torch_tb_profiler.views.distributed.payload.job import Distributed, Verdict
+from torch_tb_profiler.views.distributed.members import RANK_SUMMARIES, compare_members, members_costs
+from torch_tb_profiler.views.distributed.payload.job import Distributed
 from torch_tb_profiler.views.distributed.problems import problems
 from torch_tb_profiler.views.distributed.reasons import reasons
 
@@ -32,14 +32,15 @@ def build(members: Members[RankSummary], params: NoParams) -> Distributed:
 @derived
 def _build(members: Members[RankSummary]) -> Distributed:
     comparison = compare_members(members)
-    rows, totals, by_step = stragglers(comparison), worker_totals(comparison), waiting_by_step(comparison)
-    before = meanwhile(comparison, rows)
-    verdict = judge(comparison, rows, totals, before)
-    named = comparison.sources[verdict.ranks[0].member] if verdict.ranks else None
+    cost = members_costs(members)
+    rows, totals, by_step = stragglers(comparison, cost), worker_totals(comparison), waiting_by_step(comparison)
+    before = meanwhile(comparison, cost.work, late_ranks.explained(rows))
+    verdict = judge(comparison, cost, rows, totals, before)
+    headline = words.headline(members, verdict)
     return Distributed(
-        headline=words.headline(members, verdict),
+        headline=headline,
         explanation=words.explanation(members, verdict),
-        verdict=Verdict(verdict.kind, named.worker if named else None, named.rank if named else None),
+        verdict=late_ranks.verdict(comparison, verdict, headline),
         problems=problems(members),
         ranks=ranks.ranks(members),
         nodes=ranks.nodes(comparison),
@@ -53,7 +54,7 @@ def _build(members: Members[RankSummary]) -> Distributed:
         groups=operations.groups(comparison, totals),
         mismatches=operations.mismatches(comparison),
         mismatch_count=len(comparison.matching.differences),
-        stragglers=late_ranks.stragglers(comparison, rows),
+        stragglers=late_ranks.stragglers(comparison, rows, verdict, before),
         heat_map=late_ranks.heat_map(comparison),
         meanwhile=late_ranks.meanwhile(comparison, before),
         reasons=reasons(comparison),

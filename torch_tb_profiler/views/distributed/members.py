@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from torch_tb_profiler.analyses.distributed.comparison import Comparison, compare
+from torch_tb_profiler.analyses.distributed.costs.costs import Costs, costs
 from torch_tb_profiler.analyses.distributed.job import Source
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary, summarize
 from torch_tb_profiler.model.trace import derived
@@ -25,6 +26,13 @@ def compare_members(members: Members[RankSummary]) -> Comparison:
         for member in members
         if member.result is not None
     )
+
+
+@derived
+def members_costs(members: Members[RankSummary]) -> Costs:
+    """What the lateness of each member that is ready costs."""
+    comparison = compare_members(members)
+    return costs(comparison.job, comparison.matching, comparison.split)
 
 
 def rank_of(member: Member[RankSummary]) -> int | None:

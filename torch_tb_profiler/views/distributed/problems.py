@@ -15,7 +15,7 @@ from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.text import Phrase, link, text
 from torch_tb_profiler.views.distributed.members import coming, compare_members, rank_of
 from torch_tb_profiler.views.distributed.payload.job import Problem
-from torch_tb_profiler.views.distributed.words import RANKS_TABLE, counted, rank_names
+from torch_tb_profiler.views.distributed.rank_names import RANKS_TABLE, counted, rank_names
 
 NOTABLE_NS = 1_000_000
 """Corrections and errors of clocks above this are mentioned; the others stand in `ranks`."""

@@ -6,26 +6,70 @@ from collections.abc import Iterable, Sequence
 
 from torch_tb_profiler.analyses.distributed import meanwhile as windows
 from torch_tb_profiler.analyses.distributed import stragglers as delays
+from torch_tb_profiler.analyses.distributed import verdict as verdicts
+from torch_tb_profiler.analyses.distributed.causes import Cause, work_cause
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
+from torch_tb_profiler.views._shared.text import Text
+from torch_tb_profiler.views.distributed.causes import because, held_up_by
+from torch_tb_profiler.views.distributed.payload.job import Verdict
 from torch_tb_profiler.views.distributed.payload.stragglers import HeatMap, Meanwhile, RankTime, Straggler
 from torch_tb_profiler.views.distributed.words import meanwhile_summary
 
+EXPLAINED = 3
+"""Of so many ranks it is shown what they did meanwhile; the cause of as many more is named."""
 
-def stragglers(comparison: Comparison, rows: Sequence[delays.Straggler]) -> list[Straggler]:
-    """Every rank, most delay first; empty if no arrivals can be compared."""
-    return [
-        Straggler(
-            worker=comparison.sources[row.member].worker,
-            rank=comparison.sources[row.member].rank,
-            collectives=row.collectives,
-            last=row.last,
-            last_ratio=row.last / row.collectives if row.collectives else None,
-            delay_ns=row.delay,
-            delay_per_step_ns=row.delay_per_step,
-            waiting_ns=row.waiting,
-        )
-        for row in rows
-    ]
+
+def explained(rows: Sequence[delays.Straggler]) -> list[int]:
+    """The ranks whose windows are compared, most cost first."""
+    return [row.member for row in rows if row.cost > 0][: 2 * EXPLAINED]
+
+
+def verdict(comparison: Comparison, judged: verdicts.Verdict, headline: Text) -> Verdict:
+    """Who stands out, at what cost."""
+    named = comparison.sources[judged.ranks[0].member] if judged.ranks else None
+    suspect = judged.suspect if judged.kind == "straggler" else None
+    return Verdict(
+        kind=judged.kind,
+        worker=named.worker if named else None,
+        rank=named.rank if named else None,
+        text=headline,
+        cost_ns=suspect.cost if suspect else None,
+        cause=judged.cause.kind if judged.cause else None,
+        host=suspect.host if suspect else None,
+    )
+
+
+def stragglers(
+    comparison: Comparison,
+    rows: Sequence[delays.Straggler],
+    judged: verdicts.Verdict,
+    before: Sequence[windows.Meanwhile],
+) -> list[Straggler]:
+    """Every rank, most cost first; empty if nothing was compared."""
+    causes = {row.member: work_cause(comparison, row) for row in before}
+    if judged.cause is not None:
+        causes[judged.cause.member] = judged.cause
+    return [_straggler(comparison, row, causes.get(row.member)) for row in rows]
+
+
+def _straggler(comparison: Comparison, row: delays.Straggler, cause: Cause | None) -> Straggler:
+    by = None if row.held_up_by is None else comparison.sources[row.held_up_by]
+    source = comparison.sources[row.member]
+    return Straggler(
+        worker=source.worker,
+        rank=source.rank,
+        host=source.host,
+        collectives=row.collectives,
+        last=row.last,
+        last_ratio=row.last / row.collectives if row.collectives else None,
+        cost_ns=row.cost,
+        delay_ns=row.delay,
+        delay_per_step_ns=row.delay_per_step,
+        waiting_ns=row.waiting,
+        cause="held_up" if by else cause.kind if cause else None,
+        why=held_up_by(by) if by else because(cause) if cause else (),
+        held_up_by=by.worker if by else None,
+    )
 
 
 def heat_map(comparison: Comparison) -> HeatMap | None:
@@ -37,7 +81,7 @@ def heat_map(comparison: Comparison) -> HeatMap | None:
 
 
 def meanwhile(comparison: Comparison, rows: Sequence[windows.Meanwhile]) -> list[Meanwhile]:
-    """What the ranks with most delay did before the collectives where they arrived last."""
+    """What the ranks that cost most did in the windows in which they worked longer than usual."""
     return [
         Meanwhile(
             worker=comparison.sources[row.member].worker,
@@ -52,7 +96,7 @@ def meanwhile(comparison: Comparison, rows: Sequence[windows.Meanwhile]) -> list
             host=_times(row.host),
             kernels=_times(row.kernels),
         )
-        for row in rows
+        for row in rows[:EXPLAINED]
     ]
 
 

@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.job import Source
+from torch_tb_profiler.analyses.distributed.groups import expected_ranks
 from torch_tb_profiler.analyses.distributed.matching.differences import Difference
 from torch_tb_profiler.analyses.distributed.meanwhile import Meanwhile
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
-from torch_tb_profiler.analyses.distributed.verdict import Cause, Communication, Verdict
+from torch_tb_profiler.analyses.distributed.verdict import Communication, Verdict
 from torch_tb_profiler.base.units import format_duration, format_ratio
-from torch_tb_profiler.model.communication.groups import spell_ranks
-from torch_tb_profiler.model.kernels.short_names import short_name
 from torch_tb_profiler.view import Members
-from torch_tb_profiler.views._shared.names import spoken_name
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, listed, sentences, text
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
+from torch_tb_profiler.views.distributed.causes import cause_sentence
 from torch_tb_profiler.views.distributed.members import coming, compare_members
-
-MOST_NAMES = 5
-"""More ranks than these are not named one by one."""
-
-RANKS_TABLE = link("distributed", table="ranks")
+from torch_tb_profiler.views.distributed.rank_names import (
+    MOST_NAMES,
+    RANKS_TABLE,
+    counted,
+    names_of,
+    per_step,
+    rank_names,
+)
 
 
 def headline(members: Members[RankSummary], verdict: Verdict) -> Text:
@@ -30,23 +31,20 @@ def headline(members: Members[RankSummary], verdict: Verdict) -> Text:
     comparison = compare_members(members)
     if verdict.kind == "unknown":
         return text("Reading the ranks.") if coming(members) else _unknown(comparison, verdict)
-    if verdict.kind == "straggler":
-        return _delay(comparison, verdict.ranks)
-    if verdict.most is None:
-        return text("The ranks arrive at their collectives within the error of their clocks.")
-    return text("No rank stands out.")
+    return _costly(comparison, verdict) if verdict.kind == "straggler" else text("No rank stands out.")
 
 
 def explanation(members: Members[RankSummary], verdict: Verdict) -> Text:
-    """What the delay and the communication cost, and what the late rank does meanwhile; may be empty."""
+    """What the delay and the communication cost, and why the rank is late; may be empty."""
     comparison = compare_members(members)
     if verdict.kind == "unknown":
-        waits = coming(members) > 0
-        return text("Waiting can be attributed once two of them are read.") if waits else ()
+        if coming(members):
+            return text("Waiting can be attributed once two of them are read.")
+        return _most_costly(comparison, verdict.most) if verdict.reason in ("few", "absent") else ()
     return sentences(
-        _largest_delay(comparison, verdict.most) if verdict.kind == "balanced" and verdict.most else (),
+        _most_costly(comparison, verdict.most) if verdict.kind == "balanced" else (),
         _communicating(comparison, verdict.communication, verdict.ranks) if verdict.communication else (),
-        _meanwhile(comparison, verdict.cause) if verdict.cause else (),
+        cause_sentence(comparison, verdict.cause, per_step(comparison)) if verdict.cause else (),
     )
 
 
@@ -56,38 +54,61 @@ def _unknown(comparison: Comparison, verdict: Verdict) -> Text:
     if verdict.reason == "alone":
         only = rank_names(comparison.sources, capital=False)
         return text("Only {rank} is here: without the other ranks, waiting cannot be attributed.", rank=only)
-    if verdict.reason == "unmatched":
-        return text("No collective could be compared between the ranks, so waiting cannot be attributed.")
-    clocks = Phrase("clocks", RANKS_TABLE)
-    return text("The {clocks} of the ranks cannot be compared, so waiting cannot be attributed.", clocks=clocks)
+    if verdict.reason == "few":
+        return text(
+            "Only {count} of {all} are here: which rank keeps the job waiting cannot be told.",
+            count=Phrase(f"{len(comparison.sources):,}", RANKS_TABLE),
+            all=counted(len(expected_ranks(comparison)), "rank"),
+        )
+    if verdict.reason == "groups":
+        return text("Which ranks communicate with each other is not recorded, so waiting cannot be attributed.")
+    if verdict.reason == "absent" and verdict.suspect is not None:
+        return text(
+            "The late rank is not here: all {ranks} that are wait for one whose trace is missing, "
+            "at least {cost} {per_step}.",
+            ranks=Phrase("ranks", RANKS_TABLE), cost=format_duration(verdict.suspect.cost),
+            per_step=per_step(comparison),
+        )  # fmt: skip
+    return text("No collective could be compared between the ranks, so waiting cannot be attributed.")
 
 
-# ---- delay ----------------------------------------------------------------------------------------------
+# ---- cost -----------------------------------------------------------------------------------------------
 
 
-def _delay(comparison: Comparison, stragglers: Sequence[Straggler]) -> Text:
-    names = _names(comparison, [row.member for row in stragglers])
+def _costly(comparison: Comparison, verdict: Verdict) -> Text:
+    names = names_of(comparison, [row.member for row in verdict.ranks])
+    suspect, row = verdict.suspect, verdict.ranks[0]
+    cost = format_duration(suspect.cost if suspect else row.cost)
     others = "the other" if len(comparison.sources) == 2 else "the others"
-    cost = format_duration(sum(row.delay_per_step for row in stragglers))
-    if len(stragglers) > 1:
+    if suspect is not None and suspect.host is not None:
+        names = text("{names} of {host}", names=names, host=suspect.host)
+    if len(verdict.ranks) > 1:
         return text(
             "{names} keep {others} waiting, {cost} {per_step} in total.",
-            names=names, others=others, cost=cost, per_step=_per_step(comparison),
+            names=names, others=others, cost=cost, per_step=per_step(comparison),
+        )  # fmt: skip
+    if row.last == 0:
+        return text(
+            "{names} keeps {others} waiting, which costs {cost} {per_step}.",
+            names=names, others=others, cost=cost, per_step=per_step(comparison),
         )  # fmt: skip
     return text(
         "{names} keeps {others} waiting: it arrives last in {collectives}, which costs {cost} {per_step}.",
-        names=names, others=others, collectives=_last_in(comparison, stragglers[0]), cost=cost,
-        per_step=_per_step(comparison),
+        names=names, others=others, collectives=_last_in(comparison, row), cost=cost,
+        per_step=per_step(comparison),
     )  # fmt: skip
 
 
-def _largest_delay(comparison: Comparison, row: Straggler) -> Text:
-    if row.delay == 0:
+def _most_costly(comparison: Comparison, row: Straggler | None) -> Text:
+    if row is None:
         return text("No delay is attributed to any of them.")
     return text(
-        "{name} causes the most delay: it arrives last in {collectives}, which costs {cost} {per_step}.",
-        name=_names(comparison, [row.member]), collectives=_last_in(comparison, row),
-        cost=format_duration(row.delay_per_step), per_step=_per_step(comparison),
+        "Of those that are here, {name} costs the others most: {cost} {per_step}."
+        if len(comparison.sources) < len(expected_ranks(comparison))
+        else "{Name} costs the others most: {cost} {per_step}.",
+        name=rank_names([comparison.sources[row.member]], capital=False),
+        Name=names_of(comparison, [row.member]),
+        cost=format_duration(row.cost), per_step=per_step(comparison),
     )  # fmt: skip
 
 
@@ -106,7 +127,7 @@ def _communicating(comparison: Comparison, spent: Communication, stragglers: Seq
     """How much of a step the (other) ranks communicate without computing, and in which collective."""
     count = len(spent.members)
     if count <= MOST_NAMES:
-        names = _names(comparison, spent.members)
+        names = names_of(comparison, spent.members)
     else:
         names = text("The {other}{count} ranks", other="other " if stragglers else "", count=f"{count:,}")
     largest: Text = ()
@@ -116,44 +137,9 @@ def _communicating(comparison: Comparison, spent: Communication, stragglers: Seq
     return text(
         "{names} {spend} {share} of {step} in {what}{largest}.",
         names=names, spend="spends" if count == 1 else "spend", share=format_ratio(spent.share),
-        step="each step" if _per_step(comparison) == "per step" else "the recording",
+        step="each step" if per_step(comparison) == "per step" else "the recording",
         what="exposed communication" if spent.exposed else "communication", largest=largest,
     )  # fmt: skip
-
-
-_CATEGORY_WORDS = {
-    "kernel": "in kernels",
-    "memcpy": "in memory copies",
-    "memset": "in memset",
-    "communication": "in other communication",
-    "runtime": "in runtime calls",
-    "dataloader": "in the data loader",
-    "cpu_exec": "in operators on the host",
-    "other": "on what the profiler does not record",
-}
-
-
-def _meanwhile(comparison: Comparison, cause: Cause) -> Text:
-    """What the (first) late rank does that the median rank does not."""
-    rank = rank_names([comparison.sources[cause.member]], capital=False)
-    other = "the other rank" if len(comparison.sources) == 2 else "the median rank"
-    time, per_step = format_duration(cause.time), _per_step(comparison)
-    evidence = link("distributed", table="collectives", collective=cause.collective)
-    if cause.where == "category":
-        return text(
-            "Meanwhile {rank} spends {time} {per_step} {doing}; {other} spends {median}.",
-            rank=rank, time=Phrase(time, evidence), per_step=per_step, doing=_CATEGORY_WORDS[cause.name],
-            other=other, median=format_duration(cause.median),
-        )  # fmt: skip
-    return text(
-        "Meanwhile {rank}'s {where} spends {time} {per_step} in {name}; {other}'s spends {median}.",
-        rank=rank, where=cause.where, time=time, per_step=per_step, name=Phrase(_spoken(cause), evidence),
-        other=other, median="less" if cause.median is None else format_duration(cause.median),
-    )  # fmt: skip
-
-
-def _spoken(cause: Cause) -> str:
-    return short_name(cause.name) if cause.where == "device" else spoken_name(cause.name)
 
 
 def meanwhile_summary(row: Meanwhile) -> Text:
@@ -184,37 +170,3 @@ def mismatch_text(name: str, difference: Difference) -> Text:
         return text("{collective}: {what}", collective=collective, what=what)
     values = ", ".join(difference.values)
     return text("{collective}: {what} ({values})", collective=collective, what=what, values=values)
-
-
-# ---- names ----------------------------------------------------------------------------------------------
-
-
-def rank_names(sources: Sequence[Source], capital: bool = True) -> Text:
-    """Ranks 0, 1 and 3, each of which opens its timeline; the workers where a rank is unknown."""
-    numbered = all(source.rank is not None for source in sources)
-    word = ("Rank" if capital else "rank") if numbered else ""
-    if len(sources) == 1:
-        return (Phrase(f"{word} {sources[0].rank}" if numbered else sources[0].worker, _timeline(sources[0])),)
-    prefix = f"{word}s " if numbered else ""
-    if len(sources) > MOST_NAMES:
-        ranks = [source.rank for source in sources if source.rank is not None]
-        return (Phrase(f"{prefix}{spell_ranks(ranks)}" if numbered else f"{len(sources):,} workers", RANKS_TABLE),)
-    names = [Phrase(str(each.rank) if numbered else each.worker, _timeline(each)) for each in sources]
-    return text("{prefix}{names}", prefix=prefix, names=listed(names))
-
-
-def _timeline(source: Source) -> str:
-    return link("trace", worker=source.worker)
-
-
-def _names(comparison: Comparison, members: Sequence[int]) -> Text:
-    return rank_names([comparison.sources[member] for member in sorted(members)])
-
-
-def counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def _per_step(comparison: Comparison) -> str:
-    recorded = all(source.summary.recorded_steps for source in comparison.sources)
-    return "per step" if recorded else "in the recording"

@@ -16,6 +16,16 @@ import pageCss from './index.module.css';
 const LISTED = 8;
 const NAMES = 8;
 
+const CAUSES: Record<NonNullable<Straggler['cause']>, string> = {
+  host: 'Host',
+  data_loading: 'Data loading',
+  more_work: 'More work',
+  slower_device: 'Slower device',
+  slower_link: 'Slower link',
+  other: 'Other',
+  held_up: 'Held up',
+};
+
 interface Props {
   payload: Distributed;
   onWorker: (worker: string) => void;
@@ -25,14 +35,14 @@ interface Props {
 export function Stragglers({ payload, onWorker, onLate }: Props) {
   const [picked, setPicked] = useState<string>();
   const { stragglers, meanwhile } = payload;
-  const most = Math.max(...stragglers.map(row => row.delay_per_step_ns), 1);
+  const most = Math.max(...stragglers.map(row => row.cost_ns), 1);
   const shown = meanwhile.find(row => row.worker === picked) ?? meanwhile[0];
   return (
     <div className={css.grid}>
       <Panel
         title={
           <>
-            Who arrives last <Term id="straggler" />
+            Who keeps the others waiting <Term id="straggler" />
           </>
         }
         note={
@@ -51,6 +61,7 @@ export function Stragglers({ payload, onWorker, onLate }: Props) {
               <span />
               <span className="num">costs per step</span>
               <span className="num">own wait</span>
+              <span>why</span>
             </li>
             {stragglers.slice(0, LISTED).map(row => (
               <Row
@@ -97,10 +108,14 @@ function Row({ row, most, chosen, onPick, onLate }: RowProps) {
         {row.last_ratio === null ? '–' : formatRatio(row.last_ratio)}
       </Button>
       <span className={css.bar}>
-        <i style={{ width: `${(row.delay_per_step_ns / most) * 100}%` }} />
+        <i style={{ width: `${(row.cost_ns / most) * 100}%` }} />
       </span>
-      <span className="num">{formatDuration(row.delay_per_step_ns)}</span>
+      <span className="num">{formatDuration(row.cost_ns)}</span>
       <span className="num dim">{formatDuration(row.waiting_ns)}</span>
+      <span className="clip" data-part="straggler-why">
+        {row.cause && <b className={css.cause}>{CAUSES[row.cause]}</b>}
+        <Sentence text={row.why} />
+      </span>
     </li>
   );
 }
@@ -160,7 +175,7 @@ function While({ row, onWorker }: { row: Meanwhile; onWorker: () => void }) {
         })}
       </ol>
       <p className={`dim ${pageCss.legend}`}>
-        <i className={css.late} /> this rank <i className={css.median} /> the rank that arrives in the middle
+        <i className={css.late} /> this rank <i className={css.median} /> the median rank
       </p>
     </Panel>
   );

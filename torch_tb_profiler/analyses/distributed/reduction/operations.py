@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.analyses.distributed.reduction.stalls import stalls
 from torch_tb_profiler.analyses.distributed.reduction.windows import top_host, top_kernels, window_categories
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES
 from torch_tb_profiler.base.intervals import Intervals, Owned, covered
@@ -15,7 +16,7 @@ from torch_tb_profiler.model.communication.names import ALL_TO_ALL
 from torch_tb_profiler.model.steps import Steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int32, Int64, Trace, distinct
 
-HOST_NAMES, KERNEL_NAMES = 5, 3
+HOST_NAMES, KERNEL_NAMES = 5, 5
 """How many names of host and device work are kept of what came before a collective."""
 
 LONGEST_NAME = 300
@@ -26,6 +27,7 @@ OPERATION = np.dtype(
         ("collective", "<i4"), ("backend", "<i4"), ("dtype", "<i4"), ("timing", "i1"),
         ("sequence", "<i8"), ("source", "<i8"), ("target", "<i8"),
         ("issue", "<i8"), ("start", "<i8"), ("end", "<i8"), ("latency", "<i8"), ("exposed", "<i8"),
+        ("stall", "<i8"),
         ("bytes_in", "<i8"), ("bytes_out", "<i8"), ("message", "<i8"), ("bus", "<f8"),
         ("window", "<i8"), ("categories", "<i8", (len(CATEGORIES),)),
         ("host", "<i4", (HOST_NAMES,)), ("host_ns", "<i8", (HOST_NAMES,)),
@@ -36,8 +38,10 @@ OPERATION = np.dtype(
 
 step       position in the summary's steps of the one in which the host issued it, NO_CODE outside of them
 latency    ns in which it runs; exposed: the part of it that no computation hides; ABSENT without timing
+stall      ns before its end in which the computation waited for it: nothing computes until it ends; else 0
 message    bytes that bandwidth refers to; bus: those that cross the slowest link by NCCL's factors (NaN: unknown)
-window     ns between the end of the group's previous operation and its start, ABSENT for the first of a group
+window     ns between the start of the rank's previous operation and its own; of the first, since the first step
+           began
 categories, host, host_ns, kernels, kernel_ns  what the rank did in that window; names are codes
 """
 
@@ -76,8 +80,9 @@ def operation_table(
     exposed = latency - hidden_times(operations.parts, computation, len(operations))
     table["latency"] = np.where(timed, latency, ABSENT)
     table["exposed"] = np.where(timed, exposed, ABSENT)
+    table["stall"] = stalls(trace, operations, computation)
     table["message"], table["bus"] = _messages(operations)
-    _fill_windows(trace, operations, table, names)
+    _fill_windows(trace, operations, spans, table, names)
     return table
 
 
@@ -113,7 +118,8 @@ def _messages(operations: Collectives) -> tuple[Int64, Float64]:
     by_size = np.where((bytes_in != ABSENT) & (sizes > 0), bytes_in * sizes.astype(np.int64), ABSENT)
     gathered = np.where(bytes_out != ABSENT, bytes_out, by_size)
     put = np.where(names == "recv", np.maximum(bytes_in, bytes_out), bytes_in)
-    message = np.where(names == "all_gather", gathered, put)
+    # Of a gather what the root gets, which the other ranks do not record.
+    message = np.where(names == "all_gather", gathered, np.where(names == "gather", by_size, put))
     message = np.where((names == "barrier") | (message < 0), ABSENT, message)
     bus = np.where(message == ABSENT, np.nan, message * _bus_factors(names, sizes))
     return message, np.where(operations.egress_bytes != ABSENT, operations.egress_bytes, bus)
@@ -134,15 +140,12 @@ def _bus_factors(names: npt.NDArray[np.str_], sizes: Float64) -> Float64:
     return factors
 
 
-def _fill_windows(trace: Trace, operations: Collectives, table: Operations, names: Names) -> None:
-    """Fill in what the rank did between the group's previous operation and each one."""
-    begin = np.full(len(operations), ABSENT)
-    for group in distinct(operations.group):
-        members = np.flatnonzero((operations.group == group) & (operations.start != ABSENT))
-        begin[members[1:]] = np.maximum.accumulate(operations.end[members])[:-1]
-    known = np.flatnonzero(begin != ABSENT)
+def _fill_windows(trace: Trace, operations: Collectives, spans: Steps, table: Operations, names: Names) -> None:
+    """Fill in what the rank did between its previous operation's start and that of each one."""
+    known = np.flatnonzero(operations.start != ABSENT)
     finish = operations.start[known]
-    window = np.minimum(begin[known], finish), finish
+    begin = np.append(spans.starts.min(initial=int(finish[0])) if len(known) else [], finish[:-1]).astype(np.int64)
+    window = np.minimum(begin, finish), finish
     table["window"] = ABSENT
     table["window"][known] = window[1] - window[0]
     table["categories"][known] = window_categories(trace, *window)

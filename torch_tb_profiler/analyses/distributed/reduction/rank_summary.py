@@ -16,11 +16,13 @@ from torch_tb_profiler.analyses.distributed.reduction.operations import (
     operation_table,
 )
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
+from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.intervals import Intervals, covered, intersect, merge_owned
 from torch_tb_profiler.model.communication.collectives import Collectives, collectives
+from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.communication.groups import ProcessGroup
 from torch_tb_profiler.model.devices import DeviceInfo, devices
-from torch_tb_profiler.model.kinds import HOST, Kind, of_kind
+from torch_tb_profiler.model.kinds import HOST, Kind, ends, of_kind
 from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.steps import Steps, steps
 from torch_tb_profiler.model.trace import Trace
@@ -56,6 +58,18 @@ class NameTotal(msgspec.Struct, frozen=True):
     exposed: int
 
 
+class KernelTotal(msgspec.Struct, frozen=True):
+    """Device work of one name other than communication; ns. `name` is a code into the summary's names."""
+
+    name: int
+    calls: int
+    time: int
+
+
+MOST_KERNELS = 20
+"""Of so many names, those with the most time, the totals are kept."""
+
+
 class RankSummary(msgspec.Struct, frozen=True):
     """One rank.
 
@@ -85,6 +99,7 @@ class RankSummary(msgspec.Struct, frozen=True):
     by_kernels: bool
     names: tuple[str, ...]
     totals: tuple[NameTotal, ...]
+    kernels: tuple[KernelTotal, ...]
     operations: Annotated[bytes, OPERATION]
 
     def table(self) -> Operations:
@@ -105,6 +120,7 @@ def summarize(trace: Trace) -> RankSummary:
     world, backend, host = info.get("world_size"), info.get("backend"), trace.metadata.get("host_name")
     names = Names(operations.names)
     table = operation_table(trace, operations, spans, computation, names)
+    kernels = _kernel_totals(trace, names)
     return RankSummary(
         rank=rank(trace),
         world_size=world if type(world) is int else None,
@@ -121,6 +137,7 @@ def summarize(trace: Trace) -> RankSummary:
         by_kernels=_has_kernels(trace),
         names=tuple(names.texts),
         totals=_totals(operations, computation),
+        kernels=kernels,
         operations=table.tobytes(),
     )
 
@@ -159,6 +176,18 @@ def _totals(operations: Collectives, computation: Intervals) -> tuple[NameTotal,
         NameTotal(*key, *times)
         for key, times in zip(keys.tolist(), np.stack([latency, exposed], axis=1).tolist(), strict=True)
     )
+
+
+def _kernel_totals(trace: Trace, names: Names) -> tuple[KernelTotal, ...]:
+    """Most time first."""
+    rows = of_kind(trace, Kind.KERNEL)
+    rows = rows[~communication_kernels(trace)[rows]]
+    kinds = group(trace.events.name[rows])
+    times = kinds.sums(ends(trace)[rows] - trace.events.start[rows])
+    most = np.argsort(-times, kind="stable")[:MOST_KERNELS]
+    codes = names.adopt(trace, trace.events.name[rows][kinds.first[most]])
+    columns = codes.tolist(), kinds.counts[most].tolist(), times[most].tolist()
+    return tuple(KernelTotal(*row) for row in zip(*columns, strict=True))
 
 
 def _process(trace: Trace) -> str | None:

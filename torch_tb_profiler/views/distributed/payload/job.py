@@ -16,16 +16,25 @@ from torch_tb_profiler.views.distributed.payload.communication import (
     Waiting,
 )
 from torch_tb_profiler.views.distributed.payload.ranks import AverageTimes, Node, Rank, StepTimes
-from torch_tb_profiler.views.distributed.payload.stragglers import HeatMap, Meanwhile, Straggler
+from torch_tb_profiler.views.distributed.payload.stragglers import CauseKind, HeatMap, Meanwhile, Straggler
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """Whether ranks keep the others waiting; `worker` and `rank`: the one with the most delay, null if none stands
-    out or it is unknown."""
+    """Whether ranks keep the others waiting.
+
+    worker, rank  the one that costs most, null if none stands out or it is unknown
+    text      the headline
+    cost_ns   per step, of all ranks that stand out; cause: why the first of them is late
+    host      whose ranks they are, if they are late together; null otherwise
+    """
 
     kind: Literal["straggler", "balanced", "unknown"]
     worker: str | None
     rank: int | None
+    text: Text
+    cost_ns: float | None
+    cause: CauseKind | None
+    host: str | None
 
 
 class Problem(msgspec.Struct, frozen=True):

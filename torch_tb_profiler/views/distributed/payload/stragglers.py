@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from torch_tb_profiler.views._shared.text import Text
 
+CauseKind = Literal["host", "data_loading", "more_work", "slower_device", "slower_link", "other", "held_up"]
+
 
 class Straggler(msgspec.Struct, frozen=True):
-    """How often and how much a rank kept the others waiting; most delay first.
+    """How often and how much a rank kept the others waiting, and what that costs; most cost first.
 
     collectives  compared ones it took part in whose arrivals differ by more than the error of the clocks
     last, last_ratio  of these, how often it arrived last
-    delay_ns     time between the median arrival of the other ranks and its own in those, less what it waited for
-                 others before; time in which several collectives wait for it counts once
+    cost_ns      per step, by how much sooner the others would be done if it worked as long as usual
+    delay_ns     waiting caused: time between the median arrival of the other ranks and its own in those, less
+                 what it waited for others before; time in which several collectives wait for it counts once
     delay_per_step_ns  that over the number of steps
     waiting_ns   its own waiting for others, all compared collectives
+    cause        why it is late: null if it is not, or of a rank below the first six; why: in words
+    held_up_by   the worker whose lateness it passes on
     """
 
     worker: str
     rank: int | None
+    host: str | None
     collectives: int
     last: int
     last_ratio: float | None
+    cost_ns: float
     delay_ns: int
     delay_per_step_ns: float
     waiting_ns: int
+    cause: CauseKind | None
+    why: Text
+    held_up_by: str | None
 
 
 class HeatMap(msgspec.Struct, frozen=True):
@@ -51,13 +63,14 @@ class RankTime(msgspec.Struct, frozen=True):
 
 
 class Meanwhile(msgspec.Struct, frozen=True):
-    """What a rank did between the previous collective and the one where it arrived last, summed over those.
+    """What a rank did between one arrival and its next, summed over the windows in which it worked longer than
+    usual.
 
     summary     how long that took in total
-    collectives  how many of them count: those that make up 90% of its lateness, and of windows of different
-                 groups that overlap one; steps: in how many steps these lie
-    latest      id of the collective where it was latest
-    window_ns   that time; median_window_ns: the one of the rank that arrived in the middle
+    collectives  how many windows count: those that make up 95% of that; steps: in how many steps these lie
+    latest      id of the collective after the longest of them
+    window_ns   that time without stalls for communication; median_window_ns: of a rank that worked as long as
+                usual
     categories  the overview's eight categories, in order
     host        operators and annotations by self time, largest difference first
     kernels     device work by name, likewise

@@ -1,0 +1,121 @@
+"""The trace files of a simulated job, as each rank's profiler would write them on its own clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.support.traces import document, read_bytes
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary, summarize
+from torch_tb_profiler.view import Member, Members
+
+BASE_NS = 1_700_000_000_000_000_000
+_KERNELS = {"allreduce": "AllReduce", "_allgather_base": "AllGather", "_reduce_scatter_base": "ReduceScatter"}
+
+
+@dataclass
+class Span:
+    """Something that ran; µs of the job. `launch`: when the host launched it."""
+
+    kind: str
+    name: str
+    start: float
+    end: float
+    launch: float = 0.0
+    collective: Any = None
+    key: Any = None
+
+
+@dataclass
+class Collected:
+    """What the ranks of a job did."""
+
+    spans: list[list[Span]]
+    per_host: int
+
+    @property
+    def end(self) -> float:
+        """When the last rank finished."""
+        return max(span.end for spans in self.spans for span in spans)
+
+    def members(
+        self,
+        only: Sequence[int] | None = None,
+        metadata: bool = True,
+        ahead_us: Mapping[int, float] | None = None,
+        drift: Mapping[int, float] | None = None,
+    ) -> Members[RankSummary]:
+        """The ranks reduced. `ahead_us`: by how much a rank's clock is ahead; `drift`: seconds per second."""
+        wanted = range(len(self.spans)) if only is None else only
+        return Members(
+            Member(
+                f"node{rank // self.per_host}_{1000 + rank}", rank, "1", "ready", None,
+                summarize(read_bytes(self._file(rank, metadata, (ahead_us or {}).get(rank, 0), (drift or
+                {}).get(rank, 0)))),
+            )
+            for rank in wanted
+        )  # fmt: skip
+
+    def _file(self, rank: int, metadata: bool, ahead: float, drift: float) -> bytes:
+        groups = {(span.collective.group, span.collective.ranks) for span in self.spans[rank] if span.collective}
+        configured = [
+            {"pg_name": name, "pg_desc": name, "pg_size": len(ranks), "ranks": list(ranks)}
+            for name, ranks in sorted(groups)
+        ]
+        info: dict[str, Any] = {"backend": "nccl", "rank": rank, "world_size": len(self.spans)}
+        if metadata:
+            info["pg_config"] = configured
+        device = {"id": rank % self.per_host, "name": "Simulated GPU", "totalGlobalMem": 2**34}
+        head = {"distributedInfo": info, "baseTimeNanoseconds": BASE_NS, "deviceProperties": [device]}
+        events: list[dict[str, Any]] = []
+        for number, span in enumerate(self.spans[rank], 1):
+            events += _events(span, number, rank, metadata)
+        for event in events:
+            start, end = (t + ahead + drift * t for t in (event["ts"], event["ts"] + event["dur"]))
+            event["ts"], event["dur"] = round(start, 3), round(end - start, 3)
+        return document(events, **(head if metadata else {**head, "distributedInfo": info}))
+
+
+def _events(span: Span, number: int, rank: int, metadata: bool) -> list[dict[str, Any]]:
+    def event(category: str, name: str, start: float, end: float, tid: int = 1, **args: Any) -> dict[str, Any]:
+        pid = 0 if category == "kernel" else 1000 + rank
+        return {
+            "ph": "X", "cat": category, "name": name, "ts": start, "dur": end - start, "pid": pid, "tid": tid,
+            "args": {"device": 0, **args} if category == "kernel" else args,
+        }  # fmt: skip
+
+    if span.kind == "step":
+        return [event("user_annotation", span.name, span.start, span.end)]
+    if span.kind in ("host", "load"):
+        return [event("user_annotation" if span.kind == "load" else "cpu_op", span.name, span.start, span.end)]
+    launch = event("cuda_runtime", "cudaLaunchKernel", span.launch + 1, span.launch + 2, correlation=number)
+    if span.kind == "kernel":
+        return [
+            event("cpu_op", f"aten::{span.name}", span.launch, span.launch + 4),
+            launch,
+            event("kernel", span.name, span.start, span.end, 7, stream=7, correlation=number),
+        ]
+    op, name = span.collective, span.name
+    if name == "send" and rank == op.ranks[1]:
+        name = "recv"
+    facts: dict[str, Any] = {}
+    if metadata:
+        size = len(op.ranks)
+        factor = {"_allgather_base": size, "_reduce_scatter_base": 1 / size}.get(name, 1)
+        facts = {
+            "Collective name": name, "dtype": "Float", "In msg nelems": op.elements,
+            "Out msg nelems": int(op.elements * factor), "Group size": size, "Process Group Name": op.group,
+            "Process Group Ranks": str(sorted(op.ranks)),
+        }  # fmt: skip
+        if name in ("send", "recv"):
+            facts["Dst Rank" if name == "send" else "Src Rank"] = op.ranks[1 if name == "send" else 0]
+        else:
+            facts["Seq"] = span.key[2]
+    stream = 20 + sum(map(ord, op.group)) % 40 + (hash(op.ranks) % 7 if op.name == "send" else 0)
+    kernel = f"ncclDevKernel_{_KERNELS.get(name, 'SendRecv')}_Sum_f32_RING_LL(ncclDevComm*)"
+    return [
+        event("cpu_op", "record_param_comms", span.launch, span.launch + 4, **facts),
+        launch,
+        event("kernel", kernel, span.start, span.end, stream, stream=stream, correlation=number, **facts),
+    ]

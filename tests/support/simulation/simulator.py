@@ -1,0 +1,264 @@
+"""A simulator of distributed jobs, so that the cost of a delay is known: the job with it less the job without it.
+
+Each rank is a host thread that launches kernels to one stream and collectives to others, as PyTorch does:
+
+    host     |-prepare-|launch|launch|launch|...........................|sync|
+    compute            |-- backward 2 --|-- backward 1 --|              |adam|
+    nccl                                |-- all_reduce 2 --|all_reduce 1|
+
+A collective starts when the kernels launched before it are done and its stream is free, and ends on all its ranks
+one transfer after the last of them started. `Wait` holds the compute stream until all launched collectives end.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from tests.support.simulation.files import Collected, Span
+
+LAUNCH_US = 5.0
+LONG_AGO_US = 1_000_000.0
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Runs on the compute stream."""
+
+    name: str
+    us: float
+
+
+@dataclass(frozen=True)
+class Host:
+    """An operator (or, if `load`, a wait for data) that launches nothing."""
+
+    name: str
+    us: float
+    load: bool = False
+
+
+@dataclass(frozen=True)
+class Collective:
+    """`name` as c10d records it; `send` goes from the first to the second of two ranks. `pairs` have streams
+    each."""
+
+    name: str
+    ranks: tuple[int, ...]
+    group: str
+    us: float = 100.0
+    elements: int = 1_000_000
+
+
+@dataclass(frozen=True)
+class Wait:
+    """The compute stream waits for the collectives launched so far."""
+
+
+@dataclass(frozen=True)
+class Sync:
+    """The host waits for the compute stream."""
+
+
+Action = Kernel | Host | Collective | Wait | Sync
+
+
+@dataclass(frozen=True)
+class Delay:
+    """What makes a rank late.
+
+    host, loading  `us` more in `prepare_batch` or in the data loader at the beginning of a step
+    work      a kernel `extra_expert` of `us` more at the beginning of a step
+    larger    kernels named `kernel` take `factor` times as long
+    device    all kernels take `factor` times as long
+    link      all collectives of the rank take `factor` times as long
+    steps     in which it is late, None for all
+    """
+
+    kind: str
+    rank: int
+    us: float = 0.0
+    factor: float = 1.0
+    kernel: str = "attention"
+    steps: tuple[int, ...] | None = None
+
+
+@dataclass
+class Simulation:
+    """A job to simulate.
+
+    programs  of each rank, the actions of one step
+    jitter    share by which kernels and host work vary (standard deviation)
+    per_host  ranks on one host
+    """
+
+    programs: Sequence[Sequence[Action]]
+    steps: int = 4
+    delays: Sequence[Delay] = ()
+    jitter: float = 0.0
+    seed: int = 1
+    per_host: int = 8
+    stagger_us: float = 0.0
+    _ends: dict[object, float] = field(default_factory=dict)
+    _arrived: dict[object, dict[int, float]] = field(default_factory=dict)
+
+    def cost_us(self) -> float:
+        """µs per step that the delays cost."""
+        return (self.run().end - replace(self, delays=(), _ends={}, _arrived={}).run().end) / self.steps
+
+    def run(self) -> Collected:
+        """All that happens."""
+        self._ends, self._arrived = {}, {}
+        collected = Collected([[] for _ in self.programs], self.per_host)
+        running = {rank: self._rank(rank, collected.spans[rank]) for rank in range(len(self.programs))}
+        needed: dict[int, object] = dict.fromkeys(running)
+        while running:
+            ready = [rank for rank in running if needed[rank] is None or needed[rank] in self._ends]
+            assert ready, "the programs wait for each other"
+            for rank in ready:
+                try:
+                    needed[rank] = next(running[rank])
+                except StopIteration:
+                    del running[rank]
+        for spans in collected.spans:
+            for span in spans:
+                if span.collective is not None:
+                    span.end = self._ends[span.key]
+        return collected
+
+    def _rank(self, rank: int, spans: list[Span]) -> Iterator[object]:
+        """Writes what one rank does; yields the keys of collectives whose end it has to know."""
+        host = LONG_AGO_US + rank * self.stagger_us
+        compute = host
+        last: dict[object, object] = {}
+        numbers: dict[object, int] = {}
+        pending: list[object] = []
+        for step in range(self.steps):
+            begin = host
+            extra, usual = self._extra(rank, step), self.programs[rank]
+            # What comes on top has negative positions: the jitter of the rest stays the same.
+            for position, action in enumerate([*extra, *usual], -len(extra)):
+                dice = random.Random(f"{self.seed} {rank} {step} {position}")
+                vary = max(1 + dice.gauss(0, self.jitter), 0.1) if self.jitter else 1.0
+                if isinstance(action, Host):
+                    spans.append(
+                        Span("load" if action.load else "host", action.name, host, host + action.us * vary)
+                    )
+                    host += action.us * vary
+                elif isinstance(action, Kernel):
+                    start = max(host + 2, compute)
+                    compute = start + action.us * vary * self._factor(rank, step, action.name)
+                    spans.append(Span("kernel", action.name, start, compute, launch=host))
+                    host += LAUNCH_US
+                elif isinstance(action, Collective):
+                    stream = (action.group, action.ranks if action.name == "send" else ())
+                    number = numbers[action.group, action.ranks] = numbers.get((action.group, action.ranks), 0) + 1
+                    key = (action.group, action.ranks, number)
+                    start = max(host + 2, compute + 1)
+                    if stream in last:
+                        yield last[stream]
+                        start = max(start, self._ends[last[stream]] + 1)
+                    spans.append(Span("collective", action.name, start, start, host, action, key))
+                    self._arrive(key, action, rank, start, step)
+                    last[stream] = key
+                    pending.append(key)
+                    host += LAUNCH_US
+                elif isinstance(action, Wait):
+                    for launched in pending:
+                        yield launched
+                        compute = max(compute, self._ends[launched] + 1)
+                    pending = []
+                else:
+                    host = max(host, compute)
+            spans.append(Span("step", f"ProfilerStep#{step + 1}", begin, host))
+
+    def _extra(self, rank: int, step: int) -> list[Action]:
+        extra: list[Action] = []
+        for delay in self.delays:
+            if delay.rank == rank and (delay.steps is None or step in delay.steps):
+                if delay.kind == "host":
+                    extra.append(Host("prepare_batch", delay.us))
+                elif delay.kind == "loading":
+                    extra.append(
+                        Host("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", delay.us, True)
+                    )
+                elif delay.kind == "work":
+                    extra.append(Kernel("extra_expert", delay.us))
+        return extra
+
+    def _factor(self, rank: int, step: int, kernel: str) -> float:
+        factor = 1.0
+        for delay in self.delays:
+            if delay.rank == rank and (delay.steps is None or step in delay.steps):
+                if delay.kind == "device" or (delay.kind == "larger" and delay.kernel == kernel):
+                    factor *= delay.factor
+        return factor
+
+    def _arrive(self, key: object, action: Collective, rank: int, start: float, step: int) -> None:
+        arrived = self._arrived.setdefault(key, {})
+        arrived[rank] = start
+        if len(arrived) == len(action.ranks):
+            slow = [d.factor for d in self.delays if d.kind == "link" and d.rank in action.ranks]
+            self._ends[key] = max(arrived.values()) + action.us * max(slow, default=1.0)
+
+
+def ddp(ranks: int, buckets: int = 3, overlap: bool = True) -> list[list[Action]]:
+    """Gradients reduced in buckets during backward."""
+    everyone = tuple(range(ranks))
+    program: list[Action] = [Host("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 100, True)]
+    program += [Host("forward", 50), Kernel("gemm", 1500), Kernel("attention", 1000), Kernel("layer_norm", 500)]
+    for bucket in range(buckets):
+        program += [Kernel("gemm_backward", 1200), Kernel("attention_backward", 800)]
+        program.append(Collective("allreduce", everyone, "0", 400, 1_000_000 + bucket))
+        program += [] if overlap else [Wait()]
+    return [[*program, Wait(), Kernel("adam", 500), Sync()] for _ in everyone]
+
+
+def fsdp(ranks: int, layers: int = 3) -> list[list[Action]]:
+    """Parameters gathered one layer ahead, gradients scattered behind the backward."""
+    everyone = tuple(range(ranks))
+    gather = Collective("_allgather_base", everyone, "0", 300)
+    program: list[Action] = [Host("forward", 50), gather]
+    for direction in ("forward", "backward"):
+        for layer in range(layers):
+            program += [Wait(), *([gather] if layer + 1 < layers or direction == "forward" else [])]
+            program += [Kernel(f"gemm_{direction}", 1200), Kernel(f"attention_{direction}", 700)]
+            if direction == "backward":
+                program.append(Collective("_reduce_scatter_base", everyone, "0", 300))
+    return [[*program, Wait(), Kernel("adam", 300), Sync()] for _ in everyone]
+
+
+def tensor_and_data_parallel(ranks: int, width: int, buckets: int = 2) -> list[list[Action]]:
+    """Neighbors reduce activations after each layer; every `width`-th rank reduces gradients during backward."""
+    programs = []
+    for rank in range(ranks):
+        neighbors = tuple(range(rank // width * width, rank // width * width + width))
+        across = tuple(range(rank % width, ranks, width))
+        program: list[Action] = [Host("forward", 50)]
+        for layer in range(2 + buckets):
+            program += [Kernel("gemm", 900), Kernel("attention", 600)]
+            program += [Collective("allreduce", neighbors, "tp", 80, 50_000), Wait()] if layer < 2 else []
+            program += [Collective("allreduce", across, "dp", 300, 1_000_000)] if layer >= 2 else []
+        programs.append([*program, Wait(), Kernel("adam", 300), Sync()])
+    return programs
+
+
+def pipeline(stages: int, batches: int = 4) -> list[list[Action]]:
+    """All forwards, then all backwards of the micro-batches; in the end all agree on the norm of the gradients."""
+    programs = []
+    for stage in range(stages):
+        before, after = (stage - 1, stage), (stage, stage + 1)
+        program: list[Action] = [Host("forward", 50)]
+        for _ in range(batches):
+            program += [Collective("send", before, "pp", 50, 10_000), Wait()] if stage else []
+            program += [Kernel("gemm", 500), Kernel("attention", 300)]
+            program += [Collective("send", after, "pp", 50, 10_000)] if stage + 1 < stages else []
+        for _ in range(batches):
+            back = (stage + 1, stage)
+            program += [Collective("send", back, "pp", 50, 10_000), Wait()] if stage + 1 < stages else []
+            program += [Kernel("gemm_backward", 1000), Kernel("attention_backward", 600)]
+            program += [Collective("send", (stage, stage - 1), "pp", 50, 10_000)] if stage else []
+        program += [Wait(), Collective("allreduce", tuple(range(stages)), "0", 50, 1), Wait()]
+        programs.append([*program, Kernel("adam", 200), Sync()])
+    return programs

@@ -1,0 +1,209 @@
+"""Delays of simulated jobs: who is late, why, and what it costs, as the job without the delay shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.support.job_views import sentences
+from tests.support.simulation.simulator import (
+    Action,
+    Delay,
+    Simulation,
+    ddp,
+    fsdp,
+    pipeline,
+    tensor_and_data_parallel,
+)
+from torch_tb_profiler.view import NoParams
+from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.distributed.build import build
+from torch_tb_profiler.views.distributed.payload.job import Distributed
+
+JOBS: dict[str, tuple[Sequence[Sequence[Action]], int]] = {
+    "ddp 8": (ddp(8), 5),
+    "ddp 2": (ddp(2, 2), 1),
+    "ddp not overlapped": (ddp(8, overlap=False), 5),
+    "fsdp": (fsdp(4), 2),
+    "tp x dp": (tensor_and_data_parallel(8, 2), 3),
+    "pipeline": (pipeline(4), 2),
+    "pipeline, first stage": (pipeline(4), 0),
+}
+
+DELAYS = {
+    "host": (Delay("host", 0, us=5000), "in prepare_batch"),
+    "data_loading": (Delay("loading", 0, us=5000), "in enumerate(DataLoader)"),
+    "more_work": (Delay("work", 0, us=5000), "in extra_expert"),
+    "slower_device": (Delay("device", 0, factor=1.3), "× as long, a slower device"),
+}
+
+
+def view(simulation: Simulation) -> Distributed:
+    return build(simulation.run().members(), NoParams())
+
+
+def delayed(job: str, delay: Delay, jitter: float = 0.02) -> Simulation:
+    programs, rank = JOBS[job]
+    moved = Delay(delay.kind, rank, delay.us, delay.factor, delay.kernel, delay.steps)
+    return Simulation(programs, delays=[moved], jitter=jitter)
+
+
+@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize("cause", DELAYS)
+def test_the_late_rank_its_cause_and_its_cost(job: str, cause: str) -> None:
+    delay, evidence = DELAYS[cause]
+    simulation = delayed(job, delay)
+    payload = view(simulation)
+    assert (payload.verdict.kind, payload.verdict.rank, payload.verdict.cause) == (
+        "straggler",
+        JOBS[job][1],
+        cause,
+    )
+    assert payload.verdict.cost_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.1)
+    assert evidence in sentences(payload)
+    if cause == "slower_device":
+        ratio = float(sentences(payload).partition("takes ")[2].partition(" ×")[0])
+        assert ratio == pytest.approx(1.3, abs=0.02)
+    others = [row for row in payload.stragglers if row.rank != JOBS[job][1]]
+    assert max(row.cost_ns for row in others) < 50 * simulation.cost_us()
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_delay_in_one_step_costs_its_share_of_all(job: str) -> None:
+    simulation = delayed(job, Delay("host", 0, us=8000, steps=(2,)))
+    payload = view(simulation)
+    assert (payload.verdict.rank, payload.verdict.cause) == (JOBS[job][1], "host")
+    assert payload.verdict.cost_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.1)
+
+
+def test_larger_kernels_are_more_work_and_no_slower_device() -> None:
+    simulation = delayed("ddp 8", Delay("larger", 0, factor=3))
+    payload = view(simulation)
+    assert (payload.verdict.rank, payload.verdict.cause) == (5, "more_work")
+    assert "rank 5's device spends 2.97 ms per step in attention; the median rank's spends 1.01 ms" in sentences(
+        payload
+    )
+    assert payload.verdict.cost_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.1)
+
+
+@pytest.mark.parametrize(("programs", "rank"), [(tensor_and_data_parallel(8, 2), 3), (pipeline(6), 1)])
+def test_a_slower_link_is_that_of_the_rank_all_of_whose_collectives_are_slow(
+    programs: Sequence[Sequence[Action]], rank: int
+) -> None:
+    simulation = Simulation(programs, delays=[Delay("link", rank, factor=10)], jitter=0.02)
+    payload = view(simulation)
+    assert (payload.verdict.rank, payload.verdict.cause) == (rank, "slower_link")
+    assert payload.verdict.cost_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.1)
+    assert "a slower link" in sentences(payload)
+
+
+def test_where_all_ranks_share_one_group_a_slow_link_is_nobodys() -> None:
+    """There are no other collectives to compare with."""
+    assert view(Simulation(ddp(8), delays=[Delay("link", 3, factor=10)])).verdict.kind == "balanced"
+
+
+def test_a_rank_that_only_passes_a_delay_on_costs_nothing_and_names_who_holds_it_up() -> None:
+    payload = view(delayed("tp x dp", DELAYS["host"][0], jitter=0.0))
+    (neighbor,) = (row for row in payload.stragglers if row.rank == 2)
+    assert neighbor.cost_ns == 0
+    assert (neighbor.cause, neighbor.held_up_by, plain(neighbor.why)) == (
+        "held_up",
+        "node0_1003",
+        "waits for rank 3",
+    )
+
+
+def test_two_ranks_late_at_once_cost_together_what_neither_costs_alone() -> None:
+    delays = [Delay("host", 2, us=5000), Delay("host", 9, us=5000)]
+    simulation = Simulation(ddp(16), delays=delays, jitter=0.02)
+    payload = view(simulation)
+    assert sentences(payload).startswith("Ranks 2 and 9 keep the others waiting, ")
+    assert payload.verdict.cost_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.1)
+
+
+def test_the_ranks_of_a_slow_host_are_one() -> None:
+    """As many as half of the job: no single one of them costs anything."""
+    delays = [Delay("device", rank, factor=1.2) for rank in range(4, 8)]
+    simulation = Simulation(ddp(8), delays=delays, jitter=0.01, per_host=4)
+    payload = view(simulation)
+    assert (payload.verdict.host, payload.verdict.cause) == ("node1", "slower_device")
+    assert sentences(payload).startswith("Ranks 4, 5, 6 and 7 of node1 keep the others waiting, ")
+    assert payload.verdict.cost_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.1)
+
+
+# ---- clocks ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metadata", [True, False])
+@pytest.mark.parametrize("per_host", [1, 4])
+def test_clocks_that_differ_make_nobody_late(metadata: bool, per_host: int) -> None:
+    job = Simulation(ddp(4), jitter=0.01, per_host=per_host).run()
+    payload = build(job.members(metadata=metadata, ahead_us={2: 5000}), NoParams())
+    assert payload.verdict.kind == "balanced"
+
+
+def test_clocks_and_their_drift_do_not_change_the_cost() -> None:
+    simulation = delayed("tp x dp", DELAYS["host"][0])
+    ahead, drift = {1: 7000.0, 6: -30_000.0}, {3: 1e-4, 5: -2e-4}
+    payload = build(simulation.run().members(ahead_us=ahead, drift=drift), NoParams())
+    assert (payload.verdict.rank, payload.verdict.cause) == (3, "host")
+    assert payload.verdict.cost_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.1)
+
+
+# ---- missing ranks --------------------------------------------------------------------------------------
+
+
+def test_a_late_rank_without_a_trace_is_said_not_to_be_here() -> None:
+    """Rank 5 is late in the first of three buckets, all about as large."""
+    simulation = Simulation(ddp(8, overlap=False), delays=[Delay("host", 5, us=5000)], jitter=0.01)
+    here = [0, 1, 2, 3, 4, 6, 7]
+    payload = build(simulation.run().members(only=here), NoParams())
+    assert (payload.verdict.kind, payload.verdict.rank) == ("unknown", None)
+    assert plain(payload.headline).startswith("The late rank is not here: all ranks that are wait for one")
+    least = float(plain(payload.headline).partition("at least ")[2].partition(" ms")[0])
+    assert least == pytest.approx(simulation.cost_us() / 1000, rel=0.1)
+
+
+def test_a_late_rank_is_named_although_another_has_no_trace() -> None:
+    simulation = delayed("ddp 8", DELAYS["host"][0])
+    payload = build(simulation.run().members(only=[0, 1, 2, 3, 5, 6, 7]), NoParams())
+    assert payload.verdict.rank == 5
+    assert payload.verdict.cost_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.1)
+
+
+def test_with_two_of_many_ranks_nobody_is_named_for_the_whole_job() -> None:
+    simulation = Simulation(ddp(128, 2), steps=3, delays=[Delay("host", 1, us=5000)], jitter=0.01)
+    payload = build(simulation.run().members(only=[0, 1]), NoParams())
+    assert (payload.verdict.kind, payload.verdict.rank) == ("unknown", None)
+    assert sentences(payload).startswith(
+        "Only 2 of 128 ranks are here: which rank keeps the job waiting cannot be told. "
+        "Of those that are here, rank 1 costs the others most: "
+    )
+
+
+# ---- balanced -------------------------------------------------------------------------------------------
+
+BALANCED = [
+    ddp(2, 2), ddp(4, 2), ddp(8, 2), ddp(4, 1, overlap=False), fsdp(2, 2), fsdp(4, 2),
+    tensor_and_data_parallel(4, 2, 1), tensor_and_data_parallel(8, 2, 1), pipeline(2, 2), pipeline(4, 2),
+]  # fmt: skip
+
+
+def false_stragglers(count: int) -> int:
+    """Of so many balanced jobs whose kernels vary by 2 to 10%, in how many a rank is named."""
+    named = 0
+    for number in range(count):
+        programs, steps = BALANCED[number % len(BALANCED)], 3 + number // 10 % 3
+        job = Simulation(programs, steps=steps, jitter=(0.02, 0.05, 0.1)[number // 7 % 3], seed=number)
+        named += view(job).verdict.kind == "straggler"
+    return named
+
+
+def test_no_rank_of_a_balanced_job_is_named() -> None:
+    assert false_stragglers(20) == 0
+
+
+@pytest.mark.slow
+def test_no_rank_of_two_hundred_balanced_jobs_is_named() -> None:
+    assert false_stragglers(200) == 0

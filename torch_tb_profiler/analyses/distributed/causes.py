@@ -1,0 +1,85 @@
+"""Why a rank is late: the class of the cause, and what shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from torch_tb_profiler.analyses.distributed.comparison import Comparison
+from torch_tb_profiler.analyses.distributed.costs.costs import Suspect
+from torch_tb_profiler.analyses.distributed.costs.pace import pace
+from torch_tb_profiler.analyses.distributed.meanwhile import Meanwhile
+from torch_tb_profiler.base.markers import is_data_loading
+
+ON_DEVICE = 0.5
+"""The device is the cause if kernels make up at least this share of the difference to the median rank."""
+
+NAMED_CAUSE = 0.2
+"""An operator or kernel is named as the cause if it makes up at least this share of the difference."""
+
+CauseKind = Literal["host", "data_loading", "more_work", "slower_device", "slower_link", "other"]
+
+
+_OF_CATEGORY: dict[str, CauseKind] = {
+    "kernel": "more_work",
+    "dataloader": "data_loading",
+    "cpu_exec": "host",
+    "runtime": "host",
+}
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """What a late rank spends more time on than the median rank; ns per step.
+
+    kind    host: an operator or frame; data_loading; more_work: more or larger kernels; slower_device: all its
+            kernels take longer; slower_link: so do its transfers; other: `name` is a category of the overview
+    where   host: `name` is an operator or annotation; device: a kernel; category: one of the overview's
+    median  None where it is not among the median rank's largest
+    ratio   of a slower device: time of its kernels over that of the same ones of the median rank
+    collective  where the rank was latest: an example
+    """
+
+    kind: CauseKind
+    member: int
+    where: Literal["host", "device", "category"]
+    name: str
+    time: float
+    median: float | None
+    collective: int | None
+    ratio: float | None = None
+
+
+def cause_of(comparison: Comparison, suspect: Suspect, member: int, rows: Sequence[Meanwhile]) -> Cause | None:
+    """None if nothing is recorded of what it did."""
+    if suspect.why == "transfer":
+        return Cause("slower_link", member, "category", "communication", suspect.cost, None, None)
+    row = next((each for each in rows if each.member == member), None)
+    return None if row is None else work_cause(comparison, row)
+
+
+def work_cause(comparison: Comparison, row: Meanwhile) -> Cause:
+    """Why a rank works longer than usual."""
+    steps = max(len(comparison.sources[row.member].summary.steps), 1)
+    kernel = next(each for each in row.categories if each.name == "kernel")
+    on_device = kernel.excess >= ON_DEVICE * row.excess
+    named = row.kernels if on_device else row.host
+    median: float | None
+    speed = pace(comparison.job, row.member) if on_device else None
+    if speed is not None and speed.uniform:
+        time, median = kernel.time / steps, (kernel.median or 0) / steps
+        return Cause("slower_device", row.member, "device", "kernel", time, median, row.latest, speed.ratio)
+    if named and named[0].excess >= NAMED_CAUSE * row.excess:
+        largest = named[0]
+        median = None if largest.median is None else largest.median / steps
+        time = largest.time / steps
+        if on_device:
+            return Cause("more_work", row.member, "device", largest.name, time, median, row.latest)
+        kind: CauseKind = "data_loading" if is_data_loading(largest.name) else "host"
+        return Cause(kind, row.member, "host", largest.name, time, median, row.latest)
+    category = max(row.categories, key=lambda each: each.excess)
+    time, median = category.time / steps, (category.median or 0) / steps
+    return Cause(
+        _OF_CATEGORY.get(category.name, "other"), row.member, "category", category.name, time, median, row.latest
+    )

@@ -1,0 +1,68 @@
+"""How long a window of work usually takes: the median of the other ranks that do the same.
+
+Ranks do the same in a step if they run the same kinds of collectives in the same order. Where a rank is the only
+one of its kind (the first stage of a pipeline), its whole step is compared with the median step, and a difference
+is sought first in the windows that exceed the rank's own others of that kind.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from torch_tb_profiler.analyses.distributed.costs.medians import median_of_others
+from torch_tb_profiler.analyses.distributed.job import Job
+from torch_tb_profiler.analyses.distributed.matching.order import ordinals
+from torch_tb_profiler.analyses.shared.grouping import Groups, group
+from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64
+
+
+def alike_windows(job: Job, rows: Int64) -> Groups:
+    """Which windows of work are compared: the n-th of steps in which ranks do the same."""
+    table = job.table
+    sizes = np.array([each.size or len(job.members_of(code)) for code, each in enumerate(job.groups)] + [0])
+    known = (table.source[rows] != ABSENT) & (table.target[rows] != ABSENT)
+    down = np.where(known, np.sign(table.target[rows] - table.source[rows]), 0)
+    kind = group(table.collective[rows], sizes[table.group[rows]], down).which
+    block = group(table.member[rows], table.step[rows])
+    nth = ordinals(np.zeros(len(rows), np.bool_), table.member[rows], table.step[rows])
+    sequences: dict[bytes, int] = {}
+    order = np.argsort(block.which, kind="stable")
+    parts = np.split(kind[order], np.cumsum(block.counts)[:-1]) if len(rows) else []
+    sequence = np.array([sequences.setdefault(part.tobytes(), len(sequences)) for part in parts], np.int64)
+    return group(table.step[rows], sequence[block.which], nth)
+
+
+def usual_work(work: Int64, windows: Groups, member: Int64, step: Int32, kind: Int32) -> Int64:
+    """int64[m] ns."""
+    order = np.lexsort((work, windows.which))
+    which = windows.which[order]
+    begin = np.searchsorted(which, which, "left")
+    size = np.searchsorted(which, which, "right") - begin
+    usual: Int64 = work.copy()
+    several = np.flatnonzero(size > 1)
+    position = np.arange(len(order)) - begin
+    usual[order[several]] = median_of_others(work[order], begin[several], size[several], position[several])
+    only = np.zeros(len(work), np.bool_)
+    only[order] = size == 1
+    if only.any():
+        _by_steps(work, usual, only, member, step, kind)
+    return usual
+
+
+def _by_steps(work: Int64, usual: Int64, only: Bool, member: Int64, step: Int32, kind: Int32) -> None:
+    """Fill in what is usual in steps of ranks that are the only ones of their kind."""
+    steps = group(member, step)
+    totals, step_of = steps.sums(work), step[steps.first]
+    for number in np.unique(steps.which[only]).tolist():
+        rows = steps.members(number)
+        others = totals[(step_of == step_of[number]) & (np.arange(len(totals)) != number)]
+        excess = int(totals[number] - np.median(others)) if len(others) else 0
+        if excess <= 0:
+            continue
+        own, odd = work[rows].astype(np.float64), np.zeros(len(rows))
+        for each in np.unique(kind[rows]).tolist():
+            same = kind[rows] == each
+            odd[same] = np.maximum(own[same] - np.median(own[same]), 0)
+        odd *= min(1.0, excess / max(odd.sum(), 1.0))
+        rest = own - odd
+        usual[rows] = (rest * (1 - (excess - odd.sum()) / max(rest.sum(), 1.0))).astype(np.int64)

@@ -1,0 +1,49 @@
+"""How the sentences of the view name ranks, numbers, and steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch_tb_profiler.analyses.distributed.comparison import Comparison
+from torch_tb_profiler.analyses.distributed.job import Source
+from torch_tb_profiler.model.communication.groups import spell_ranks
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, listed, text
+
+MOST_NAMES = 5
+"""More ranks than these are not named one by one."""
+
+RANKS_TABLE = link("distributed", table="ranks")
+
+
+def rank_names(sources: Sequence[Source], capital: bool = True) -> Text:
+    """Ranks 0, 1 and 3, each of which opens its timeline; the workers where a rank is unknown."""
+    numbered = all(source.rank is not None for source in sources)
+    word = ("Rank" if capital else "rank") if numbered else ""
+    if len(sources) == 1:
+        return (Phrase(f"{word} {sources[0].rank}" if numbered else sources[0].worker, _timeline(sources[0])),)
+    prefix = f"{word}s " if numbered else ""
+    if len(sources) > MOST_NAMES:
+        ranks = [source.rank for source in sources if source.rank is not None]
+        return (Phrase(f"{prefix}{spell_ranks(ranks)}" if numbered else f"{len(sources):,} workers", RANKS_TABLE),)
+    names = [Phrase(str(each.rank) if numbered else each.worker, _timeline(each)) for each in sources]
+    return text("{prefix}{names}", prefix=prefix, names=listed(names))
+
+
+def _timeline(source: Source) -> str:
+    return link("trace", worker=source.worker)
+
+
+def names_of(comparison: Comparison, members: Sequence[int]) -> Text:
+    """Of these positions, in order."""
+    return rank_names([comparison.sources[member] for member in sorted(members)])
+
+
+def counted(count: int, noun: str) -> str:
+    """3 ranks."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def per_step(comparison: Comparison) -> str:
+    """What times refer to."""
+    recorded = all(source.summary.recorded_steps for source in comparison.sources)
+    return "per step" if recorded else "in the recording"
