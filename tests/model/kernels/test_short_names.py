@@ -39,6 +39,10 @@ LAMBDA = "(at::TensorIteratorBase&)::{lambda()#3}::operator()() const::{lambda(f
             "void (anonymous namespace)::softmax_warp_forward<float, 10>(float*)",
             "softmax_warp_forward fp32",
         ),
+        (
+            f"{NATIVE}CatArrayBatchedCopy_contig<at::native::OpaqueType<2u>, unsigned int, 3>(x)",
+            "cat_contig 2-byte",
+        ),
         ("my_kernel", "my_kernel"),
         ("void my_kernel<float>(float*)", "my fp32"),
         ("kernel", "kernel"),

@@ -39,9 +39,9 @@ _SHAPING = frozenset(
 )
 _VECTOR = re.compile(r"vectorized_\w*elementwise_kernel")
 _ROLE = re.compile(r"(fprop|fwd|forward)|(dgrad|bwd_?data|bwd(?!_weight))|(wgrad|wrw|bwd_weight)", re.IGNORECASE)
-_CLUTTER = re.compile(r"^(?:void\s+)|_?(?:cuda_)?kernel(?=$|_)|Kernel(?=$|_|[A-Z0-9])|^cunn_")
+_CLUTTER = re.compile(r"_?(?:cuda_)?kernel(?=$|_)|Kernel(?=$|_|[A-Z0-9])|^cunn_")
 _TOKENS = re.compile(r"[A-Za-z0-9]+")
-_TELLING = re.compile(r"(?!c10$)(?=.*[a-z])(?=.*\d).{2,12}", re.IGNORECASE)
+_TELLING = re.compile(r"(?!c10$|\d+ul?$)(?=.*[a-z])(?=.*\d).{2,12}", re.IGNORECASE)
 _PRODUCT = re.compile(r"gemm|cudnn|conv|igemm|xmma|prop|[dw]grad_|nvjet|^bmm_|matmul", re.IGNORECASE)
 _FRAME = re.compile(r"[Kk]ernel\d*|kentry|trampoline_kernel|device_kernel|globalKernel")
 _MANGLED_WORD = re.compile(r"\d+([A-Z][A-Za-z0-9]{4,}?)I")
@@ -165,6 +165,7 @@ def _plain(parts: Identifiers) -> str:
         word = _MANGLED_WORD.search(parts.arguments)
         inner = identifiers(parts.arguments).function if "::" in parts.arguments else ""
         function = word[1] if word else inner or parts.path.rpartition("::")[0].rpartition("::")[2] or function
+    function = function.replace("CatArrayBatchedCopy", "cat")
     function = _CLUTTER.sub("", function).strip("_") or function
     kind = number_type(parts.arguments)
     return f"{function} {kind}" if kind and kind not in function else function

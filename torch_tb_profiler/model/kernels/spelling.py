@@ -52,8 +52,13 @@ _WORDS = {
 }
 
 
+_OPAQUE = re.compile(r"OpaqueType<(\d+)")
+
+
 def number_type(text: str) -> str:
-    """The first number type that is named, "" if none is."""
+    """The first number type that is named, "" if none is; `2-byte` where only its size is."""
+    if opaque := _OPAQUE.search(text):
+        return f"{opaque[1]}-byte"
     match = _ANY_TYPE.search(text)
     if match is None and "s1688" in text:
         return "tf32"  # the instruction that takes FP32 operands on Tensor Cores
