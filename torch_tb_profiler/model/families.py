@@ -34,6 +34,11 @@ def families(trace: Trace) -> npt.NDArray[np.int8]:
     return family
 
 
+def shown_name(trace: Trace, row: int, name: str) -> str:
+    """The name of an event as views show it: of a kernel the short one."""
+    return kernel_names(trace).get(name, name) if kinds(trace)[row] == Kind.KERNEL else name
+
+
 @derived
 def kernel_names(trace: Trace) -> Mapping[str, str]:
     """The name of every kernel -> its short name, which no other kernel of the trace has."""

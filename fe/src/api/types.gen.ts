@@ -4522,6 +4522,7 @@ export interface components {
      * @description An event in full.
      *
      *     headline     what it is, how long it took and in which step
+     *     short_name   of a kernel as the Kernels view has it, of all else the name
      *     start_ns     since the trace's start; null if it has none
      *     duration_ns  as recorded, null for instants and where unknown
      *     self_ns      what no slice nested in it covers; null where it is not drawn
@@ -4539,6 +4540,7 @@ export interface components {
       headline: components['schemas']['Phrase'][];
       event: number;
       name: string;
+      short_name: string;
       category: string;
       phase: string;
       kind: string;
@@ -4565,10 +4567,13 @@ export interface components {
     /**
      * TraceRef
      * @description A slice or instant and where it is drawn; `depth` is null where it is not (a folded Python frame).
+     *
+     *     short_name  of a kernel as the Kernels view has it, of all else the name
      */
     TraceRef: {
       event: number;
       name: string;
+      short_name: string;
       start_ns: number | null;
       duration_ns: number | null;
       track: number;
@@ -4651,9 +4656,12 @@ export interface components {
     /**
      * SelectionRow
      * @description Slices of one name, their times clipped to the window. `event` is the longest of them.
+     *
+     *     short_name  of a kernel as the Kernels view has it, of all else the name
      */
     SelectionRow: {
       name: string;
+      short_name: string;
       color: number;
       count: number;
       total_ns: number;

@@ -22,6 +22,7 @@ from torch_tb_profiler.analyses.tracks.positions import depth_of
 from torch_tb_profiler.analyses.tracks.sources import Frame, name_of, stack
 from torch_tb_profiler.analyses.tracks.tracks import track_of
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.model.families import shown_name
 from torch_tb_profiler.model.kinds import DEVICE, Kind, kinds
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import TraceView
@@ -31,10 +32,14 @@ from torch_tb_profiler.views.trace.params import EventParams
 
 
 class TraceRef(msgspec.Struct, frozen=True):
-    """A slice or instant and where it is drawn; `depth` is null where it is not (a folded Python frame)."""
+    """A slice or instant and where it is drawn; `depth` is null where it is not (a folded Python frame).
+
+    short_name  of a kernel as the Kernels view has it, of all else the name
+    """
 
     event: int
     name: str
+    short_name: str
     start_ns: int | None
     duration_ns: int | None
     track: int
@@ -46,6 +51,7 @@ class TraceEvent(msgspec.Struct, frozen=True):
     """An event in full.
 
     headline     what it is, how long it took and in which step
+    short_name   of a kernel as the Kernels view has it, of all else the name
     start_ns     since the trace's start; null if it has none
     duration_ns  as recorded, null for instants and where unknown
     self_ns      what no slice nested in it covers; null where it is not drawn
@@ -63,6 +69,7 @@ class TraceEvent(msgspec.Struct, frozen=True):
     headline: Text
     event: int
     name: str
+    short_name: str
     category: str
     phase: str
     kind: str
@@ -99,6 +106,7 @@ def build_event(trace: Trace, params: EventParams) -> TraceEvent:
         headline=words.event(kind, duration, self_time, step),
         event=row,
         name=name_of(trace, row),
+        short_name=shown_name(trace, row, name_of(trace, row)),
         category=trace.strings[events.category[row]] if events.category[row] >= 0 else "",
         phase=chr(events.phase[row]) if events.phase[row] else "",
         kind=kind.name.lower(),
@@ -138,6 +146,7 @@ def ref(trace: Trace, row: int, python: bool) -> TraceRef:
     return TraceRef(
         event=row,
         name=name_of(trace, row),
+        short_name=shown_name(trace, row, name_of(trace, row)),
         start_ns=start_of(trace, row),
         duration_ns=duration_of(trace, row),
         track=track_of(trace, row),

@@ -9,6 +9,7 @@ from torch_tb_profiler.analyses.timeline.device_times import busy_of_tracks, dev
 from torch_tb_profiler.analyses.timeline.totals import NameTotal, Sort, ranked, totals
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.tracks import device_labels, tracks
+from torch_tb_profiler.model.families import shown_name
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Page, TraceView
 from torch_tb_profiler.views._shared.text import Text
@@ -30,9 +31,13 @@ class SelectionParams(Page, frozen=True, kw_only=True):
 
 
 class SelectionRow(msgspec.Struct, frozen=True):
-    """Slices of one name, their times clipped to the window. `event` is the longest of them."""
+    """Slices of one name, their times clipped to the window. `event` is the longest of them.
+
+    short_name  of a kernel as the Kernels view has it, of all else the name
+    """
 
     name: str
+    short_name: str
     color: int
     count: int
     total_ns: int
@@ -110,6 +115,7 @@ def _has_slices(trace: Trace, id: int) -> bool:
 def _row(trace: Trace, row: NameTotal) -> SelectionRow:
     return SelectionRow(
         name=row.name,
+        short_name=shown_name(trace, row.row, row.name),
         color=class_of(trace, row.row),
         count=row.count,
         total_ns=row.total,

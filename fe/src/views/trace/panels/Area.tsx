@@ -1,7 +1,6 @@
 // What happens in the selected window: totals by name, how busy the devices are.
 import { useMemo, useState } from 'react';
 import type { TraceSelection } from '../../../api/types';
-import { sliceName } from '../../../base/kernelName';
 import { formatDuration } from '../../../base/format';
 import { classColor } from '../../../timeline/draw/colors';
 import { Button } from '../../../widgets/inputs/Button';
@@ -37,7 +36,7 @@ export function Area({ selection, classes, time, onEvent, onZoom, onClose }: Pro
         render: row => (
           <span className="clip" title={row.name}>
             <i className="dot" style={{ background: classColor(classes[row.color] ?? 'other') }} />{' '}
-            {sliceName(row.name, classes[row.color])}
+            {row.short_name}
           </span>
         ),
       },

@@ -1,6 +1,5 @@
 // Everything of the selected event.
 import type { TraceEvent, TraceFlows, TraceModule, TraceRef } from '../../../api/types';
-import { sliceName } from '../../../base/kernelName';
 import { exactDuration, formatCount, formatDuration, formatNumber } from '../../../base/format';
 import { classColor } from '../../../timeline/draw/colors';
 import { Button } from '../../../widgets/inputs/Button';
@@ -46,7 +45,7 @@ export function Details({ event, flows, module, classes, time, onEvent, onView, 
       <header>
         <i className="dot" style={{ background: classColor(classes[event.color] ?? 'other') }} />
         <h2 className="clip" title={event.name}>
-          {sliceName(event.name, classes[event.color])}
+          {event.short_name}
         </h2>
         <span className={css.actions}>
           <Button
@@ -121,7 +120,7 @@ export function Details({ event, flows, module, classes, time, onEvent, onView, 
                     {edge.source.event === event.event ? '→' : '←'} {edge.kind}
                   </span>{' '}
                   <Button look="text" className="clip" onClick={() => onEvent(other.event)}>
-                    {sliceName(other.name, classes[other.color])}
+                    {other.short_name}
                   </Button>{' '}
                   {edge.delay_ns !== null && (
                     <span className="dim">{formatDuration(edge.delay_ns)} later</span>

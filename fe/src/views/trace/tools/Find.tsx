@@ -1,7 +1,6 @@
 // Search: how many hits, the next and the previous, and a list of them by track.
 import { useEffect, useRef, useState } from 'react';
 import type { Selectors, TracePayload, TraceSearch } from '../../../api/types';
-import { sliceName } from '../../../base/kernelName';
 import { formatCount, formatDuration } from '../../../base/format';
 import { nameOf } from '../../../timeline/draw/layout';
 import { useView } from '../../../state/queries';
@@ -139,7 +138,7 @@ export function Find({ payload, selectors, python, at, event, onEvent }: Props) 
                   <li key={row.event}>
                     <Button look="bare" aria-current={row.event === event} onClick={() => onEvent(row.event)}>
                       <span className="clip" title={row.name}>
-                        {sliceName(row.name, payload.classes[row.color])}
+                        {row.short_name}
                       </span>
                       <span className="num">
                         {row.duration_ns === null ? '' : formatDuration(row.duration_ns)}
