@@ -47,7 +47,7 @@ def test_what_stands_below_a_cause_and_the_step_are_in_the_address(open_page: Op
     expect(page).to_have_url(re.compile("by=operator"))
     row = frame.get_by_role("treegrid", name="idle").get_by_role("row", name=re.compile("enumerate"))
     expect(row).to_be_visible()
-    frame.get_by_label("Step").select_option("2")
+    frame.get_by_label("Step", exact=True).select_option("2")
     expect(page).to_have_url(re.compile("step=2"))
     expect(frame.locator("h1")).to_contain_text("of the step")
 

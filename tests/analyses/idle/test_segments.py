@@ -66,6 +66,19 @@ def test_a_prefetch_on_a_side_stream_takes_no_blame() -> None:
     assert not any(subject == "prefetch" for _, _, subject in idle(trace))
 
 
+def test_the_next_compute_kernel_decides_although_a_copy_was_submitted_before() -> None:
+    trace = draw("""
+    host   cuda_runtime  cudaLaunchKernel   2   4  correlation=1
+    gpu0   kernel        first             10  10  correlation=1 stream=7
+    host2  cuda_runtime  cudaMemcpyAsync   12   4  correlation=2
+    gpu0   gpu_memcpy    Memcpy~HtoD~(Pinned~->~Device)  60  5  correlation=2 stream=8
+    host   cpu_op        aten::mm          18  30
+    host   cuda_runtime  cudaLaunchKernel  40   4  correlation=3
+    gpu0   kernel        second            78  10  correlation=3 stream=7
+    """)
+    assert (20.0, "operator", "aten::mm") in idle(trace)
+
+
 def test_the_thread_that_is_handed_over_to_is_blamed_for_what_it_does() -> None:
     trace = draw("""
     host   user_annotation  ProfilerStep#1        0  200
