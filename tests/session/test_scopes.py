@@ -215,8 +215,8 @@ def test_a_pair_within_the_only_run_and_nothing_to_compare_with(tmp_path: Path) 
         assert ask(session, "difference") == {"events": -3}
 
 
-def test_a_pair_compares_spans_of_the_same_number(tmp_path: Path) -> None:
-    """The worker of the same name and the span of the same number; the first ones where there is no such."""
+def test_a_pair_compares_with_the_previous_span(tmp_path: Path) -> None:
+    """Of a first span: with the same worker of the first other run, the first worker where there is no such."""
     for run, counts in (("a", (5, 6)), ("b", (7, 8, 9))):
         for number, count in enumerate(counts, 1):
             write(tmp_path / run / f"rank0.{number}.pt.trace.json", count)
@@ -229,7 +229,7 @@ def test_a_pair_compares_spans_of_the_same_number(tmp_path: Path) -> None:
             answer = session.view("difference", run="b", worker=worker, span=span, wait=True, timeout=60)
             return answer.base and tuple(answer.base)
 
-        assert base("rank1", "2") == ("a", "rank1", "2")
+        assert base("rank1", "2") == ("b", "rank1", "1")
         assert base("rank1", "1") == ("a", "rank1", "1")
-        assert base("rank1", "3") == ("a", "rank1", "1")
+        assert base("rank1", "3") == ("b", "rank1", "2")
         assert base("rank2", "1") == ("a", "rank0", "1")

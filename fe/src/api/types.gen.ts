@@ -4013,11 +4013,16 @@ export interface components {
     /**
      * Average
      * @description Mean over the complete steps, ns (not rounded).
+     *
+     *     outliers    names of steps whose duration is far from all others
+     *     typical_ns  mean duration without these
      */
     Average: {
       duration_ns: number;
       categories: components['schemas']['Categories'];
       steps: number;
+      outliers: string[];
+      typical_ns: number;
     };
     /**
      * Device

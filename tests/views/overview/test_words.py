@@ -29,7 +29,7 @@ def categories(**times: float) -> Categories:
 
 
 def says(times: dict[str, float], device: str = "CUDA", recorded: bool = True) -> str:
-    average = Average(sum(times.values()), categories(**times), 2)
+    average = Average(sum(times.values()), categories(**times), 2, [], sum(times.values()))
     return plain(headline(average, device, recorded, []))
 
 
@@ -89,19 +89,19 @@ def test_nothing_to_average() -> None:
 
 def test_the_first_recommendation_follows() -> None:
     advice = [recommendation(finding) for finding in FINDINGS[:2]]
-    answer = headline(Average(1.0, categories(kernel=1), 2), "CUDA", True, advice)
+    answer = headline(Average(1.0, categories(kernel=1), 2, [], 1.0), "CUDA", True, advice)
     assert plain(answer).endswith("of the average step. First recommendation: Load data in parallel.")
 
 
 def test_how_steps_vary() -> None:
     steps = [step("1", kernel=50 * MS, other=MS), step("2", kernel=70 * MS, other=2 * MS), step("3", False)]
-    assert plain(explanation(steps, {})) == (
+    assert plain(explanation(steps, None, {})) == (
         "2 steps of 51.0 ms to 72.0 ms. What varies most is kernels, 50.0 ms to 70.0 ms. "
         "1 incomplete step left out."
     )
-    assert plain(explanation([step("1", kernel=MS)] * 3, {})) == "3 steps of about 1.00 ms, all alike."
-    assert plain(explanation([step("1", kernel=MS)], {})) == "1 complete step recorded."
-    assert plain(explanation([], {"steps": "none is recorded"})) == "None is recorded."
+    assert plain(explanation([step("1", kernel=MS)] * 3, None, {})) == "3 steps of about 1.00 ms, all alike."
+    assert plain(explanation([step("1", kernel=MS)], None, {})) == "1 complete step recorded."
+    assert plain(explanation([], None, {"steps": "none is recorded"})) == "None is recorded."
 
 
 @pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.id)
@@ -116,3 +116,15 @@ def test_advice_links_to_its_evidence(finding: Finding) -> None:
 def test_names_in_advice_are_only_text() -> None:
     advice = recommendation(Finding("nccl_backend", "warning", 0.0, subject="{value} <b>"))
     assert "through {value} <b>," in plain(advice.text)
+
+
+def test_an_outlier_is_named_with_the_average_without_it() -> None:
+    steps = [step(name, kernel=time * MS) for name, time in (("1", 100), ("2", 100), ("3", 180), ("4", 100))]
+    average = Average(120 * MS, categories(kernel=120 * MS), 4, ["3"], 100 * MS)
+    assert plain(explanation(steps, average, {})).endswith(
+        "Step 3 (180 ms) is far from the others: without it the average step is 100 ms, not 120 ms."
+    )
+    two = Average(140 * MS, categories(kernel=140 * MS), 4, ["3", "4"], 100 * MS)
+    assert "Steps 3 (180 ms) and 4 (100 ms) are far from the others: without them" in plain(
+        explanation(steps, two, {})
+    )

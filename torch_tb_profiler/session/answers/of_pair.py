@@ -54,16 +54,20 @@ class PairAnswers:
         return side
 
     def _base(self, named: Names, candidate: Target) -> Names:
-        """What is compared with where nothing is named: the same worker and span of the first other run;
-        the first other worker, or span, where there is but one run."""
+        """What is compared with where nothing is named: the previous span; of a first span the same worker and
+        span of the first other run; the first other worker, or span, where there is but one run."""
         if named != Names():
             return named
+        spans = [span.name for span in candidate.worker.spans]
+        at = spans.index(candidate.span.name)
+        if at:
+            return Names(candidate.run.name, candidate.worker.name, spans[at - 1])
         other = next((run for run in self._targets.runs if run.name != candidate.run.name), None)
         if other is not None:
             workers = {worker.name: worker for worker in self._targets.workers(other)}
             worker = workers.get(candidate.worker.name)
-            spans = {span.name for span in worker.spans} if worker is not None else set()
-            span = candidate.span.name if candidate.span.name in spans else None
+            known = {span.name for span in worker.spans} if worker is not None else set()
+            span = candidate.span.name if candidate.span.name in known else None
             return Names(other.name, worker.name if worker is not None else None, span)
         for sibling in self._targets.workers(candidate.run):
             for each in sibling.spans:

@@ -32,7 +32,7 @@ def build(trace: Trace, params: NoParams) -> Overview:
     configuration = _configuration(trace)
     return Overview(
         headline=words.headline(average, configuration.device_type, times.steps.recorded, recommendations),
-        explanation=words.explanation(step_list, reasons),
+        explanation=words.explanation(step_list, average, reasons),
         trace_start_ns=trace.trace_start_ns,
         base_ns=trace.base_ns,
         steps=step_list,
@@ -68,7 +68,13 @@ def _average(times: Breakdown) -> Average | None:
     average = average_step(times)
     if average is None:
         return None
-    return Average(average.duration, _categories(average.categories, times), average.steps)
+    return Average(
+        average.duration,
+        _categories(average.categories, times),
+        average.steps,
+        [times.steps.names[at] for at in average.outliers],
+        average.typical,
+    )
 
 
 def _device(entry: Utilization) -> Device:

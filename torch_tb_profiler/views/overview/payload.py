@@ -35,11 +35,17 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Average(msgspec.Struct, frozen=True):
-    """Mean over the complete steps, ns (not rounded)."""
+    """Mean over the complete steps, ns (not rounded).
+
+    outliers    names of steps whose duration is far from all others
+    typical_ns  mean duration without these
+    """
 
     duration_ns: float
     categories: Categories
     steps: int
+    outliers: list[str]
+    typical_ns: float
 
 
 class Device(msgspec.Struct, frozen=True):

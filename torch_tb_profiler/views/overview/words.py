@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from torch_tb_profiler.base.units import format_duration, format_ratio, plural
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, listed, sentences, text
 from torch_tb_profiler.views.overview.payload import Average, Categories, Recommendation, Step
 
 CATEGORIES = Categories.__struct_fields__
@@ -94,15 +94,16 @@ def _category(name: str) -> Phrase:
     return Phrase(_NAMES[name], _EVIDENCE.get(name, link("trace")))
 
 
-def explanation(steps: Sequence[Step], reasons: Mapping[str, str]) -> Text:
-    """How the steps vary, and which are left out; why the whole trace is shown as one step."""
+def explanation(steps: Sequence[Step], average: Average | None, reasons: Mapping[str, str]) -> Text:
+    """How the steps vary, which are outliers, and which are left out; why the whole trace is shown as one step."""
     if "steps" in reasons:
         reason = reasons["steps"]
         return text("{reason}.", reason=reason[:1].upper() + reason[1:])
     complete = [step for step in steps if step.complete]
     dropped = len(steps) - len(complete)
     left_out = text("{count} left out.", count=plural(dropped, "incomplete step")) if dropped else ()
-    return sentences(_variation(complete), left_out)
+    outliers = _outliers(complete, average) if average is not None and average.outliers else ()
+    return sentences(_variation(complete), outliers, left_out)
 
 
 def _variation(complete: Sequence[Step]) -> Text:
@@ -124,6 +125,23 @@ def _variation(complete: Sequence[Step]) -> Text:
         durations=_range(min(durations), max(durations)),
         category=_category(widest),
         range=_range(least, most),
+    )
+
+
+def _outliers(complete: Sequence[Step], average: Average) -> Text:
+    far = [step for step in complete if step.name in average.outliers]
+    named = listed(f"{step.name} ({format_duration(step.duration_ns)})" for step in far)
+    template = (
+        "{steps} {named} {are} far from the others: without {them} the average step is {typical}, not {mean}."
+    )
+    return text(
+        template,
+        steps="Step" if len(far) == 1 else "Steps",
+        named=named,
+        are="is" if len(far) == 1 else "are",
+        them="it" if len(far) == 1 else "them",
+        typical=format_duration(average.typical_ns),
+        mean=format_duration(average.duration_ns),
     )
 
 

@@ -1,6 +1,6 @@
 // Which two traces are compared.
 import type { Selectors } from '../../api/types';
-import { formatBytes, plural } from '../../base/format';
+import { formatBytes, formatRatio, plural } from '../../base/format';
 import { useRuns, useWorkers } from '../../state/queries';
 import { Button } from '../../widgets/inputs/Button';
 import { Icon } from '../../widgets/Icon';
@@ -12,10 +12,15 @@ interface Props {
   base: Required<Selectors>;
   onBase: (base: Selectors) => void;
   onSwap: () => void;
+  least: string;
+  onLeast: (share: string) => void;
 }
 
+/** The least change that matters, as a share. */
+const LEAST = ['0.005', '0.01', '0.02', '0.05', '0.1'];
+
 /** The base; the candidate is what the bar above chooses. */
-export function Sides({ base, onBase, onSwap }: Props) {
+export function Sides({ base, onBase, onSwap, least, onLeast }: Props) {
   const runs = useRuns().data?.runs ?? [];
   const workers = useWorkers(base.run).data?.workers ?? [];
   const spans = workers.find(worker => worker.name === base.worker)?.spans ?? [];
@@ -48,6 +53,12 @@ export function Sides({ base, onBase, onSwap }: Props) {
           onChange={span => onBase({ ...base, span })}
         />
       )}
+      <Select
+        label="Least change that matters"
+        value={least}
+        options={[...new Set([...LEAST, least])].map(share => [share, formatRatio(Number(share))] as const)}
+        onChange={onLeast}
+      />
       <Button title="Compare the other way round" onClick={onSwap}>
         <Icon name="swap" size={14} /> Switch sides
       </Button>

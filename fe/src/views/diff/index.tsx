@@ -146,6 +146,8 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
           onSwap={() =>
             select({ ...base, params: { ...params, base_run: run, base_worker: worker, base_span: span } })
           }
+          least={params.min_effect ?? String(payload.min_effect)}
+          onLeast={min_effect => put({ min_effect })}
         />
       )}
       {payload.notes.length > 0 && (
