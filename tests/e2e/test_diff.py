@@ -54,13 +54,6 @@ def test_a_part_opens_and_the_crumbs_lead_back(open_page: Open) -> None:
     expect(frame.locator("[data-part=part-pair]")).to_have_count(parts)
 
 
-def test_the_least_change_that_matters_is_set(open_page: Open) -> None:
-    page, frame = open_page(table="kernels", **PAIR)
-    frame.get_by_label("Least change that matters").select_option("10%")
-    expect(page).to_have_url(in_address("min_effect"))
-    expect(frame.locator(ROWS).filter(has_text="sgemm")).to_contain_text("↓ faster")
-
-
 def test_the_other_way_round(open_page: Open) -> None:
     page, frame = open_page(table="kernels", **PAIR)
     expect(frame.locator(ROWS).filter(has_text="sgemm")).to_contain_text("−200 µs")

@@ -26,3 +26,11 @@ it('draws what makes the difference, and a pair of bars per part of the step', a
   expect(await screen.findByLabelText('What makes the difference')).toBeTruthy();
   expect(document.querySelectorAll('[data-part=part-pair]')).toHaveLength(golden.diff.level.parts.length);
 });
+
+it('sets the least change that matters', () => {
+  drawView(View, golden.diff, { base });
+  const least = screen.getByLabelText<HTMLSelectElement>('Least change that matters');
+  expect(least.selectedOptions[0]!.textContent).toBe('2%');
+  fireEvent.change(least, { target: { value: '0.1' } });
+  expect(decodeURIComponent(location.href)).toContain('min_effect=0.1');
+});
