@@ -19,6 +19,7 @@ SLUGS: tuple[str, ...] = (
     "kernels",
     "trace",
     "idle",
+    "critical_path",
     "modules",
     "lightning",
     "distributed",

@@ -2240,6 +2240,224 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/critical_path': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Critical path view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          what_if?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['CriticalPathPayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/critical_path/what_if': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The What if view */
+    get: {
+      parameters: {
+        query: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          target: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['TargetRow'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/critical_path/pieces': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Pieces of the path view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          first?: number;
+          limit?: number | null;
+          step?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['PathPiecesPayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/modules': {
     parameters: {
       query?: never;
@@ -4973,6 +5191,115 @@ export interface components {
       event: number;
       name: string;
       duration_ns: number;
+    };
+    /**
+     * CriticalPathPayload
+     * @description What bounds the steps of a trace.
+     *
+     *     headline, explanation  what bounds the step, and what the largest part of that is
+     *     limits     what no what-if knows
+     *     path       of the mean step
+     *     targets    most time on the path first
+     *     what_if    of the targets without a name at each percent of `percents`, and what was asked for
+     *     explained  share of device work that starts within 20 us of what the schedule says; None without device work
+     *     clock_shift_ns  how far device times were moved so that nothing starts before its launch
+     *     reasons    field -> what is not known, and why
+     */
+    CriticalPathPayload: {
+      headline: components['schemas']['Phrase'][];
+      explanation: components['schemas']['Phrase'][];
+      limits: components['schemas']['Phrase'][];
+      path: components['schemas']['PathSummary'];
+      steps: components['schemas']['StepPath'][];
+      targets: components['schemas']['TargetRow'][];
+      percents: number[];
+      what_if: components['schemas']['WhatIf'][];
+      explained: number | null;
+      clock_shift_ns: number;
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * PathSummary
+     * @description The path of the mean complete step; its categories sum to `duration_ns`.
+     */
+    PathSummary: {
+      duration_ns: number;
+      steps: number;
+      categories: components['schemas']['Category'][];
+    };
+    /**
+     * Category
+     * @description What happens on the path, per mean step. `group`: host, device or latency; `link` opens the evidence.
+     */
+    Category: {
+      name: string;
+      title: string;
+      group: string;
+      time_ns: number;
+      link: string | null;
+    };
+    /**
+     * StepPath
+     * @description One complete step; its time on the path by group sums to it. Times on the host's clock.
+     */
+    StepPath: {
+      name: string;
+      begin_ns: number;
+      duration_ns: number;
+      host_ns: number;
+      device_ns: number;
+      latency_ns: number;
+    };
+    /**
+     * TargetRow
+     * @description What could be faster; per mean step.
+     *
+     *     target    how it is spelled in parameters
+     *     kind, title  of people's words
+     *     path_ns   its time on the path; targets overlap
+     *     calls     calls, launches or waits
+     *     slack_ns  half of its calls may take this much longer, each alone; None if nothing in the steps waits for them
+     *     event     row of its first call, None for the host as a whole
+     *     step_ns   the step with 0, 25, 50, 75, 100 % of its time gone; None: `critical_path/what_if` answers it
+     */
+    TargetRow: {
+      target: string;
+      kind: string;
+      title: string;
+      path_ns: number;
+      calls: number;
+      slack_ns: number | null;
+      event: number | null;
+      step_ns: number[] | null;
+    };
+    /**
+     * WhatIf
+     * @description ns of the mean step if so much of a target's time is gone; a wait is gone at 100 % only.
+     */
+    WhatIf: {
+      target: string;
+      percent: number;
+      step_ns: number;
+    };
+    /**
+     * PathPiecesPayload
+     * @description Pieces of the path in order of time, as columns; `total` before the page was cut.
+     *
+     *     category  name as in `Category`
+     *     event     row of the slice, item or call; None where nothing is recorded
+     *     begin_ns, duration_ns  on the host's clock: device times are moved by `clock_shift_ns`
+     *     step      number among the complete steps
+     */
+    PathPiecesPayload: {
+      category: string[];
+      event: (number | null)[];
+      begin_ns: number[];
+      duration_ns: number[];
+      step: number[];
+      total: number;
+      clock_shift_ns: number;
     };
     /**
      * ModulesPayload

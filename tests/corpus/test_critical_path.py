@@ -1,0 +1,77 @@
+"""Critical paths of real traces: they tile their steps, have no slack, and their curves begin at the step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from torch_tb_profiler.analyses.critical_path.categories import path_times
+from torch_tb_profiler.analyses.critical_path.path import PieceKind, critical_path, path_between
+from torch_tb_profiler.analyses.critical_path.slack import slack
+from torch_tb_profiler.analyses.critical_path.step_ends import recorded_spans
+from torch_tb_profiler.analyses.critical_path.what_if import curves
+from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.ingest import read_trace
+from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.views.critical_path.build import unavailable
+
+pytestmark = pytest.mark.slow
+
+
+def read(path: Path) -> Trace:
+    with path.open("rb") as stream:
+        return read_trace(stream, size=path.stat().st_size)
+
+
+def traces(corpus: Path) -> Iterator[tuple[Path, Trace]]:
+    for path in sorted((corpus / "traces").glob("*/*.json*")):
+        try:
+            trace = read(path)
+        except TraceError:
+            continue
+        if unavailable(trace) is None:
+            yield path, trace
+
+
+def test_every_path_tiles_its_steps_and_every_curve_falls(corpus: Path) -> None:
+    paths = 0
+    for path, trace in traces(corpus):
+        spans, pieces = recorded_spans(trace), critical_path(trace)
+        assert path_times(trace).sum(axis=1).tolist() == (spans.end - spans.begin)[0].tolist(), path
+        for step, (begin, end) in enumerate(zip(spans.begin[0], spans.end[0], strict=True)):
+            mine = pieces.step == step
+            if end > begin:
+                assert pieces.begin[mine][0] == begin, path
+                assert pieces.end[mine][-1] == end, path
+                assert (pieces.begin[mine][1:] == pieces.end[mine][:-1]).all(), path
+        room = slack(trace)
+        assert min(room.items.min(initial=0), room.points.min(initial=0)) >= 0, path
+        assert (room.items[pieces.ref[pieces.kind == PieceKind.DEVICE]] == 0).all(), path
+        (times,) = curves(trace, ("host",)).tolist()
+        assert times[0] == spans.mean_ns[0], path
+        assert (np.diff(times) <= 0).all(), path
+        paths += 1
+    assert paths > 60
+
+
+@pytest.mark.parametrize(
+    ("run", "mark", "host", "device"),
+    [
+        ("hta_critical_path_alexnet", "[param|pytorch.model.alex_net|0|0|0|measure|forward]", 0.894, 0.104),
+        ("hta_nccl_data", "ProfilerStep#5", 1.0, 0.0),
+    ],
+)
+def test_shares_of_host_and_device_are_within_3_points_of_holistic_trace_analysis(
+    corpus: Path, run: str, mark: str, host: float, device: float
+) -> None:
+    """Its `bound_by` CPU and GPU of the last annotation of a name; traces without Python, which it ignores."""
+    trace = read(next((corpus / "traces" / run).glob("*.json*")))
+    row = [row for row in of_kind(trace, Kind.ANNOTATION) if trace.strings[trace.events.name[row]] == mark][-1]
+    path = path_between(trace, int(trace.events.start[row]), int(ends(trace)[row]))
+    time = np.bincount(path.kind, weights=path.end - path.begin, minlength=len(PieceKind))
+    assert time[PieceKind.HOST] / time.sum() == pytest.approx(host, abs=0.03)
+    assert time[PieceKind.DEVICE] / time.sum() == pytest.approx(device, abs=0.03)

@@ -1,0 +1,162 @@
+"""What the critical path says, and what a trace that cannot tell says instead."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.traces import draw
+from torch_tb_profiler.base.errors import NotFoundError, UsageError
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.critical_path.build import build, unavailable
+from torch_tb_profiler.views.critical_path.parts import build_pieces, build_what_if
+from torch_tb_profiler.views.critical_path.payload import (
+    CriticalPathParams,
+    CriticalPathPayload,
+    PiecesParams,
+    TargetParams,
+)
+
+HOST_BOUND = """
+host  user_annotation  ProfilerStep#1                                               0  100
+host  user_annotation  enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__  0   40
+host  cpu_op           aten::mul                                                   50   40
+host  cuda_runtime     cudaLaunchKernel                                            60   10  correlation=1
+gpu0  kernel           elementwise                                                 74    6  correlation=1
+"""
+
+DEVICE_BOUND = """
+host  user_annotation  ProfilerStep#1           0  600
+host  cpu_op           aten::mm                 0   20
+host  cuda_runtime     cudaLaunchKernel         5   10  correlation=1
+gpu0  kernel           gemm                    19  481  correlation=1
+host  cpu_op           aten::item              30  490
+host  cuda_runtime     cudaStreamSynchronize   40  464  correlation=2
+"""
+
+
+def answer(trace: Trace, what_if: str = "") -> CriticalPathPayload:
+    assert unavailable(trace) is None
+    return build(trace, CriticalPathParams(what_if))
+
+
+def times(payload: CriticalPathPayload) -> dict[str, int]:
+    """Category -> us on the path."""
+    return {category.name: int(category.time_ns) // 1000 for category in payload.path.categories}
+
+
+def test_the_path_of_a_host_bound_step_is_the_host_by_what_it_does() -> None:
+    payload = answer(draw(HOST_BOUND))
+    assert times(payload) == {
+        "data_loading": 40,
+        "operator": 30,
+        "launch_call": 10,
+        "annotation": 20,
+    }
+    assert (
+        plain(payload.headline)
+        == "The host bounds 100% of the step; twice as fast, a step takes 50.0 µs, not 100 µs."
+    )
+    assert plain(payload.explanation) == (
+        "Data loading is 40.0 µs of that path; without it, a step takes 60.0 µs. "
+        "Halving all kernels gains nothing."
+    )
+
+
+def test_the_path_of_a_device_bound_step_goes_through_the_wait() -> None:
+    payload = answer(draw(DEVICE_BOUND))
+    # Launch to 15, latency to 19, the kernel to 500, the wake-up to 504, the host to 600.
+    assert times(payload) == {
+        "operator": 21,
+        "launch_call": 10,
+        "annotation": 80,
+        "kernel": 481,
+        "launch_latency": 4,
+        "wake_up": 4,
+    }
+    assert sum(category.time_ns for category in payload.path.categories) == payload.path.duration_ns == 600_000
+    assert plain(payload.headline) == (
+        "Device work bounds 80.2% of the step; twice as fast, a step takes 360 µs, not 600 µs."
+    )
+
+
+def test_steps_are_told_by_group_and_sum_to_themselves() -> None:
+    (step,) = answer(draw(DEVICE_BOUND)).steps
+    assert (step.name, step.duration_ns) == ("1", 600_000)
+    assert (step.host_ns, step.device_ns, step.latency_ns) == (111_000, 481_000, 8_000)
+
+
+def test_targets_have_time_on_the_path_calls_slack_and_a_curve() -> None:
+    rows = {row.target: row for row in answer(draw(HOST_BOUND)).targets}
+    loading, kernel = rows["data_loading"], rows["kernel:elementwise"]
+    assert (loading.path_ns, loading.calls, loading.slack_ns) == (40_000, 1, 0)
+    assert loading.step_ns == [100_000, 90_000, 80_000, 70_000, 60_000]
+    assert (kernel.path_ns, kernel.slack_ns) == (0, 20_000)  # it ends at 80 us of 100
+    assert kernel.step_ns == [100_000] * 5
+    assert rows["operator:aten::mul"].path_ns == 40_000  # with the launch inside
+    assert rows["call:cudaLaunchKernel"].path_ns == 10_000
+
+
+def test_a_removed_wait_is_named_after_its_operator() -> None:
+    rows = {row.target: row for row in answer(draw(DEVICE_BOUND)).targets}
+    # The host goes on after 3 us of the call, and the step still ends no sooner than its kernel.
+    assert rows["sync:aten::item"].step_ns == [600_000] * 4 + [500_000]
+
+
+def test_a_change_that_was_asked_for_is_answered() -> None:
+    asked = answer(draw(HOST_BOUND), "operator:aten::mul:50").what_if[-1]
+    assert (asked.target, asked.percent, asked.step_ns) == ("operator:aten::mul", 50, 80_000)
+    row = build_what_if(draw(HOST_BOUND), TargetParams("operator:aten::mul"))
+    assert row.step_ns == [100_000, 90_000, 80_000, 70_000, 60_000]
+
+
+@pytest.mark.parametrize("what_if", ["aten::mul", "operator:aten::mul:200", "50", "operator:aten::mul:-1"])
+def test_a_change_without_a_share_is_no_question(what_if: str) -> None:
+    with pytest.raises(UsageError, match="what_if"):
+        answer(draw(HOST_BOUND), what_if)
+
+
+def test_hours_of_one_operator_are_counted_right() -> None:
+    hours = 3 * 3600 * 10**6
+    payload = answer(draw(f"host cpu_op aten::mm 0 {hours}"), "operator:aten::mm:50")
+    assert payload.what_if[-1].step_ns == hours * 1000 // 2
+
+
+def test_an_unknown_target_is_an_error() -> None:
+    with pytest.raises(UsageError, match="names nothing"):
+        answer(draw(HOST_BOUND), "weather:50")
+    with pytest.raises(NotFoundError, match="nothing of 'operator:aten::nothing'"):
+        answer(draw(HOST_BOUND), "operator:aten::nothing:50")
+
+
+def test_pieces_are_the_path_in_order_a_page_at_a_time() -> None:
+    trace = draw(DEVICE_BOUND)
+    pieces = build_pieces(trace, PiecesParams())
+    ends = [begin + lasting for begin, lasting in zip(pieces.begin_ns, pieces.duration_ns, strict=True)]
+    assert pieces.begin_ns[0] == 0
+    assert ends[:-1] == pieces.begin_ns[1:]
+    assert ends[-1] == 600_000
+    kernel = pieces.category.index("kernel")
+    row = pieces.event[kernel]
+    assert row is not None
+    assert trace.strings[trace.events.name[row]] == "gemm"
+    page = build_pieces(trace, PiecesParams(first=kernel, limit=1))
+    assert (page.category, page.total) == (["kernel"], len(pieces.category))
+    with pytest.raises(NotFoundError, match="step '9'"):
+        build_pieces(trace, PiecesParams(step="9"))
+
+
+def test_a_trace_without_a_host_or_launches_says_what_it_lacks() -> None:
+    assert "host is not recorded" in str(unavailable(draw("gpu0 kernel a 0 10")))
+    unlinked = "host cpu_op aten::mm 0 10\ngpu0 kernel a 5 10"
+    assert "no runtime call is recorded" in str(unavailable(draw(unlinked)))
+
+
+def test_a_trace_of_the_host_alone_says_that_the_path_is_its_main_thread() -> None:
+    payload = answer(draw("host cpu_op aten::mm 0 10"))
+    assert payload.explained is None
+    assert "no device work" in payload.reasons["explained"]
+    assert (
+        plain(payload.headline)
+        == "The host bounds 100% of the trace; twice as fast, the trace takes 5.00 µs, not 10.0 µs."
+    )

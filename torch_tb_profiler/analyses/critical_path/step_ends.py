@@ -1,0 +1,80 @@
+"""When steps begin and end on the host's clock, as recorded and in a replay.
+
+A step reaches to the end of its host part or of the device work launched in it, whichever is later, and begins no
+sooner than the one before it ended: the steps of `model.steps`, with device times moved by the clock's shift.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.model.schedule.replay import Times
+from torch_tb_profiler.model.schedule.schedule import schedule
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import Int64, Trace, derived
+
+
+class StepSpans(msgspec.Struct, frozen=True):
+    """Complete steps of c cases, in order: int64[c, steps] each, ns on the host's clock."""
+
+    begin: Int64
+    end: Int64
+
+    @property
+    def mean_ns(self) -> Int64:
+        """int64[c]: mean duration of a step, ns, rounded down."""
+        whole: Int64 = (self.end - self.begin).sum(axis=1) // max(self.end.shape[1], 1)
+        return whole
+
+
+class StepItems(msgspec.Struct, frozen=True):
+    """order: items by step; complete step k has order[bounds[k]:bounds[k + 1]]; loose: those before the first."""
+
+    order: Int64
+    bounds: Int64
+    loose: Int64
+
+
+@derived
+def step_items(trace: Trace) -> StepItems:
+    """Which items the calls of each complete step launched, as in `model.steps`."""
+    spans, work = steps(trace), schedule(trace).items
+    count = int(spans.complete.sum())
+    if not spans.recorded:
+        return StepItems(np.arange(len(work)), np.array([0, len(work)]), np.empty(0, np.int64))
+    linked = work.call >= 0
+    step = np.searchsorted(spans.host_starts, work.called, "right") - 1
+    inside = linked & (step >= 0)
+    inside[inside] &= ends(trace)[work.call[inside]] <= spans.host_ends[step[inside]]
+    known = np.flatnonzero(inside & (step < count))
+    order = known[np.argsort(step[known], kind="stable")]
+    bounds = np.searchsorted(step[order], np.arange(count + 1)).astype(np.int64)
+    first = work.start[inside & (step == 0)]
+    loose = np.flatnonzero(~inside & (work.end < first.min())) if len(first) else np.empty(0, np.int64)
+    return StepItems(order, bounds, loose)
+
+
+def step_spans(trace: Trace, times: Times) -> StepSpans:
+    """The complete steps of each case."""
+    graph, spans, launched = schedule(trace), steps(trace), step_items(trace)
+    count = min(int(spans.complete.sum()), len(graph.step_begin))
+    begin, end = times.points[:, graph.step_begin[:count]], times.points[:, graph.step_end[:count]]
+    for step in range(count):
+        mine = launched.order[launched.bounds[step] : launched.bounds[step + 1]]
+        if len(mine):
+            end[:, step] = np.maximum(end[:, step], times.ends[:, mine].max(axis=1))
+    if count and len(launched.loose):
+        begin[:, 0] = np.maximum(begin[:, 0], times.ends[:, launched.loose].max(axis=1))
+    end[:, :1] = np.maximum(end[:, :1], begin[:, :1])
+    end = np.maximum.accumulate(end, axis=1)
+    begin[:, 1:] = np.maximum(begin[:, 1:], end[:, :-1])
+    return StepSpans(begin, np.maximum(end, begin))
+
+
+@derived
+def recorded_spans(trace: Trace) -> StepSpans:
+    """The complete steps as recorded: one case."""
+    graph = schedule(trace)
+    return step_spans(trace, Times(graph.points.time[None], graph.items.end[None]))

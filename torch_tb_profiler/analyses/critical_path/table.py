@@ -1,0 +1,172 @@
+"""What could be made faster, in order of its time on the path; how much slack it has, and what it would bring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.critical_path.host_time import HOST_CATEGORIES, HostPieces, host_pieces
+from torch_tb_profiler.analyses.critical_path.path import PieceKind, critical_path
+from torch_tb_profiler.analyses.critical_path.slack import UNBOUNDED, slack
+from torch_tb_profiler.analyses.critical_path.step_ends import recorded_spans, step_items
+from torch_tb_profiler.analyses.critical_path.targets import ALONE, sync_names, target
+from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.intervals import covered, merge
+from torch_tb_profiler.base.markers import MODULE, is_data_loading, is_step
+from torch_tb_profiler.model.calls.calltree import call_tree
+from torch_tb_profiler.model.communication.events import communication_kernels
+from torch_tb_profiler.model.communication.names import collective_of_kernel
+from torch_tb_profiler.model.kinds import Kind, ends, kinds
+from torch_tb_profiler.model.schedule.schedule import schedule
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived
+
+_MOST_NAMES = 40
+"""Names of a kind that are looked at: those with most time on the path, or most time at all on the device."""
+
+_HOST_KINDS = {
+    "operator": (Kind.CPU_OP, Kind.ANNOTATION),
+    "module": (Kind.PYTHON,),
+    "call": (Kind.RUNTIME, Kind.DRIVER),
+}
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A target, its time on the path of all complete steps in ns, its calls in them, and its slack.
+
+    slack_ns  half of its calls may take at least this much longer, each alone; None if nothing waits for them
+    event     row of its first call in them, NO_CODE for the host as a whole
+    """
+
+    target: str
+    path_ns: int
+    calls: int
+    slack_ns: int | None
+    event: int
+
+
+@derived
+def candidates(trace: Trace) -> tuple[Candidate, ...]:
+    """Targets of every kind with time in the complete steps, most time on the path first."""
+    found = [_candidate(trace, spelled) for spelled in (*ALONE, *_host_names(trace), *_device_names(trace))]
+    known = [each for each in found if each is not None]
+    return tuple(sorted(known, key=lambda each: each.path_ns, reverse=True))
+
+
+def candidate(trace: Trace, spelled: str) -> Candidate:
+    """What the table would say of a target; NotFoundError if the complete steps have nothing of it."""
+    found = _candidate(trace, spelled)
+    if found is None:
+        raise NotFoundError(f"the complete steps have nothing of {spelled!r}")
+    return found
+
+
+def _host_names(trace: Trace) -> Iterator[str]:
+    """Operators, modules and calls with most time on the path, that of what they call included."""
+    spent = _inclusive(trace)
+    kind, names = kinds(trace), trace.events.name
+    for word, of in _HOST_KINDS.items():
+        rows = np.flatnonzero(np.isin(kind, of) & (spent > 0))
+        sums = np.bincount(names[rows], weights=spent[rows])
+        for code in np.argsort(-sums, kind="stable")[:_MOST_NAMES].tolist():
+            text = trace.strings[code]
+            if sums[code] > 0 and not is_step(text) and not is_data_loading(text):
+                if word != "module":
+                    yield f"{word}:{text}"
+                elif text.startswith(MODULE):
+                    yield f"{word}:{text[len(MODULE) :]}"
+
+
+def _inclusive(trace: Trace) -> Int64:
+    """int64[n]: ns of the path in each host slice or in what it calls."""
+    pieces, tree = host_pieces(trace), call_tree(trace)
+    spent = np.zeros(len(trace), np.int64)
+    known = pieces.row >= 0
+    np.add.at(spent, pieces.row[known], (pieces.end - pieces.begin)[known])
+    rows = tree.rows
+    order = rows[np.argsort(-tree.depth[rows].astype(np.int32), kind="stable")]
+    bounds = np.append(np.flatnonzero(np.diff(tree.depth[order], prepend=-1)), len(order))
+    for low, high in zip(bounds[:-1], bounds[1:], strict=True):
+        members = order[low:high]
+        members = members[tree.parent[members] >= 0]
+        np.add.at(spent, tree.parent[members], spent[members])
+    return spent
+
+
+def _device_names(trace: Trace) -> Iterator[str]:
+    """Kernels and copies with most time, every collective, every wait for the device."""
+    work = schedule(trace).items
+    inside = step_items(trace).order
+    names, talking = trace.events.name[work.row[inside]], communication_kernels(trace)[work.row[inside]]
+    duration = (work.end - work.start)[inside]
+    sums = np.bincount(names[~talking], weights=duration[~talking])
+    for code in np.argsort(-sums, kind="stable")[:_MOST_NAMES].tolist():
+        if sums[code] > 0:
+            yield f"kernel:{trace.strings[code]}"
+    yield from (
+        f"collective:{name}"
+        for name in sorted(
+            {collective_of_kernel(trace.strings[code]) for code in np.unique(names[talking]).tolist()}
+        )
+    )
+    waits, counts = np.unique(sync_names(trace), return_counts=True)
+    for at in np.argsort(-counts, kind="stable")[:_MOST_NAMES].tolist():
+        if waits[at] >= 0:
+            yield f"sync:{trace.strings[waits[at]]}"
+
+
+def _candidate(trace: Trace, spelled: str) -> Candidate | None:
+    try:
+        part = target(trace, spelled)
+    except NotFoundError:
+        return None
+    graph, path, spans = schedule(trace), critical_path(trace), recorded_spans(trace)
+    begin, end = int(spans.begin[0, 0]), int(spans.end[0, -1])
+    room = slack(trace)
+    if spelled == "host":
+        pieces = host_pieces(trace)
+        return Candidate(spelled, int((pieces.end - pieces.begin).sum()), 0, None, NO_CODE)
+    if part.items.any():
+        inside = np.zeros(len(graph.items), np.bool_)
+        inside[step_items(trace).order] = True
+        mine = part.items & inside
+        device = path.kind == PieceKind.DEVICE
+        on_path = int((path.end - path.begin)[device][mine[path.ref[device]]].sum())
+        return _known(spelled, on_path, graph.items.row[mine], room.items[mine])
+    if part.edges.any():
+        calls = np.unique(graph.edges.call[part.edges])
+        calls = calls[(trace.events.start[calls] >= begin) & (trace.events.start[calls] < end)]
+        waking = (path.kind == PieceKind.WAKE_UP) & np.isin(path.ref, calls)
+        on_path = int((path.end - path.begin)[waking].sum())
+        return _known(spelled, on_path, calls, room.points[graph.edges.target[part.edges]])
+    start = trace.events.start[part.rows]
+    calls = part.rows[(start >= begin) & (start < end)]
+    time = graph.points.time
+    mine = (part.host > 0) & (time > begin) & (time <= end)
+    return _known(spelled, _host_path(trace, spelled), calls, room.points[mine])
+
+
+def _known(spelled: str, path_ns: int, calls: Int32, room: Int64) -> Candidate | None:
+    if len(calls) == 0:
+        return None
+    bounded = room[room < UNBOUNDED // 2]
+    middle = int(np.median(bounded)) if len(bounded) else None
+    return Candidate(spelled, path_ns, len(calls), middle, int(calls[0]))
+
+
+def _host_path(trace: Trace, spelled: str) -> int:
+    """ns of the path's host time inside the slices of a target."""
+    rows, pieces = target(trace, spelled).rows, host_pieces(trace)
+    if spelled == "data_loading":
+        return _sum_of(pieces, HOST_CATEGORIES.index("data_loading"))
+    begin, finish, thread = trace.events.start[rows], ends(trace)[rows], trace.events.thread[rows]
+    total = 0
+    for code in np.unique(pieces.thread).tolist():
+        mine, of = pieces.thread == code, thread == code
+        total += int(covered(merge(begin[of], finish[of]), pieces.begin[mine], pieces.end[mine]).sum())
+    return total
+
+
+def _sum_of(pieces: HostPieces, category: int) -> int:
+    return int((pieces.end - pieces.begin)[pieces.category == category].sum())

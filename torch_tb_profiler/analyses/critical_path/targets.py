@@ -1,0 +1,125 @@
+"""What can be made faster: parts of the host's time, items of the device, waits for the device.
+
+A target is spelled `kind` or `kind:name`: operator:aten::mul, module:Linear_0, call:cudaLaunchKernel,
+kernel:<name>, collective:all_reduce, sync:aten::item, data_loading, allocator, communication, host, device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.critical_path.host_time import is_allocator
+from torch_tb_profiler.base.errors import NotFoundError, UsageError
+from torch_tb_profiler.base.intervals import covered, merge
+from torch_tb_profiler.base.markers import MODULE, is_data_loading
+from torch_tb_profiler.model.calls.calltree import enclosing_operator
+from torch_tb_profiler.model.communication.events import communication_kernels
+from torch_tb_profiler.model.communication.names import collective_of_kernel
+from torch_tb_profiler.model.kinds import Kind, ends, kinds, of_kind
+from torch_tb_profiler.model.schedule.blocking import WaitKind
+from torch_tb_profiler.model.schedule.schedule import schedule
+from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, derived, name_mask
+
+ALONE = ("data_loading", "allocator", "communication", "host", "device")
+NAMED = ("operator", "module", "call", "kernel", "collective", "sync")
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A part of the program, in terms of the schedule.
+
+    rows   int32[k]  its host slices; those inside another count once
+    host   int64[p]  ns of it between each point and the one before
+    items  bool[n]   its items
+    edges  bool[a]   its waits for the device
+    """
+
+    rows: Int32
+    host: Int64
+    items: Bool
+    edges: Bool
+
+
+@derived
+def target(trace: Trace, spelled: str) -> Target:
+    """UsageError if it cannot be read, NotFoundError if the trace has nothing of it."""
+    kind, _, name = spelled.partition(":")
+    if kind not in (ALONE if not name else NAMED):
+        options = ", ".join([*ALONE, *(f"{each}:NAME" for each in NAMED)])
+        raise UsageError(f"{spelled!r} names nothing that could be faster", hint=f"one of {options}")
+    graph = schedule(trace)
+    rows = np.empty(0, np.int32)
+    items, edges = np.zeros(len(graph.items), np.bool_), np.zeros(len(graph.edges.target), np.bool_)
+    if kind == "host":
+        return Target(rows, graph.points.before, items, edges)
+    if kind in ("device", "communication", "kernel", "collective"):
+        items = _items(trace, kind, name)
+    elif kind == "sync":
+        edges = (graph.edges.call >= 0) & (sync_names(trace) == trace_code(trace, name))
+    else:
+        rows = _slices(trace, kind, name)
+    if not (len(rows) or items.any() or edges.any()):
+        raise NotFoundError(f"the trace has nothing of {spelled!r}")
+    return Target(rows, _host_time(trace, rows), items, edges)
+
+
+def trace_code(trace: Trace, name: str) -> int:
+    """The code of a text; -2, which nothing has, if the trace does not know it."""
+    return next((code for code, text in enumerate(trace.strings) if text == name), -2)
+
+
+def _items(trace: Trace, kind: str, name: str) -> Bool:
+    rows = schedule(trace).items.row
+    talking = communication_kernels(trace)[rows]
+    names = trace.events.name[rows]
+    mine: Bool
+    if kind in ("device", "kernel"):
+        mine = ~talking & ((names == trace_code(trace, name)) | (kind == "device"))
+    else:
+        collective = name_mask(trace.strings, lambda text: collective_of_kernel(text) == name)[names]
+        mine = talking & (collective | (kind == "communication"))
+    return mine
+
+
+def _slices(trace: Trace, kind: str, name: str) -> Int32:
+    wanted: Callable[[str], bool] = lambda text: text == name  # noqa: E731
+    of: tuple[Kind, ...] = (Kind.CPU_OP, Kind.ANNOTATION)
+    if kind == "data_loading":
+        wanted = is_data_loading
+    elif kind == "allocator":
+        of, wanted = (Kind.RUNTIME, Kind.DRIVER), is_allocator
+    elif kind == "call":
+        of = (Kind.RUNTIME, Kind.DRIVER)
+    elif kind == "module":
+        of, wanted = (Kind.PYTHON,), lambda text: text == MODULE + name
+    rows = of_kind(trace, *of)
+    return rows[name_mask(trace.strings, wanted)[trace.events.name[rows]]]
+
+
+def _host_time(trace: Trace, rows: Int32) -> Int64:
+    points = schedule(trace).points
+    time = np.zeros(len(points), np.int64)
+    begin, end, thread = trace.events.start[rows], ends(trace)[rows], trace.events.thread[rows]
+    for slot, code in enumerate(points.threads.tolist()):
+        mine = thread == code
+        if mine.any():
+            low, high = points.bounds[slot], points.bounds[slot + 1]
+            time[low + 1 : high] = covered(
+                merge(begin[mine], end[mine]), points.time[low : high - 1], points.time[low + 1 : high]
+            )
+    return time
+
+
+@derived
+def sync_names(trace: Trace) -> Int32:
+    """int32[a]: of each wait for the device the name of the operator around its call, else that of the call."""
+    graph = schedule(trace)
+    call = graph.edges.call
+    around = enclosing_operator(trace)[call]
+    row = np.where((around >= 0) & (kinds(trace)[around] == Kind.CPU_OP), around, call)
+    names = np.where(call >= 0, trace.events.name[row], -1).astype(np.int32)
+    queue = np.isin(call, graph.calls.call[graph.calls.kind == WaitKind.QUEUE])
+    names[queue] = -1  # a full queue is no synchronization
+    return names

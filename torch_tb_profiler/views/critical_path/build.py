@@ -1,0 +1,133 @@
+"""Critical path: what bounds a step, and what a change would bring."""
+
+from __future__ import annotations
+
+from torch_tb_profiler.analyses.critical_path.categories import CATEGORIES, group_of, path_times
+from torch_tb_profiler.analyses.critical_path.step_ends import recorded_spans
+from torch_tb_profiler.analyses.critical_path.table import candidates
+from torch_tb_profiler.analyses.critical_path.targets import ALONE
+from torch_tb_profiler.analyses.critical_path.what_if import PERCENTS, affordable, curves, what_if
+from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.model.devices import devices
+from torch_tb_profiler.model.schedule.schedule import schedule
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import NO_CODE, Trace
+from torch_tb_profiler.view import Tab, TraceView
+from torch_tb_profiler.views.critical_path import words
+from torch_tb_profiler.views.critical_path.parts import PARTS, target_row
+from torch_tb_profiler.views.critical_path.payload import (
+    Category,
+    CriticalPathParams,
+    CriticalPathPayload,
+    PathSummary,
+    StepPath,
+    TargetRow,
+    WhatIf,
+)
+
+_MOST_ROWS = 100
+
+
+def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
+    """The path of the mean complete step, its steps, and the targets in order of their time on it."""
+    graph, recorded = schedule(trace), steps(trace).recorded
+    path, targets = _path(trace), _targets(trace)
+    return CriticalPathPayload(
+        headline=words.headline(path, targets, recorded),
+        explanation=words.explanation(path, targets, graph.explained, recorded),
+        limits=words.LIMITS,
+        path=path,
+        steps=_steps(trace),
+        targets=targets,
+        percents=list(PERCENTS),
+        what_if=[*_unnamed(targets), *_asked(trace, params)],
+        explained=graph.explained,
+        clock_shift_ns=graph.clock_shift_ns,
+        reasons=_reasons(trace),
+    )
+
+
+def _path(trace: Trace) -> PathSummary:
+    times = path_times(trace)
+    sums, count = times.sum(axis=0).tolist(), len(times)
+    categories = [
+        Category(name, words.CATEGORIES[name], group_of(name), total / count, words.evidence(name))
+        for name, total in zip(CATEGORIES, sums, strict=True)
+        if total
+    ]
+    return PathSummary(sum(sums) / count, count, categories)
+
+
+def _steps(trace: Trace) -> list[StepPath]:
+    spans, rows = recorded_spans(trace), []
+    names = steps(trace).names
+    columns = zip(names, spans.begin[0].tolist(), spans.end[0].tolist(), path_times(trace).tolist(), strict=False)
+    for name, begin, end, times in columns:
+        groups = dict.fromkeys(("host", "device", "latency"), 0)
+        for category, time in zip(CATEGORIES, times, strict=True):
+            groups[group_of(category)] += time
+        rows.append(StepPath(name, begin, end - begin, *groups.values()))
+    return rows
+
+
+def _targets(trace: Trace) -> list[TargetRow]:
+    found = candidates(trace)[:_MOST_ROWS]
+    most = affordable(trace)
+    ordered = sorted(found, key=lambda each: each.target not in ALONE)[:most]
+    spelled = tuple(each.target for each in ordered)
+    known = dict(zip(spelled, curves(trace, spelled).tolist(), strict=True)) if spelled else {}
+    count = recorded_spans(trace).begin.shape[1]
+    return [target_row(each, known.get(each.target), count) for each in found]
+
+
+def _unnamed(targets: list[TargetRow]) -> list[WhatIf]:
+    return [
+        WhatIf(row.target, percent, time)
+        for row in targets
+        if row.target in ALONE and row.step_ns
+        for percent, time in zip(PERCENTS, row.step_ns, strict=True)
+    ]
+
+
+def _asked(trace: Trace, params: CriticalPathParams) -> list[WhatIf]:
+    if not params.what_if:
+        return []
+    spelled, _, percent = params.what_if.rpartition(":")
+    if not (spelled and percent.isascii() and percent.isdecimal() and int(percent) <= 100):
+        raise UsageError(
+            f"parameter 'what_if' cannot be {params.what_if!r}", hint="TARGET:PERCENT, as in operator:aten::mul:50"
+        )
+    return [WhatIf(spelled, int(percent), what_if(trace, spelled, int(percent)))]
+
+
+def _reasons(trace: Trace) -> dict[str, str]:
+    reasons = {}
+    if not devices(trace):
+        reasons["explained"] = "no device work is recorded: the path is the main thread's"
+    unlinked = schedule(trace).items.call == NO_CODE
+    if unlinked.any():
+        count = f"{int(unlinked.sum()):,} of {len(unlinked):,}"
+        reasons["targets"] = (
+            f"{count} kernels, copies and memsets have no recorded launch: no change of the host moves them"
+        )
+    return reasons
+
+
+def unavailable(trace: Trace) -> str | None:
+    """A path needs a host, a complete step and, if there is device work, the calls that launched it."""
+    graph = schedule(trace)
+    if graph.main_thread == NO_CODE:
+        return "the host is not recorded; `activities=[ProfilerActivity.CPU, ...]` records it"
+    if recorded_spans(trace).end.size == 0:
+        return "there is no complete step"
+    if len(graph.items) and not (graph.items.call >= 0).any():
+        return "no runtime call is recorded, so what launched the device work is unknown (`ProfilerActivity.CPU`)"
+    return None
+
+
+TAB = Tab(
+    "Where the time goes",
+    TraceView("critical_path", "Critical path", CriticalPathParams, CriticalPathPayload, build),
+    unavailable,
+    PARTS,
+)

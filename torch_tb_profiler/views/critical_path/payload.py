@@ -1,0 +1,131 @@
+"""What the critical path and its parts answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from torch_tb_profiler.view import Page
+from torch_tb_profiler.views._shared.text import Text
+
+
+class CriticalPathParams(msgspec.Struct, frozen=True):
+    """`what_if`: a further change, TARGET:PERCENT (`operator:aten::mul:50`): so much of its time is gone."""
+
+    what_if: str = ""
+
+
+class TargetParams(msgspec.Struct, frozen=True):
+    """`target`: `kind` or `kind:name`, as the rows of the table spell it."""
+
+    target: str
+
+
+class PiecesParams(Page, frozen=True, kw_only=True):
+    """A page of the pieces; `step`: those of one step."""
+
+    step: str = ""
+
+
+class Category(msgspec.Struct, frozen=True):
+    """What happens on the path, per mean step. `group`: host, device or latency; `link` opens the evidence."""
+
+    name: str
+    title: str
+    group: str
+    time_ns: float
+    link: str | None
+
+
+class StepPath(msgspec.Struct, frozen=True):
+    """One complete step; its time on the path by group sums to it. Times on the host's clock."""
+
+    name: str
+    begin_ns: int
+    duration_ns: int
+    host_ns: int
+    device_ns: int
+    latency_ns: int
+
+
+class PathSummary(msgspec.Struct, frozen=True):
+    """The path of the mean complete step; its categories sum to `duration_ns`."""
+
+    duration_ns: float
+    steps: int
+    categories: list[Category]
+
+
+class TargetRow(msgspec.Struct, frozen=True):
+    """What could be faster; per mean step.
+
+    target    how it is spelled in parameters
+    kind, title  of people's words
+    path_ns   its time on the path; targets overlap
+    calls     calls, launches or waits
+    slack_ns  half of its calls may take this much longer, each alone; None if nothing in the steps waits for them
+    event     row of its first call, None for the host as a whole
+    step_ns   the step with 0, 25, 50, 75, 100 % of its time gone; None: `critical_path/what_if` answers it
+    """
+
+    target: str
+    kind: str
+    title: str
+    path_ns: float
+    calls: float
+    slack_ns: int | None
+    event: int | None
+    step_ns: list[int] | None
+
+
+class WhatIf(msgspec.Struct, frozen=True):
+    """ns of the mean step if so much of a target's time is gone; a wait is gone at 100 % only."""
+
+    target: str
+    percent: int
+    step_ns: int
+
+
+class CriticalPathPayload(msgspec.Struct, frozen=True):
+    """What bounds the steps of a trace.
+
+    headline, explanation  what bounds the step, and what the largest part of that is
+    limits     what no what-if knows
+    path       of the mean step
+    targets    most time on the path first
+    what_if    of the targets without a name at each percent of `percents`, and what was asked for
+    explained  share of device work that starts within 20 us of what the schedule says; None without device work
+    clock_shift_ns  how far device times were moved so that nothing starts before its launch
+    reasons    field -> what is not known, and why
+    """
+
+    headline: Text
+    explanation: Text
+    limits: Text
+    path: PathSummary
+    steps: list[StepPath]
+    targets: list[TargetRow]
+    percents: list[int]
+    what_if: list[WhatIf]
+    explained: float | None
+    clock_shift_ns: int
+    reasons: Mapping[str, str]
+
+
+class PathPiecesPayload(msgspec.Struct, frozen=True):
+    """Pieces of the path in order of time, as columns; `total` before the page was cut.
+
+    category  name as in `Category`
+    event     row of the slice, item or call; None where nothing is recorded
+    begin_ns, duration_ns  on the host's clock: device times are moved by `clock_shift_ns`
+    step      number among the complete steps
+    """
+
+    category: list[str]
+    event: list[int | None]
+    begin_ns: list[int]
+    duration_ns: list[int]
+    step: list[int]
+    total: int
+    clock_shift_ns: int

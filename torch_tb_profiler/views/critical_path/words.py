@@ -1,0 +1,136 @@
+"""The critical path in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from torch_tb_profiler.base.units import format_duration, format_ratio
+from torch_tb_profiler.model.kernels.short_names import short_name
+from torch_tb_profiler.views._shared.names import spoken_name
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
+from torch_tb_profiler.views.critical_path.payload import PathSummary, TargetRow
+
+CATEGORIES = {
+    "data_loading": "Data loading",
+    "operator": "Operators",
+    "launch_call": "Launch calls",
+    "sync_call": "Synchronizing calls",
+    "allocator": "Allocator calls",
+    "runtime": "Other runtime calls",
+    "python": "Python",
+    "annotation": "Annotated code",
+    "unrecorded": "Not recorded",
+    "kernel": "Kernels",
+    "communication": "Communication",
+    "copy": "Copies and memsets",
+    "launch_latency": "Launch latency",
+    "kernel_gap": "Gaps between kernels",
+    "stream_wait": "Stream wait latency",
+    "wake_up": "Wake-up after a wait",
+    "hand_off": "Hand-off between threads",
+    "before_recording": "Before the recording",
+}
+
+_ALONE = {
+    "data_loading": "Data loading",
+    "allocator": "Allocator calls",
+    "communication": "All communication",
+    "host": "All host work",
+    "device": "All kernels and copies",
+}
+
+_SUBJECTS = {"host": "The host", "device": "Device work", "communication": "Communication"}
+
+_SAME = 0.005
+"""A change below this share of the step is none to speak of."""
+
+LIMITS = text(
+    "The recorded schedule is replayed with shorter pieces. Contention for SMs and memory, clocks, the GIL, locks "
+    "and what the allocator would do instead are not modeled; a removed wait assumes that nobody needs the value; "
+    "what the profiler itself costs is inside."
+)
+
+
+def title(kind: str, name: str) -> str:
+    """A target in people's words."""
+    if not name:
+        return _ALONE[kind]
+    return short_name(name) if kind == "kernel" else name
+
+
+def evidence(category: str) -> str | None:
+    """What a click on a category opens."""
+    tabs = {"operator": "operators", "launch_call": "operators", "kernel": "kernels", "copy": "kernels"}
+    return link(tabs[category]) if category in tabs else link("trace")
+
+
+def headline(path: PathSummary, targets: Sequence[TargetRow], recorded: bool) -> Text:
+    """What most of the path is, and the step if that were twice as fast."""
+    whole = "the step" if recorded else "the trace"
+    times = _bounds(path)
+    if path.duration_ns <= 0:
+        return text("No time passes in {whole}.", whole=whole)
+    bound = max(times, key=lambda each: times[each])
+    share = Phrase(f"{format_ratio(times[bound] / path.duration_ns)} of {whole}", link("trace"))
+    if bound not in _SUBJECTS:
+        return text("Latency between host and device bounds {share}.", share=share)
+    half = next((row.step_ns[2] for row in targets if row.target == bound and row.step_ns), None)
+    said = text("{subject} bounds {share}", subject=_SUBJECTS[bound], share=share)
+    if half is None:
+        return text("{said}.", said=said)
+    now = format_duration(path.duration_ns)
+    if path.duration_ns - half < _SAME * path.duration_ns:
+        return text("{said}; twice as fast, {whole} still takes {now}.", said=said, whole=_a(recorded), now=now)
+    return text(
+        "{said}; twice as fast, {whole} takes {then}, not {now}.",
+        said=said,
+        whole=_a(recorded),
+        then=format_duration(half),
+        now=now,
+    )
+
+
+def _a(recorded: bool) -> str:
+    return "a step" if recorded else "the trace"
+
+
+def _bounds(path: PathSummary) -> Mapping[str, float]:
+    times = dict.fromkeys(("host", "device", "communication", "latency"), 0.0)
+    for category in path.categories:
+        times["communication" if category.name == "communication" else category.group] += category.time_ns
+    return times
+
+
+def explanation(path: PathSummary, targets: Sequence[TargetRow], explained: float | None, recorded: bool) -> Text:
+    """The named part that would bring most if it were gone; what faster kernels bring; how sure this is."""
+    named = [row for row in targets if row.step_ns and row.target not in ("host", "device")]
+    best = min(named, key=lambda row: row.step_ns[4] if row.step_ns else 0, default=None)
+    said: list[Text] = []
+    if best is not None and best.step_ns and path.duration_ns - best.step_ns[4] >= _SAME * path.duration_ns:
+        subject = spoken_name(best.title)
+        opens = None if best.event is None else link("trace", event=best.event)
+        without = (
+            "Without waits in {subject}, {whole} takes {then}."
+            if best.kind == "sync"
+            else ("{subject} is {time} of that path; without it, {whole} takes {then}.")
+        )
+        parts: dict[str, str | Phrase] = {
+            "subject": Phrase(subject, opens),
+            "time": format_duration(best.path_ns),
+            "whole": _a(recorded),
+            "then": format_duration(best.step_ns[4]),
+        }
+        said.append(text(without, **parts))
+    kernels = next((row.step_ns for row in targets if row.target == "device" and row.step_ns), None)
+    if kernels is not None:
+        gain = path.duration_ns - kernels[2]
+        gains = "nothing" if gain < _SAME * path.duration_ns else format_duration(gain)
+        said.append(text("Halving all kernels gains {gains}.", gains=gains))
+    if explained is not None and explained < 0.95:
+        said.append(
+            text(
+                "Only {share} of the device work starts when the schedule says, so this is uncertain.",
+                share=format_ratio(explained),
+            )
+        )
+    return sentences(*said)
