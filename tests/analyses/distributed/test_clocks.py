@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.jobs import BASE_NS, Job, ddp
-from torch_tb_profiler.analyses.distributed.clocks import Clocks, align
+from tests.support.jobs import BASE_NS, Job, ddp, tensor_and_data_parallel
+from torch_tb_profiler.analyses.distributed.clocks import UNKNOWN_ERROR, Clocks, align
 from torch_tb_profiler.analyses.distributed.job import Source, gather
 from torch_tb_profiler.analyses.distributed.matching.matching import match
 
@@ -41,8 +41,8 @@ def test_the_error_of_the_reference_is_that_of_the_others() -> None:
     [
         (15_000, None, "base_time"),  # within what the ends of ranks differ anyway
         (25_000, None, "collective_ends"),
-        (900_000, ("a", "a"), "base_time"),  # one host should have one clock
-        (1_100_000, ("a", "a"), "collective_ends"),
+        (15_000, ("a", "a"), "base_time"),
+        (900_000, ("a", "a"), "collective_ends"),  # one host should have one clock, but has not
         (900_000, ("a", "b"), "collective_ends"),
     ],
 )
@@ -59,3 +59,19 @@ def test_a_clock_is_corrected_where_the_ends_show_that_it_is_off(
 def test_a_correction_below_the_threshold_is_part_of_the_error() -> None:
     _, second = clocks(2, rank1=15_000).clocks
     assert second.residual == pytest.approx(15_000, abs=1000)
+
+
+def test_the_processes_of_a_host_have_one_correction() -> None:
+    """Their ends differ by a few microseconds; their clock is one."""
+    aligned = clocks(4, ("a", "a", "b", "b"), rank2=5_000_000, rank3=5_004_000)
+    _, _, third, fourth = aligned.clocks
+    assert third.offset == fourth.offset == pytest.approx(-5_002_000, abs=1000)
+    assert third.residual == pytest.approx(2000, abs=1000)
+
+
+def test_the_error_of_a_clock_without_shared_ends_is_unknown() -> None:
+    members = Job(4, tensor_and_data_parallel(4, 2)[:6]).members()  # two pairs that never meet
+    job = gather([Source(each.worker, each.rank, None, each.result) for each in members if each.result])
+    aligned = align(job, match(job))
+    assert [clock.residual is None for clock in aligned.clocks] == [False, False, True, True]
+    assert aligned.residuals().tolist()[2:] == [UNKNOWN_ERROR] * 2

@@ -36,11 +36,12 @@ def test_an_offset_is_carried_from_group_to_group() -> None:
     assert clocks[3] is not None and clocks[3].offset_ns == pytest.approx(-9_000_000, abs=5_000)
 
 
-def test_on_one_host_only_a_large_offset_is_one_of_the_clock() -> None:
-    """Ranks 0 to 7 are on one host."""
+def test_a_process_whose_clock_differs_from_its_host_is_corrected_and_said() -> None:
+    """Ranks 0 to 7 are on one host, 8 to 15 on another."""
     payload = view(Job(16, ddp(16), clock_ns={3: 300_000, 12: 300_000, 5: 3_000_000}))
     methods = {rank.rank: rank.clock.method for rank in payload.ranks if rank.clock}
-    assert [rank for rank, method in methods.items() if method == "collective_ends"] == [5, 12]
+    assert [rank for rank, method in methods.items() if method == "collective_ends"] == [3, 5, 12]
+    assert [problem.rank for problem in payload.problems if problem.kind == "clock"] == [3, 5, 12]
 
 
 def test_clocks_that_agree_are_left_alone() -> None:

@@ -47,7 +47,7 @@ def test_groups_that_are_not_recorded_correct_no_clock() -> None:
     payload = view(Job(16, tensor_and_data_parallel(16, 4), metadata=False, straggler=9))
     assert [(group.name, group.ranks) for group in payload.groups] == [(None, None)]
     assert {rank.clock.method for rank in payload.ranks if rank.clock} == {"reference", "base_time"}
-    assert max(payload.stragglers, key=lambda row: row.delay_ns).rank == 9
+    assert {row.last for row in payload.stragglers} == {0}  # nothing is known of the error of their clocks
     assert payload.verdict.kind == "unknown"
     assert plain(payload.headline).startswith("Which ranks communicate with each other is not recorded")
     assert "ranks" in payload.reasons

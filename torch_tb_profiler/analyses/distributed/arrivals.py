@@ -76,9 +76,15 @@ def arrivals(job: Job, matching: Matching, clocks: Clocks, split: Split) -> Arri
     last, cut = np.full(count, NO_CODE), np.zeros(count, np.bool_)
     error = np.zeros(count, np.int64)
     np.maximum.at(error, instance, clocks.residuals()[table.member[rows]])
-    certain = skew[which] > 2 * error[which]  # either clock may be off by that much, in opposite directions
+    longest = np.zeros(count, np.int64)
+    np.maximum.at(longest, instance, split.waiting[rows])
+    # No clock makes a rank later than the others waited.
+    by_clock = lateness.copy()
+    lateness[rows] = np.minimum(lateness[rows], longest[instance])
+    apart = np.minimum(skew[which], longest[which])
+    certain = apart // 2 > error[which]  # either clock may be off by that much, in opposite directions
     which, final = which[certain], final[certain]
     last[which] = rows[final]
     recording = shift[table.member[rows[final]]]
-    cut[which] = recording > time[final] - lateness[rows[final]]
+    cut[which] = recording > time[final] - by_clock[rows[final]]
     return Arrivals(lateness, middle, first, skew, last, cut)

@@ -7,6 +7,7 @@ its spread the error that remains. A rank that shares no collective with the ref
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -26,8 +27,11 @@ _EPOCH = 10**18
 _SMALLEST_NS, _SPREADS = 20_000, 3
 """Ends may differ by this, or by so many of their spreads, before the clocks are held responsible."""
 
-_SMALLEST_ON_HOST_NS, _SPREADS_ON_HOST = 1_000_000, 10
-"""Likewise for ranks of one host, which should have one clock."""
+UNKNOWN_ERROR = 2**60
+"""ns; the error of a clock that shares no ends with another: nothing is known of it."""
+
+_AGREE_NS, _SEVERAL = 100_000, 3
+"""Ends of groups whose ranks are not listed are shared if so many agree to within this time."""
 
 Method = Literal["reference", "base_time", "collective_ends", "none"]
 
@@ -60,8 +64,9 @@ class Clocks(msgspec.Struct, frozen=True):
         return np.array([clock.shift or 0 for clock in self.clocks], np.int64), known
 
     def residuals(self) -> Int64:
-        """int64[sources] ns; 0 where unknown."""
-        return np.array([clock.residual or 0 for clock in self.clocks], np.int64)
+        """int64[sources] ns; UNKNOWN_ERROR where unknown."""
+        known = [UNKNOWN_ERROR if clock.residual is None else clock.residual for clock in self.clocks]
+        return np.array(known, np.int64)
 
     def start_skew(self) -> int | None:
         """ns from the first to the last rank to begin recording; None without two ranks on one clock."""
@@ -80,11 +85,8 @@ def align(job: Job, matching: Matching) -> Clocks:
     zero = days[reference] or 0
     nominal = np.array([0 if day is None else day - zero for day in days], np.int64)
     offsets = _Offsets(job, matching, nominal, reference)
-    hosts = [source.host for source in job.sources]
-    clocks = []
-    for i, day in enumerate(days):
-        local = hosts[i] is not None and hosts[i] == hosts[reference]
-        clocks.append(_clock(offsets, nominal, i, day is not None, i == reference, local))
+    shared = _of_hosts(job, offsets, [day is not None for day in days], reference)
+    clocks = [_clock(offsets, nominal, i, day is not None, i == reference, shared) for i, day in enumerate(days)]
     first = min(clock.shift for clock in clocks if clock.shift is not None)
     from_first = tuple(
         clock if clock.shift is None else replace(clock, shift=clock.shift - first) for clock in clocks
@@ -99,26 +101,45 @@ def _time_of_day(job: Job, position: int) -> int | None:
     return start if start >= _EPOCH else None
 
 
-def _clock(offsets: _Offsets, nominal: Int64, i: int, dated: bool, reference: bool, local: bool) -> Clock:
+def _of_hosts(job: Job, offsets: _Offsets, dated: Sequence[bool], reference: int) -> Int64:
+    """int64[sources] ns: by how much the clock of each one's host is ahead; its processes share it. Where a
+    process differs from the median of its host (or from the reference), it has an offset of its own."""
+    shared: Int64 = offsets.offset.copy()
+    hosts = [source.host for source in job.sources]
+    for host in {each for each in hosts if each is not None}:
+        known = [i for i, each in enumerate(hosts) if each == host and dated[i]]
+        ranks = [i for i in known if offsets.ends[i] or i == reference]
+        if len(ranks) > 1:
+            middle = 0 if reference in ranks else int(np.median(offsets.offset[ranks]))
+            for i in ranks:
+                if abs(offsets.offset[i] - middle) <= max(_SPREADS * offsets.residual[i], _SMALLEST_NS):
+                    shared[i] = middle
+    return shared
+
+
+def _clock(offsets: _Offsets, nominal: Int64, i: int, dated: bool, reference: bool, shared: Int64) -> Clock:
     residual, ends = int(offsets.residual[i]), int(offsets.ends[i])
     known = residual if ends else None
     if reference:
         return Clock("reference", 0 if dated else None, 0 if len(nominal) == 1 else known, ends, int(nominal[i]))
     if not ends:
         return Clock("base_time", 0, None, 0, int(nominal[i])) if dated else Clock("none", None, None, 0, None)
-    offset = int(offsets.offset[i])
-    spreads, smallest = (_SPREADS_ON_HOST, _SMALLEST_ON_HOST_NS) if local else (_SPREADS, _SMALLEST_NS)
-    if dated and abs(offset) <= max(spreads * residual, smallest):
-        return Clock("base_time", 0, residual + abs(offset), ends, int(nominal[i]))
-    return Clock("collective_ends", -offset if dated else None, residual, ends, int(nominal[i]) - offset)
+    own, offset = int(offsets.offset[i]), int(shared[i])
+    if dated and abs(offset) <= max(_SPREADS * residual, _SMALLEST_NS):
+        return Clock("base_time", 0, residual + abs(own), ends, int(nominal[i]))
+    error = residual + abs(own - offset)
+    return Clock("collective_ends", -offset if dated else None, error, ends, int(nominal[i]) - offset)
 
 
 def _certain_groups(job: Job) -> Bool:
     """bool[groups]: groups whose members are known to communicate with each other. Operations of several unknown
     groups that run at about the same time need not end together."""
-    small = [len(job.members_of(code)) <= 2 for code in range(len(job.groups))]
-    known = [group.ranks is not None for group in job.groups]
-    return np.array([*np.logical_or(small, known), False], np.bool_)
+    counts = [len(job.members_of(code)) for code in range(len(job.groups))]
+    known = [
+        count <= 2 or group.ranks is not None or (group.name is not None and group.size == count)
+        for count, group in zip(counts, job.groups, strict=True)
+    ]
+    return np.array([*known, False], np.bool_)
 
 
 class _Offsets:
@@ -133,13 +154,16 @@ class _Offsets:
         shared = matching.compared & _certain_groups(job)[job.table.group]
         for rows in (np.flatnonzero(shared & job.is_named(*_END_TOGETHER)), np.flatnonzero(shared)):
             self._spread(job, matching, nominal, rows)
+        named = np.array([group.name is not None for group in job.groups] + [False])[job.table.group]
+        self._spread(job, matching, nominal, np.flatnonzero(matching.compared & named & ~shared), doubtful=True)
         if len(nominal) > 1:
             others = np.flatnonzero(self.ends > 0)
             self.ends[reference] = self.ends[others].max(initial=0)
             self.residual[reference] = int(np.median(self.residual[others])) if len(others) else 0
 
-    def _spread(self, job: Job, matching: Matching, nominal: Int64, rows: Int64) -> None:
-        """Go from rank to rank along shared collectives until all that can be reached are."""
+    def _spread(self, job: Job, matching: Matching, nominal: Int64, rows: Int64, doubtful: bool = False) -> None:
+        """Go from rank to rank along shared collectives until all that can be reached are. If it is doubtful
+        whether they are shared, several must agree."""
         table = job.table
         member, instance = table.member[rows].astype(np.int64), matching.instance[rows]
         end = table.end[rows] + nominal[member]
@@ -156,8 +180,11 @@ class _Offsets:
             children, begin = np.unique(member[shared][order], return_index=True)
             for child, values in zip(children.tolist(), np.split(difference[order], begin[1:]), strict=False):
                 middle = int(np.median(values))
+                spread = int(np.median(np.abs(values - middle)))
+                if doubtful and (len(values) < _SEVERAL or spread > _AGREE_NS):
+                    continue
                 self.offset[child] = self.offset[parent] + middle
-                self.residual[child] = int(np.median(np.abs(values - middle)))
+                self.residual[child] = spread
                 self.ends[child] = len(values)
                 self._reached[child] = True
                 queue.append(child)

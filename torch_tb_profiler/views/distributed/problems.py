@@ -93,7 +93,9 @@ def _of_clocks(comparison: Comparison) -> Iterator[Problem]:
                 "collective with the other ranks",
                 name=_name(source.rank, source.worker, "Rank"),
             )
-        elif clock.method == "collective_ends" and abs(offset) > NOTABLE_NS:
+        elif clock.method == "collective_ends" and (
+            abs(offset) > NOTABLE_NS or _differs(comparison, source, offset)
+        ):
             words = text(
                 "The clock of {rank} is {offset} {where}; it is corrected by the ends of {collectives}, "
                 "which then agree to {residual}",
@@ -106,6 +108,15 @@ def _of_clocks(comparison: Comparison) -> Iterator[Problem]:
         else:
             continue
         yield Problem("clock", words, source.worker, source.rank)
+
+
+def _differs(comparison: Comparison, source: Source, offset: int) -> bool:
+    """Another process of its host, which should share its clock, has another offset."""
+    clocks = zip(comparison.sources, comparison.clocks.clocks, strict=True)
+    return any(
+        other.host == source.host and other.host is not None and (clock.offset or 0) != offset and clock.ends > 0
+        for other, clock in clocks
+    )
 
 
 def _of_collectives(comparison: Comparison) -> Iterator[Problem]:
