@@ -6058,8 +6058,12 @@ export interface components {
     /**
      * Connections
      * @description `total` collectives join the chosen ranks in the window; `rows` are the longest of them.
+     *
+     *     headline  which ranks are on one clock; details: how many collectives join them, and which workers are left out
      */
     Connections: {
+      headline: components['schemas']['Phrase'][];
+      details: components['schemas']['Phrase'][];
       ranks: components['schemas']['AlignedRank'][];
       origin_ns: number | null;
       rows: components['schemas']['Connection'][];

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.jobs import Job, ddp
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.view import Members
+from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.distributed.build import TAB
 from torch_tb_profiler.views.distributed.connections import build
 from torch_tb_profiler.views.distributed.payload.connections import ConnectionsParams
@@ -31,6 +35,7 @@ def test_a_window_and_a_limit_keep_the_longest() -> None:
     everything = build(members, ConnectionsParams(workers)).rows
     few = build(members, ConnectionsParams(workers, limit=2))
     assert (len(few.rows), few.total) == (2, STEPS * BUCKETS)
+    assert plain(few.details).startswith("9 collectives in sight, the longest 2 of them, joined from rank to rank")
     lengths = {
         row.collective: max(e - s for s, e in zip(row.starts_ns, row.ends_ns, strict=True)) for row in everything
     }
@@ -45,5 +50,21 @@ def test_a_worker_that_is_not_there_is_named_and_one_alone_is_joined_with_nothin
     members = Job(2, ddp(2)).members()
     with pytest.raises(NotFoundError, match="there is no worker 'nobody'"):
         build(members, ConnectionsParams("nobody"))
-    assert build(members, ConnectionsParams(members[0].worker)).rows == []
+    alone = build(members, ConnectionsParams(members[0].worker))
+    assert (alone.rows, plain(alone.headline)) == ([], "Rank 0 on the clock of the job.")
+    assert plain(alone.details).startswith("0 collectives in sight, joined from rank to rank")
     assert "distributed/connections" in {part.slug for part in TAB.parts}
+
+
+def test_the_headline_names_what_is_on_one_clock_and_the_rest_is_left_out() -> None:
+    """A rank whose file failed, and one that is still read: only of the first it is known that it has no clock."""
+    five = Job(5, ddp(5)).members()
+    failed = replace(five[3], state="failed", result=None)
+    members = Members((*five[:3], failed, replace(five[4], state="loading", result=None)))
+    joined = build(members, ConnectionsParams(",".join(five[rank].worker for rank in (1, 0, 3, 4))))
+    assert plain(joined.headline) == "Ranks 1 and 0 on the clock of the job."
+    links = [phrase.link for phrase in joined.headline if phrase.link]
+    assert links == [f"trace?worker={five[rank].worker}" for rank in (1, 0)]
+    assert plain(joined.details).endswith(f"Left out, as their clocks cannot be aligned: {failed.worker}.")
+    nothing = build(members, ConnectionsParams(failed.worker))
+    assert plain(nothing.headline) == "The clocks of these ranks cannot be aligned."

@@ -9,6 +9,7 @@ from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSu
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.view import Members, RunView
 from torch_tb_profiler.views._shared.lists import parse_texts
+from torch_tb_profiler.views.distributed import timeline_words
 from torch_tb_profiler.views.distributed.members import RANK_SUMMARIES, compare_members
 from torch_tb_profiler.views.distributed.payload.connections import (
     AlignedRank,
@@ -26,6 +27,8 @@ def build(members: Members[RankSummary], params: ConnectionsParams) -> Connectio
     comparison = compare_members(members)
     ranks = [_aligned(members, unquote(name)) for name in parse_texts(params.workers)]
     keys = {rank.worker: key for key, rank in enumerate(ranks) if rank.worker in comparison.positions}
+    aligned = [rank.worker for rank in ranks if rank.shift_ns is not None]
+    left = [rank.worker for rank in ranks if rank.shift_ns is None and rank.state in ("ready", "failed")]
     limit = min(max(params.limit, 0), MOST)
     joined = connections.connections(
         comparison,
@@ -35,6 +38,8 @@ def build(members: Members[RankSummary], params: ConnectionsParams) -> Connectio
         limit,
     )
     return Connections(
+        headline=timeline_words.headline([comparison.sources[comparison.positions[name]] for name in aligned]),
+        details=timeline_words.details(joined.total, len(joined.rows), left),
         ranks=ranks,
         origin_ns=comparison.clocks.origin,
         rows=[

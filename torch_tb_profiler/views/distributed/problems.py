@@ -9,13 +9,13 @@ from torch_tb_profiler.analyses.distributed.gaps import exclusions
 from torch_tb_profiler.analyses.distributed.groups import expected_ranks, world_sizes
 from torch_tb_profiler.analyses.distributed.job import Source
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
-from torch_tb_profiler.base.units import format_duration
+from torch_tb_profiler.base.units import format_duration, plural
 from torch_tb_profiler.model.communication.groups import spell_ranks
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.text import Phrase, link, text
 from torch_tb_profiler.views.distributed.members import coming, compare_members, rank_of
 from torch_tb_profiler.views.distributed.payload.job import Problem
-from torch_tb_profiler.views.distributed.rank_names import RANKS_TABLE, counted, rank_names
+from torch_tb_profiler.views.distributed.rank_names import RANKS_TABLE, rank_names
 
 NOTABLE_NS = 1_000_000
 """Corrections and errors of clocks above this are mentioned; the others stand in `ranks`."""
@@ -39,7 +39,7 @@ def _of_members(members: Members[RankSummary]) -> Iterator[Problem]:
             "{count} of {all} {are} still being read",
             are="is" if loading == 1 else "are",
             count=f"{loading:,}",
-            all=counted(len(members), "trace"),
+            all=plural(len(members), "trace"),
         )
         yield Problem("loading", words, None, None)
     for member in members:
@@ -100,7 +100,7 @@ def _of_clocks(comparison: Comparison) -> Iterator[Problem]:
                 "The clock of {rank} is {offset} {where}; it is corrected by the ends of {collectives}, "
                 "which then agree to {residual}",
                 rank=rank, offset=format_duration(abs(offset)), where="behind" if offset > 0 else "ahead",
-                collectives=counted(clock.ends, "shared collective"), residual=format_duration(clock.residual),
+                collectives=plural(clock.ends, "shared collective"), residual=format_duration(clock.residual),
             )  # fmt: skip
         elif clock.residual is not None and clock.residual > NOTABLE_NS and clock.method != "reference":
             error = format_duration(clock.residual)
@@ -154,11 +154,11 @@ def _late_recorders(comparison: Comparison, late: list[Source]) -> Problem:
         "{names} began to record up to {skew} after the first, when others were already waiting in {collectives}; "
         "that wait is caused by the profiler and is attributed to no rank",
         names=rank_names(late), skew=format_duration(comparison.clocks.start_skew()),
-        collectives=counted(exclusions(comparison).unrecorded, "collective"),
+        collectives=plural(exclusions(comparison).unrecorded, "collective"),
     )  # fmt: skip
     one = late[0] if len(late) == 1 else None
     return Problem("start_skew", words, one.worker if one else None, one.rank if one else None)
 
 
 def _are(count: int, noun: str) -> str:
-    return f"{counted(count, noun)} {'is' if count == 1 else 'are'}"
+    return f"{plural(count, noun)} {'is' if count == 1 else 'are'}"

@@ -38,11 +38,6 @@ def names_of(comparison: Comparison, members: Sequence[int]) -> Text:
     return rank_names([comparison.sources[member] for member in sorted(members)])
 
 
-def counted(count: int, noun: str) -> str:
-    """3 ranks."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def per_step(comparison: Comparison) -> str:
     """What times refer to."""
     recorded = all(source.summary.recorded_steps for source in comparison.sources)

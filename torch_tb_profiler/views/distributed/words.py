@@ -11,7 +11,7 @@ from torch_tb_profiler.analyses.distributed.meanwhile import Meanwhile
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
 from torch_tb_profiler.analyses.distributed.verdict import Communication, Verdict
-from torch_tb_profiler.base.units import format_duration, format_ratio
+from torch_tb_profiler.base.units import format_duration, format_ratio, plural
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.distributed.causes import cause_sentence
@@ -19,7 +19,6 @@ from torch_tb_profiler.views.distributed.members import coming, compare_members
 from torch_tb_profiler.views.distributed.rank_names import (
     MOST_NAMES,
     RANKS_TABLE,
-    counted,
     names_of,
     per_step,
     rank_names,
@@ -58,7 +57,7 @@ def _unknown(comparison: Comparison, verdict: Verdict) -> Text:
         return text(
             "Only {count} of {all} are here: which rank keeps the job waiting cannot be told.",
             count=Phrase(f"{len(comparison.sources):,}", RANKS_TABLE),
-            all=counted(len(expected_ranks(comparison)), "rank"),
+            all=plural(len(expected_ranks(comparison)), "rank"),
         )
     if verdict.reason == "groups":
         return text("Which ranks communicate with each other is not recorded, so waiting cannot be attributed.")
@@ -115,7 +114,7 @@ def _most_costly(comparison: Comparison, row: Straggler | None) -> Text:
 def _last_in(comparison: Comparison, row: Straggler) -> Phrase:
     worker = comparison.sources[row.member].worker
     return Phrase(
-        f"{row.last:,} of {counted(row.collectives, 'collective')}",
+        f"{row.last:,} of {plural(row.collectives, 'collective')}",
         link("distributed", table="collectives", late=worker, sort="-skew"),
     )
 
@@ -147,8 +146,8 @@ def meanwhile_summary(row: Meanwhile) -> Text:
     latest = link("distributed", table="collectives", collective=row.latest)
     return text(
         "{time} before {collectives} in {steps}; the median rank took {median}.",
-        time=format_duration(row.window), collectives=Phrase(counted(row.collectives, "collective"), latest),
-        steps=counted(row.steps, "step"), median=format_duration(row.median_window),
+        time=format_duration(row.window), collectives=Phrase(plural(row.collectives, "collective"), latest),
+        steps=plural(row.steps, "step"), median=format_duration(row.median_window),
     )  # fmt: skip
 
 

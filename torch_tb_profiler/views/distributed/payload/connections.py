@@ -7,6 +7,8 @@ from typing import Literal
 
 import msgspec
 
+from torch_tb_profiler.views._shared.text import Text
+
 
 class ConnectionsParams(msgspec.Struct, frozen=True):
     """`workers`: names, percent-encoded, separated by commas. [begin, end) in job time, default all.
@@ -51,8 +53,13 @@ class Connection(msgspec.Struct, frozen=True):
 
 
 class Connections(msgspec.Struct, frozen=True):
-    """`total` collectives join the chosen ranks in the window; `rows` are the longest of them."""
+    """`total` collectives join the chosen ranks in the window; `rows` are the longest of them.
 
+    headline  which ranks are on one clock; details: how many collectives join them, and which workers are left out
+    """
+
+    headline: Text
+    details: Text
     ranks: list[AlignedRank]
     origin_ns: int | None
     rows: list[Connection]

@@ -7,6 +7,7 @@ import { useClient, useView } from '../../../state/queries';
 import { readRanks, writeRanks } from '../../../state/ranks';
 import { useSelection } from '../../../state/selection';
 import { Answer } from '../../../widgets/Answer';
+import { Sentence } from '../../../widgets/Sentence';
 import { readTraceState } from '../state';
 import { MOST } from './RankPicker';
 import { Ranks } from './Ranks';
@@ -60,16 +61,8 @@ export function Merged({ run, crumb }: { run: string; crumb: string }) {
     );
     // oxlint-disable-next-line react-hooks/exhaustive-deps -- the shifts and traces of the same ranks do not change
   }, [key]);
-  return aligned && aligned.length > 0 ? (
-    <Ranks
-      key={key}
-      run={run}
-      crumb={crumb}
-      members={aligned}
-      connections={job}
-      chosen={chosen}
-      left={ranks?.filter(rank => rank.shift_ns === null).map(rank => rank.worker) ?? []}
-    />
+  return job && aligned && aligned.length > 0 ? (
+    <Ranks key={key} run={run} crumb={crumb} members={aligned} connections={job} chosen={chosen} />
   ) : (
     <Answer
       crumb={crumb}
@@ -79,7 +72,7 @@ export function Merged({ run, crumb }: { run: string; crumb: string }) {
         plural(chosen.length, 'rank')
       }
     >
-      {aligned ? 'The clocks of these ranks cannot be aligned.' : 'Reading the ranks.'}
+      {job && aligned ? <Sentence text={job.headline} /> : 'Reading the ranks.'}
     </Answer>
   );
 }

@@ -1,6 +1,5 @@
 import { useMemo } from 'react';
 import type { Connections, TraceEvent, TracePayload } from '../../../api/types';
-import { plural } from '../../../base/format';
 import { useClient, useView } from '../../../state/queries';
 import { writeRanks } from '../../../state/ranks';
 import { useSelection } from '../../../state/selection';
@@ -8,13 +7,14 @@ import type { Highlights, Joined } from '../../../timeline/contract';
 import { memberOf, mergedId, mergePayloads } from '../../../timeline/tiles/merge';
 import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
+import { Sentence } from '../../../widgets/Sentence';
 import { placeOf } from '../flows';
 import { Details } from '../panels/Details';
 import { Timeline } from '../Timeline';
 import css from '../Timeline.module.css';
 import { spanOf, useLayout, useTimeline } from '../useTimeline';
 import { RankPicker } from './RankPicker';
-import { ranksSource, spoken, type Aligned } from './source';
+import { ranksSource, type Aligned } from './source';
 
 /** Counters, and what the profiler says of itself: they would part the ranks. */
 const isAside = (track: TracePayload['tracks'][number], payload: TracePayload): boolean =>
@@ -27,18 +27,16 @@ interface Props {
   run: string;
   crumb: string;
   members: Aligned[];
-  connections: Connections | undefined;
+  connections: Connections;
   chosen: readonly string[];
-  /** Ranks whose clocks cannot be aligned. */
-  left: readonly string[];
 }
 
 /** The timeline of ranks that are aligned. */
-export function Ranks({ run, crumb, members, connections, chosen, left }: Props) {
+export function Ranks({ run, crumb, members, connections, chosen }: Props) {
   const client = useClient();
   const { select } = useSelection();
   const count = members.length;
-  const origin = connections?.origin_ns ?? 0;
+  const origin = connections.origin_ns ?? 0;
   const payload = useMemo(() => mergePayloads(members, origin), [members, origin]);
   const timeline = useTimeline(payload);
   const { state, change, time, controller, zoomTo } = timeline;
@@ -76,7 +74,6 @@ export function Ranks({ run, crumb, members, connections, chosen, left }: Props)
     () => ({ area: null, marks: state.marks, selected, arrows: [], lit: null, joined }),
     [state.marks, selected, joined],
   );
-  const total = connections?.total ?? 0;
   return (
     <Timeline
       timeline={timeline}
@@ -86,17 +83,8 @@ export function Ranks({ run, crumb, members, connections, chosen, left }: Props)
       layout={layout}
       highlights={highlights}
       crumb={crumb}
-      headline={<>{spoken(members)} on the clock of the job.</>}
-      why={
-        <>
-          {plural(total, 'collective')} in sight
-          {connections &&
-            total > connections.rows.length &&
-            `, the longest ${connections.rows.length} of them`}
-          , joined from rank to rank: on the left who arrives when, on the right where all go on.
-          {left.length > 0 && ` Left out, as their clocks cannot be aligned: ${left.join(', ')}.`}
-        </>
-      }
+      headline={<Sentence text={connections.headline} />}
+      why={<Sentence text={connections.details} />}
       tools={
         <>
           <RankPicker
@@ -143,7 +131,7 @@ function foldedTracks(payload: TracePayload, chosen: readonly string[]): string[
 
 /** The collectives with their events on each rank, and the tracks on which these can be. */
 function joinedEvents(
-  connections: Connections | undefined,
+  connections: Connections,
   members: readonly Aligned[],
   payload: TracePayload,
   event: number | null,
@@ -159,9 +147,9 @@ function joinedEvents(
       .map(track => track.id),
   );
   const indexes = new Map(members.map((member, i) => [member.worker, i]));
-  return (connections?.rows ?? []).map(row => {
+  return connections.rows.map(row => {
     const ends = row.members.flatMap((rank, i) => {
-      const at = indexes.get(connections!.ranks[rank]!.worker);
+      const at = indexes.get(connections.ranks[rank]!.worker);
       return at === undefined
         ? []
         : [

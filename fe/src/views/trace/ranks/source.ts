@@ -56,12 +56,3 @@ export function ranksSource(client: Client, run: string, members: readonly Align
     },
   };
 }
-
-/** "Ranks 0, 1 and 3", or the workers where their ranks are not known. */
-export function spoken(members: readonly Aligned[]): string {
-  const numbered = members.every(member => member.title.startsWith('rank '));
-  const names = members.map(member => (numbered ? member.title.slice('rank '.length) : member.title));
-  const last = names.pop()!;
-  const listed = names.length > 0 ? `${names.join(', ')} and ${last}` : last;
-  return numbered ? `${names.length > 0 ? 'Ranks' : 'Rank'} ${listed}` : listed;
-}

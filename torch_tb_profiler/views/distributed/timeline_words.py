@@ -1,0 +1,29 @@
+"""What a timeline of several ranks shows, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch_tb_profiler.analyses.distributed.job import Source
+from torch_tb_profiler.base.units import plural
+from torch_tb_profiler.views._shared.text import Text, sentences, text
+from torch_tb_profiler.views.distributed.rank_names import rank_names
+
+
+def headline(aligned: Sequence[Source]) -> Text:
+    """Which ranks are on the clock of the job."""
+    if not aligned:
+        return text("The clocks of these ranks cannot be aligned.")
+    return text("{ranks} on the clock of the job.", ranks=rank_names(aligned))
+
+
+def details(total: int, shown: int, left: Sequence[str]) -> Text:
+    """How many collectives join the ranks, how to read them, and which workers are `left` out."""
+    joined = text(
+        "{collectives} in sight{longest}, joined from rank to rank: on the left when each rank arrives, "
+        "on the right when all go on.",
+        collectives=plural(total, "collective"),
+        longest=f", the longest {shown:,} of them" if shown < total else "",
+    )
+    reason = "Left out, as their clocks cannot be aligned: {workers}."
+    return sentences(joined, text(reason, workers=", ".join(left)) if left else ())
