@@ -6734,6 +6734,8 @@ export interface components {
     /**
      * DiffKernel
      * @description Device kernels by name.
+     *
+     *     short_name  at most 48 characters, like no other kernel of both sides; short_candidate_name likewise
      */
     DiffKernel: {
       name: string;
@@ -6742,6 +6744,8 @@ export interface components {
       status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'removed' | 'renamed';
       calls: components['schemas']['Calls'];
       total: components['schemas']['Change'];
+      short_name: string;
+      short_candidate_name: string | null;
     };
     /**
      * DiffDevice

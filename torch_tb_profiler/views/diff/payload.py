@@ -141,13 +141,18 @@ class DiffWaterfall(msgspec.Struct, frozen=True):
 
 
 class DiffKernel(msgspec.Struct, frozen=True):
-    """Device kernels by name."""
+    """Device kernels by name.
+
+    short_name  at most 48 characters, like no other kernel of both sides; short_candidate_name likewise
+    """
 
     name: str
     candidate_name: str | None
     status: Status
     calls: Calls
     total: Change
+    short_name: str
+    short_candidate_name: str | None
 
 
 class DiffDevice(msgspec.Struct, frozen=True):

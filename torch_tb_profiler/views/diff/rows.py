@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.analyses.diff.name_tables import ComparedName
+from torch_tb_profiler.model.kernels.short_names import short_names
 from torch_tb_profiler.views.diff.payload import DiffCollective, DiffKernel, DiffOperator, Status
 
 
@@ -17,7 +18,14 @@ def operators(rows: Iterable[ComparedName]) -> list[DiffOperator]:
 
 def kernels(rows: Iterable[ComparedName]) -> list[DiffKernel]:
     """Kernels, those that changed most first."""
-    drawn = [DiffKernel(*_names(row), row.calls, *row.changes) for row in rows]
+    listed = list(rows)
+    short = short_names(name for row in listed for name in (row.base_name, row.candidate_name) if name)
+    drawn = []
+    for row in listed:
+        name, renamed, state = _names(row)
+        (total,) = row.changes
+        shown = short[renamed] if renamed else None
+        drawn.append(DiffKernel(name, renamed, state, row.calls, total, short.get(name, name), shown))
     return sorted(drawn, key=lambda row: magnitude(row.total))
 
 

@@ -15,7 +15,6 @@ interface Props {
   before: React.ReactNode;
   only: boolean;
   empty: string;
-  shorten?: (name: string) => string;
   onOpen?: (row: Row) => void;
 }
 
@@ -26,17 +25,17 @@ const STATUS: Record<string, { word: string; why: string } | undefined> = {
   moved_out: { word: 'moved out', why: 'In the candidate, processes that were not recorded load the data.' },
 };
 
-export function DiffTable({ name, title, rows, before, only, empty, shorten, onOpen }: Props) {
+export function DiffTable({ name, title, rows, before, only, empty, onOpen }: Props) {
   const table = useTableState();
   const shown = useMemo(() => (only ? rows.filter(row => isSignificant(row.change)) : rows), [rows, only]);
-  const columns = useMemo(() => columnsOf(title, rows, shorten), [title, rows, shorten]);
+  const columns = useMemo(() => columnsOf(title, rows), [title, rows]);
   return (
     <DataTable
       name={`diff-${name}`}
       rows={shown}
       columns={columns}
       rowKey={row => row.key}
-      searchText={row => `${row.name}\n${row.renamed ?? ''}`}
+      searchText={row => `${row.name}\n${row.renamed ?? ''}\n${row.short?.name ?? ''}`}
       onOpen={onOpen}
       {...table}
       placeholder={`Filter ${formatCount(shown.length)} rows`}
@@ -47,7 +46,7 @@ export function DiffTable({ name, title, rows, before, only, empty, shorten, onO
   );
 }
 
-function columnsOf(title: string, rows: Row[], shorten?: (name: string) => string): Column<Row>[] {
+function columnsOf(title: string, rows: Row[]): Column<Row>[] {
   const most = rows.reduce((all, row) => Math.max(all, Math.abs(row.change.delta_ns ?? 0)), 0);
   const unknown = 'Not known on one side.';
   return [
@@ -58,8 +57,8 @@ function columnsOf(title: string, rows: Row[], shorten?: (name: string) => strin
       value: row => row.name,
       render: row => (
         <span className="clip" title={row.renamed ? `${row.name} → ${row.renamed}` : row.name}>
-          {shorten ? shorten(row.name) : row.name}
-          {row.renamed && <span className="dim"> → {shorten ? shorten(row.renamed) : row.renamed}</span>}
+          {row.short?.name ?? row.name}
+          {row.renamed && <span className="dim"> → {row.short?.renamed ?? row.renamed}</span>}
           {STATUS[row.status] && (
             <span className={`badge neutral ${css.status}`} title={STATUS[row.status]!.why}>
               {STATUS[row.status]!.word}

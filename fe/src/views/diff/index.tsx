@@ -1,7 +1,6 @@
 import { useMemo, useRef } from 'react';
 import type { DiffLevel, DiffPayload, Selectors } from '../../api/types';
 import { formatCount, plural } from '../../base/format';
-import { shortKernelName } from '../../base/kernelName';
 import { saveFile, svgText } from '../../base/browser/save';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
@@ -245,7 +244,6 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
           before={before}
           only={only}
           empty="There is nothing to compare here."
-          shorten={table === 'kernels' ? shortKernelName : undefined}
           onOpen={onOpen}
         />
       </div>

@@ -16,6 +16,8 @@ export interface Row {
   key: string;
   name: string;
   renamed: string | null;
+  /** What is shown instead of the names, where they are long: short names of kernels. */
+  short?: { name: string; renamed: string | null };
   status: DiffOperator['status'];
   calls: DiffOperator['calls'];
   change: DiffChange;
@@ -40,6 +42,7 @@ export const kernelRows = (rows: readonly DiffKernel[]): Row[] =>
     key: `${row.status}/${row.name}/${row.candidate_name}`,
     name: row.name,
     renamed: row.candidate_name,
+    short: { name: row.short_name, renamed: row.short_candidate_name },
     status: row.status,
     calls: row.calls,
     change: row.total,
