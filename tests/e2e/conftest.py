@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, FrameLocator, Page, expect, sync_playwright
 
 from tests.support.jobs import Job, ddp
-from tests.support.page import MEMORY_TIMELINE, NewPage, Open, leaking, model, training
+from tests.support.page import MEMORY_TIMELINE, NewPage, Open, leaking, model, products, training
 from tests.support.servers.tensorboard import tensorboard
 from tests.support.snapshots import snapshot
 from tests.support.waiting import PATIENCE
@@ -45,6 +45,7 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     put("c <b>bold</b>/w.pt.trace.json", training(1))
     put("d_many/w.pt.trace.json", training(300))
     put("m_modules/w.pt.trace.json", model())
+    put("r_roofline/w.pt.trace.json", products())
     put("n_memory/w.pt.trace.json", leaking())
     put("p_faster/w.pt.trace.json", training(kernel_us=300))
     put("n_memory/oom <b>.pickle", pickle.dumps(snapshot()))

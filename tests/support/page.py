@@ -56,6 +56,34 @@ def training(steps: int = 6, name: str = "ProfilerStep#", kernel_us: float = 500
     return document(events, deviceProperties=[device])
 
 
+def products() -> bytes:
+    """Operators with recorded shapes on a known GPU: a product, an addition, a cast, a short one, unknown ones."""
+    bf16, big = "c10::BFloat16", [4096, 4096]
+    calls = (
+        ("aten::mm", [big, big], [bf16, bf16], 250),
+        (f"aten::add {SCRIPT}", [big, big, []], [bf16, bf16, "Scalar"], 60),
+        ("aten::add", [big, big, []], [bf16, bf16, "Scalar"], 60),
+        ("aten::copy_", [big, big, []], ["float", bf16, "Scalar"], 40),
+        ("aten::mul", [[64], [64]], [bf16, bf16], 2),
+        ("custom::gather", [big], [bf16], 50),
+    )
+    events: list[dict[str, object]] = []
+    at = 0.0
+    for number, (name, dims, types, duration) in enumerate(calls, 1):
+        inputs = {"Input Dims": dims, "Input type": types}
+        call, work = {"correlation": number}, {"correlation": number, "device": 0, "stream": 7}
+        for cat, title, start, length, thread, args in (
+            ("cpu_op", name, at, 10, 1, inputs),
+            ("cuda_runtime", "cudaLaunchKernel", at + 1, 5, 1, call),
+            ("kernel", f"{name.partition('::')[2]}_kernel", 100 + at, duration, 7, work),
+        ):
+            row = {"ph": "X", "cat": cat, "name": title, "pid": 1, "tid": thread, "ts": start, "dur": length}
+            events.append({**row, "args": args})
+        at += duration
+    device = {"id": 0, "name": "NVIDIA H100 80GB HBM3", "numSms": 132, "totalGlobalMem": 85018279936}
+    return document(events, deviceProperties=[device])
+
+
 def leaking(steps: int = 5, blocks: int = 40) -> bytes:
     """Steps that allocate and free, and of which each keeps one block of 1 MiB more."""
     events: list[dict[str, object]] = []

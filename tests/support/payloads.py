@@ -17,7 +17,7 @@ import msgspec
 
 import torch_tb_profiler
 from tests.support.jobs import Job, ddp
-from tests.support.page import MEMORY_TIMELINE, leaking, model, training
+from tests.support.page import MEMORY_TIMELINE, leaking, model, products, training
 from tests.support.snapshots import snapshot
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "payloads"
@@ -50,6 +50,7 @@ ASKED = (
     Ask("critical_path", "training"),
     Ask("critical_path/what_if", "training", {"target": "host"}),
     Ask("critical_path/pieces", "training"),
+    Ask("roofline", "work"),
     Ask("trace", "training"),
     Ask("trace/event", "training", _EVENT),
     Ask("trace/flows", "training", _EVENT),
@@ -89,6 +90,7 @@ def write_runs(folder: Path) -> None:
         "training/w": training(3),
         "faster/w": training(3, kernel_us=300),
         "modules/w": model(),
+        "work/w": products(),
         "memory/w": leaking(4, 5),
         **{f"job/rank{rank}": content for rank, content in Job(3, ddp(2), straggler=1).documents().items()},
     }

@@ -17,6 +17,7 @@ SLUGS: tuple[str, ...] = (
     "overview",
     "operators",
     "kernels",
+    "roofline",
     "trace",
     "idle",
     "critical_path",

@@ -895,6 +895,81 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/roofline': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Roofline view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          group_by?: 'kernel' | 'module' | 'operator' | 'shape';
+          step?: string;
+          device?: number | null;
+          peaks?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['RooflinePayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/trace': {
     parameters: {
       query?: never;
@@ -4549,6 +4624,117 @@ export interface components {
       stream: number;
       calls: number;
       total_ns: number;
+    };
+    /**
+     * RooflinePayload
+     * @description Work and speed beside what the devices can do.
+     *
+     *     headline     MFU with its coverage, and what could be saved most
+     *     coverage     share of the device time whose FLOPs or bytes are known, 0..1; null without device time
+     *     mfu, hfu     share of the peak that the model's FLOPs, and those executed, used during the steps; null if unknown
+     *     model_flops, executed_flops, recomputed_flops  of matrix operators, during the steps
+     *     peak_ns      time that the model's FLOPs would take at the peak
+     *     step_ns      length of the steps, or of the trace where none is recorded
+     *     unlinked_ns  device time that no recorded operator launched; in `rows` where these are kernels
+     *     steps        what the filter can be set to
+     *     reasons      field -> why it is null
+     */
+    RooflinePayload: {
+      headline: components['schemas']['Phrase'][];
+      rows: components['schemas']['RooflineRow'][];
+      others: components['schemas']['OtherRows'] | null;
+      group_by: string;
+      coverage: number | null;
+      mfu: number | null;
+      hfu: number | null;
+      model_flops: number;
+      executed_flops: number;
+      recomputed_flops: number;
+      peak_ns: number;
+      step_ns: number;
+      modeled_ns: number;
+      device_ns: number;
+      unlinked_ns: number;
+      devices: components['schemas']['DevicePeaks'][];
+      steps: string[];
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * RooflineRow
+     * @description Calls that share a row; null is unknown.
+     *
+     *     event        row of the trace of the first call
+     *     device_ns    sum of the durations of their device events; over all rows and `unlinked_ns` all device time
+     *     busy_ns      time in which any device event of a call ran
+     *     flops, bytes  of the calls of which they are known
+     *     intensity    FLOPs for each byte
+     *     flops_per_s, bytes_per_s  of the same calls, while they ran
+     *     roof_ns      the least time that the calls of which it is known could take; a lower bound where FLOPs or bytes
+     *                  are unknown
+     *     efficiency   roof_ns over what these calls took; above 1 where a cache served them, or bytes are estimated
+     *     saved_ns     what they took beyond roof_ns
+     *     bound        compute, memory, latency, launch, communication or unknown
+     *     unit, type   of the longest call: matrix or vector, and the type that its peak is listed under
+     *     estimated    some bytes are a guess from the arguments
+     *     reason       why something is unknown
+     */
+    RooflineRow: {
+      event: number;
+      name: string;
+      input_shape: string | null;
+      calls: number;
+      device_ns: number;
+      busy_ns: number;
+      flops: number | null;
+      bytes: number | null;
+      intensity: number | null;
+      flops_per_s: number | null;
+      bytes_per_s: number | null;
+      roof_ns: number | null;
+      efficiency: number | null;
+      saved_ns: number | null;
+      /** @enum {unknown} */
+      bound: 'communication' | 'compute' | 'latency' | 'launch' | 'memory' | 'unknown';
+      unit: string | null;
+      type: string | null;
+      estimated: boolean;
+      reason: string | null;
+    };
+    /**
+     * OtherRows
+     * @description Rows with less device time that are left out.
+     */
+    OtherRows: {
+      rows: number;
+      calls: number;
+      device_ns: number;
+    };
+    /**
+     * DevicePeaks
+     * @description What a device of the trace can do at most: dense, at the rated boost clock.
+     *
+     *     recorded  the name in the trace
+     *     name      in the data base; null if it is not there, and `reason` says why
+     *     matrix, vector  FLOP/s by type of the inputs; memory, link: bytes/s
+     *     matched   how it was found; source: the vendor's document, or who set the figures
+     */
+    DevicePeaks: {
+      device: number;
+      recorded: string | null;
+      name: string | null;
+      matrix: {
+        [key: string]: number;
+      };
+      vector: {
+        [key: string]: number;
+      };
+      memory: number | null;
+      link: number | null;
+      matched: string | null;
+      source: string | null;
+      reason: string | null;
     };
     /**
      * TracePayload

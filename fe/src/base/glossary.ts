@@ -131,6 +131,32 @@ export const GLOSSARY = {
     text: 'Device work that no recorded operator launched: no launch is recorded, or it lies outside of every operator.',
     formula: 'device self over all operators + not linked = all kernels, copies and memsets',
   },
+  roofline: {
+    title: 'Roofline',
+    text: 'How many FLOP/s a device can reach at most, by how much is computed for each byte of memory traffic.',
+    formula: 'least of: peak of the unit and type, bandwidth x FLOPs per byte',
+  },
+  coverage: {
+    title: 'Modeled',
+    text: 'Share of the device time whose FLOPs or bytes are known, from the recorded shapes of the operators that launched it.',
+    caveat: 'Replays of graphs, compiled kernels and operators without a model are not.',
+  },
+  of_the_roof: {
+    title: 'Of the roof',
+    text: 'The least time that the work could take on this device, as a share of the time that it took.',
+    formula: 'longer of FLOPs / peak and bytes / bandwidth, over the measured time',
+    caveat: 'Above 100% a cache served the bytes, or they are estimated.',
+  },
+  saved_at_the_roof: {
+    title: 'Saved at the roof',
+    text: 'What the row took beyond the least time that its work could take.',
+    caveat:
+      'An upper bound of what a faster kernel saves. Fusing operators can save more: it removes the traffic.',
+  },
+  bound: {
+    title: 'Bound by',
+    text: 'Compute or memory: which of the two takes longer at its peak. Latency: calls under 10 µs and 25% of the roof. Launch: the device idled before the calls for longer than they ran.',
+  },
   bandwidth: {
     title: 'Bandwidth',
     text: 'Bytes moved per second while the copies ran.',

@@ -51,6 +51,10 @@ export const VIEWS: Record<string, ViewEntry> = {
   kernels: entry('kernel', () => import('./kernels'), {
     takes: ['group_by', 'step', 'device', 'stream', 'operator'],
   }),
+  roofline: entry('roofline', () => import('./roofline'), {
+    takes: ['group_by', 'step', 'device', 'peaks'],
+    slow: true,
+  }),
   trace: entry('timeline', () => import('./trace'), { takes: ['python'], slow: true }),
   idle: entry('clock', () => import('./idle'), { takes: ['by', 'step', 'device', 'stream'], slow: true }),
   modules: entry('modules', () => import('./modules')),

@@ -1,0 +1,58 @@
+// All that is known of one row: its work, its time, its roof, and the way to its first call.
+import type { RooflineRow } from '../../api/types';
+import { formatBytes, formatCount, formatDuration, formatNumber, formatRatio } from '../../base/format';
+import { shortKernelName } from '../../base/kernelName';
+import { useSelection } from '../../state/selection';
+import { Button } from '../../widgets/inputs/Button';
+import { CopyButton } from '../../widgets/inputs/CopyButton';
+import { Icon } from '../../widgets/Icon';
+import rowDetailCss from '../../widgets/table/RowDetail.module.css';
+
+export function Detail({ row, onClose }: { row: RooflineRow; onClose: () => void }) {
+  const { select } = useSelection();
+  const facts: [string, string | null][] = [
+    ['Input shapes', row.input_shape],
+    ['FLOPs', row.flops === null ? null : `${formatNumber(row.flops / 1e9)} GFLOP`],
+    [
+      'Memory traffic',
+      row.bytes === null ? null : formatBytes(row.bytes) + (row.estimated ? ', estimated' : ''),
+    ],
+    ['Intensity', row.intensity === null ? null : `${formatNumber(row.intensity)} FLOP/byte`],
+    ['Arithmetic', row.type === null ? null : `${row.type}, ${row.unit}`],
+    ['At its roof', row.roof_ns === null ? null : formatDuration(row.roof_ns)],
+    ['Of the roof', row.efficiency === null ? null : formatRatio(row.efficiency)],
+    ['Saved at the roof', row.saved_ns === null ? null : `at most ${formatDuration(row.saved_ns)}`],
+    ['Bound by', row.bound],
+    ['Not known', row.reason],
+  ];
+  return (
+    <aside className={rowDetailCss.detail} data-part="row-detail" aria-label={`Details of ${row.name}`}>
+      <header>
+        <h2 className="mono" title={row.name}>
+          {shortKernelName(row.name)}
+        </h2>
+        <Button look="quiet" title="Close (Escape)" onClick={onClose}>
+          <Icon name="close" size={14} />
+        </Button>
+      </header>
+      <p className="dim">
+        {formatCount(row.calls)} calls · {formatDuration(row.device_ns)} ·{' '}
+        {formatDuration(row.device_ns / row.calls)} each
+      </p>
+      <div className={rowDetailCss.actions}>
+        <Button
+          className="strong"
+          onClick={() => select({ view: 'trace', params: { event: String(row.event) } })}
+        >
+          <Icon name="timeline" size={14} /> Show on timeline
+        </Button>
+        <CopyButton label="Copy the whole name" showLabel text={() => row.name} />
+      </div>
+      <dl className={rowDetailCss.facts}>
+        {facts
+          .filter(([, value]) => value !== null)
+          .flatMap(([key, value]) => [<dt key={`${key} of`}>{key}</dt>, <dd key={key}>{value}</dd>])}
+      </dl>
+    </aside>
+  );
+}

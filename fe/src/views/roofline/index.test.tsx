@@ -1,0 +1,34 @@
+import { fireEvent, screen, within } from '@testing-library/react';
+import { expect, it } from 'vitest';
+import golden from '../../../../tests/golden/payloads/roofline.json';
+import { drawView, serveGoldens } from '../../testing/view';
+import View from '.';
+
+serveGoldens(golden);
+
+it('draws a point for each row that is known, and leads from it to the row', async () => {
+  drawView(View, golden.roofline);
+  expect(await screen.findByText('bf16 matrix 989')).toBeTruthy();
+  expect(screen.getByText('memory 3,352 GB/s')).toBeTruthy();
+  const point = screen.getByRole('button', { name: /^aten::mm: 250 µs, 550 TFLOP\/s/ });
+  fireEvent.click(point);
+  const detail = screen.getByLabelText('Details of aten::mm');
+  expect(detail.textContent).toContain('55.6%');
+  expect(within(detail).getByRole('button', { name: 'Show on timeline' })).toBeTruthy();
+});
+
+it('says how much is modeled, and of each unknown row why', () => {
+  drawView(View, golden.roofline);
+  expect(screen.getByText(/352 µs of 462 µs device time \(76\.2%\)/)).toBeTruthy();
+  const row = within(screen.getByRole('grid', { name: 'roofline rows' })).getByRole('row', {
+    name: /custom/,
+  });
+  expect(within(row).getAllByTitle('what this operator computes is not known').length).toBeGreaterThan(3);
+});
+
+it('takes other peaks', () => {
+  drawView(View, golden.roofline);
+  fireEvent.change(screen.getByLabelText('Other peaks'), { target: { value: 'bf16=800' } });
+  fireEvent.click(screen.getByRole('button', { name: 'Use' }));
+  expect(location.hash).toContain('peaks=bf16%3D800');
+});

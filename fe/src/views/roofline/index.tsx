@@ -1,0 +1,161 @@
+import { useMemo } from 'react';
+import type { RooflinePayload, RooflineRow } from '../../api/types';
+import { formatCount, formatDuration, formatNumber, formatRatio } from '../../base/format';
+import { useSelection } from '../../state/selection';
+import { useTableState } from '../../state/table';
+import { Answer } from '../../widgets/Answer';
+import { Meter } from '../../widgets/charts/Meter';
+import { Button } from '../../widgets/inputs/Button';
+import { Select } from '../../widgets/inputs/Select';
+import { Panel } from '../../widgets/Panel';
+import { Sentence } from '../../widgets/Sentence';
+import { DataTable } from '../../widgets/table/DataTable';
+import splitCss from '../../widgets/table/Split.module.css';
+import { Term } from '../../widgets/Term';
+import { Chart } from './Chart';
+import { columnsOf } from './columns';
+import { Detail } from './Detail';
+import css from './index.module.css';
+import { Peaks } from './Peaks';
+import { COLORS, rowKey, type Bound } from './select';
+
+const GROUPS = [
+  ['operator', 'operator'],
+  ['shape', 'operator + input shapes'],
+  ['kernel', 'kernel'],
+  ['module', 'module'],
+] as const;
+
+const BOUNDS: Bound[] = ['compute', 'memory', 'latency', 'launch', 'communication', 'unknown'];
+
+export default function RooflineView({ payload, crumb }: { payload: RooflinePayload; crumb: string }) {
+  const { selection, select } = useSelection();
+  const { params } = selection;
+  const table = useTableState({ id: 'device_ns', descending: true });
+  const columns = useMemo(() => columnsOf(payload), [payload]);
+  const chosen = payload.rows.find(row => rowKey(row) === params.select);
+  const put = (change: Record<string, string>) => {
+    const next = Object.entries({ ...params, ...change }).filter(([, value]) => value !== '');
+    select({ params: Object.fromEntries(next) });
+  };
+  const pick = (row: RooflineRow) => put({ select: rowKey(row) === params.select ? '' : rowKey(row) });
+  const filtered = ['step', 'device'].some(name => params[name]);
+  return (
+    <div className={`${splitCss.view} fill`}>
+      <Answer crumb={crumb} why={why(payload)}>
+        <Sentence text={payload.headline} />
+      </Answer>
+      <Modeled payload={payload} />
+      <div className={css.pictures}>
+        <Panel
+          title={
+            <>
+              Roofline <Term id="roofline" />
+            </>
+          }
+          note="a point is a row, sized by device time"
+        >
+          <p className={css.legend}>
+            {BOUNDS.filter(bound => payload.rows.some(row => row.bound === bound)).map(bound => (
+              <span key={bound}>
+                <i style={{ background: COLORS[bound] }} /> {bound}
+              </span>
+            ))}
+          </p>
+          <Chart payload={payload} selected={params.select} onSelect={pick} />
+        </Panel>
+        {payload.devices[0] && (
+          <Panel title="Device">
+            <Peaks
+              key={params.peaks ?? ''}
+              device={payload.devices[0]}
+              given={params.peaks ?? ''}
+              onGive={peaks => put({ peaks })}
+            />
+          </Panel>
+        )}
+      </div>
+      <div className={`${splitCss.split} ${chosen ? splitCss.withDetail : ''}`}>
+        <DataTable
+          name="roofline rows"
+          rows={payload.rows}
+          columns={columns}
+          rowKey={rowKey}
+          selected={params.select}
+          onSelect={row => put({ select: row ? rowKey(row) : '' })}
+          onOpen={row => select({ view: 'trace', params: { event: String(row.event) } })}
+          {...table}
+          placeholder={`Filter ${formatCount(payload.rows.length)} rows`}
+          noun="rows"
+          before={
+            <>
+              <Select
+                label="Rows"
+                value={payload.group_by as (typeof GROUPS)[number][0]}
+                options={GROUPS}
+                onChange={group_by => put({ group_by, select: '' })}
+              />
+              {payload.steps.length > 1 && (
+                <Select
+                  label="Step"
+                  value={params.step ?? ''}
+                  options={[['', 'all'], ...payload.steps.map(step => [step, step] as const)]}
+                  onChange={step => put({ step })}
+                />
+              )}
+              {filtered && (
+                <Button look="text" onClick={() => put({ step: '', device: '' })}>
+                  Clear filters
+                </Button>
+              )}
+            </>
+          }
+          empty={filtered ? 'No work passes these filters.' : 'No operator launched device work.'}
+          foot={foot(payload)}
+        />
+        {chosen && <Detail key={rowKey(chosen)} row={chosen} onClose={() => put({ select: '' })} />}
+      </div>
+    </div>
+  );
+}
+
+/** How much of the device time is explained. */
+function Modeled({ payload }: { payload: RooflinePayload }) {
+  const rest = payload.device_ns - payload.modeled_ns;
+  return (
+    <section className={`panel ${css.modeled}`} data-part="coverage">
+      <span>
+        Modeled <Term id="coverage" />
+      </span>
+      <Meter ratio={payload.coverage ?? 0} color="var(--c-kernel)" />
+      <span>
+        {formatDuration(payload.modeled_ns)} of {formatDuration(payload.device_ns)} device time (
+        {formatRatio(payload.coverage)})
+        {rest > 0 && payload.unlinked_ns > 0
+          ? `; ${formatDuration(payload.unlinked_ns)} no recorded operator launched`
+          : ''}
+      </span>
+    </section>
+  );
+}
+
+function why(payload: RooflinePayload): string {
+  const parts = [
+    `MFU ${payload.mfu === null ? 'unknown' : formatRatio(payload.mfu)}`,
+    `HFU ${payload.hfu === null ? 'unknown' : formatRatio(payload.hfu)}`,
+    `${formatNumber(payload.executed_flops / 1e9)} GFLOP in matrix operators` +
+      (payload.recomputed_flops > 0
+        ? `, ${formatNumber(payload.recomputed_flops / 1e9)} of them a second time`
+        : ''),
+    `${formatDuration(payload.step_ns)} of steps`,
+  ];
+  return parts.join(' · ');
+}
+
+function foot(payload: RooflinePayload): string {
+  const saved = payload.rows.reduce((sum, row) => sum + (row.saved_ns ?? 0), 0);
+  const left = payload.others
+    ? `${formatCount(payload.others.rows)} rows with ${formatDuration(payload.others.device_ns)} left out · `
+    : '';
+  return `${left}at most ${formatDuration(saved)} saved if every row reached its roof`;
+}

@@ -1,0 +1,102 @@
+"""What the roofline says, and when it says that it does not know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.model.work.drawn import BF16, kernel, launch, operator
+from tests.support.traces import read
+from torch_tb_profiler.base.errors import NotFoundError, UsageError
+from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.roofline.build import build, unavailable
+from torch_tb_profiler.views.roofline.payload import RooflineParams
+
+MM = {"dims": [[1000, 1000], [1000, 1000]], "types": [BF16, BF16]}  # 2 GFLOP, 6 MB
+H100 = {"id": 0, "name": "NVIDIA H100 80GB HBM3", "numSms": 132, "totalGlobalMem": 85018279936}
+
+
+def products(*more: dict[str, Any], device: dict[str, Any] | None = H100) -> Any:
+    events = [operator("aten::mm", 0, 50, **MM), launch(10, 1), kernel("gemm", 20, 80, 1), *more]
+    return read(events, deviceProperties=[device] if device else [])
+
+
+def says(trace: Any, **params: Any) -> str:
+    return plain(build(trace, RooflineParams(**params)).headline)
+
+
+def test_all_is_modeled() -> None:
+    payload = build(products(), RooflineParams())
+    assert plain(payload.headline) == (
+        "The model uses 2% of the peak FLOP/s of H100 SXM. At its roof, mm would take 78.0 µs less of 80.0 µs."
+    )
+    (row,) = payload.rows
+    assert (row.name, row.calls, row.flops, row.bytes, row.busy_ns) == ("aten::mm", 1, 2e9, 6e6, 80_000)
+    assert row.roof_ns == pytest.approx(2e9 / 989.4e3)
+    assert row.efficiency == pytest.approx(row.roof_ns / 80_000)
+    assert row.flops_per_s == pytest.approx(2e9 / 80e-6)
+    assert (row.bound, row.unit, row.type, payload.coverage) == ("compute", "matrix", "bf16", 1.0)
+    assert payload.mfu == pytest.approx(2e9 / 989.4e12 / 100e-6)
+
+
+def test_what_is_not_modeled_makes_it_a_lower_bound() -> None:
+    assert says(products(kernel("alone", 200, 20, 9))).startswith(
+        "The model uses at least 0.9% of the peak FLOP/s of H100 SXM (80% of kernel time modeled)."
+    )
+    assert "at least 0.9% of the peak FLOP/s of H100 SXM (nearly all kernel time modeled)" in says(
+        products(kernel("alone", 219.99, 0.01, 9))
+    )
+
+
+def test_a_device_that_is_not_known_is_said_to_be() -> None:
+    trace = products(device={"id": 0, "name": "Nobody 9000", "numSms": 7})
+    payload = build(trace, RooflineParams())
+    assert plain(payload.headline) == (
+        "How close to the peak is not known: the peak rates of this device ('Nobody 9000') are not known."
+    )
+    assert payload.mfu is None
+    assert "Nobody 9000" in payload.reasons["mfu"]
+    assert payload.rows[0].flops == 2e9
+    assert payload.rows[0].efficiency is None
+    assert "uses 50%" in says(trace, peaks="bf16=40,hbm=1000")
+
+
+def test_no_matrix_operator() -> None:
+    assert says(
+        read([operator("lib::x", 0, 9), launch(1, 1), kernel("k", 20, 30, 1)], deviceProperties=[H100])
+    ) == ("No matrix operator with known work ran (0% of kernel time modeled).")
+
+
+def test_the_row_to_gain_most_is_linked() -> None:
+    (phrase,) = [each for each in build(products(), RooflineParams("shape")).headline if each.link]
+    assert phrase.link is not None
+    assert phrase.link.startswith("roofline?group_by=shape&select=aten%3A%3Amm")
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(UsageError, match="no device"):
+        build(products(), RooflineParams(peaks="H900"))
+    with pytest.raises(NotFoundError, match="no step"):
+        build(products(), RooflineParams(step="99"))
+
+
+def test_what_does_not_fit_is_summed_up() -> None:
+    events = []
+    for i in range(1000):
+        events += [operator(f"lib::{'long' * 50}{i}", 10 * i, 5), launch(10 * i + 1, i + 1)]
+        events.append(kernel("k", 10 * i + 3, 1 + i % 7, i + 1))
+    payload = build(read(events), RooflineParams())
+    assert payload.others is not None
+    assert len(payload.rows) + payload.others.rows == 1000
+    assert sum(row.device_ns for row in payload.rows) + payload.others.device_ns == payload.device_ns
+    assert len(msgspec.json.encode(payload)) < 300_000
+    assert min(row.device_ns for row in payload.rows) >= payload.others.device_ns / payload.others.rows
+
+
+def test_without_device_work_or_shapes_there_is_nothing_to_show() -> None:
+    assert "no device work" in (unavailable(read([operator("aten::mm", 0, 50, **MM)])) or "")
+    bare = read([operator("aten::mm", 0, 50), launch(10, 1), kernel("gemm", 20, 80, 1)])
+    assert "record_shapes=True" in (unavailable(bare) or "")
+    assert unavailable(products()) is None

@@ -1,0 +1,1 @@
+"""How close the devices come to their peaks: attainable time, what bounds it, utilization."""

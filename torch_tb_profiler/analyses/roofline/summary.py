@@ -1,0 +1,160 @@
+"""Sums of each row of the roofline table, and what bounds it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.roofline.attainable import attainable
+from torch_tb_profiler.analyses.roofline.table import Table
+from torch_tb_profiler.model.trace import Float64, Int64, Trace
+from torch_tb_profiler.model.work.calls import NOT_MODELED, work
+
+Bound = Literal["compute", "memory", "latency", "launch", "communication", "unknown"]
+
+SHORT_NS = 10_000
+INEFFICIENT = 0.25
+"""A call that is shorter, and takes more than four times its roof, is too short to fill the device."""
+
+UNLINKED = "no recorded operator launched it"
+FROM_HOST = "it copies to or from the host: memory is not what it waits for"
+
+
+class Sums(msgspec.Struct, frozen=True):
+    """Columns of g rows; times in ns, NaN is unknown of all calls.
+
+    flops, bytes  sums over the calls of which they are known
+    flops_ns, bytes_ns  the time of those calls
+    roof, roof_ns  attainable time, and the time, of the calls of which it is known
+    unit, type  of the call that takes longest; None without arithmetic
+    reasons     why something is unknown of the longest call of which it is; None if nothing is
+    """
+
+    event: Int64
+    calls: Int64
+    device: Int64
+    busy: Int64
+    flops: Float64
+    flops_ns: Int64
+    bytes: Float64
+    bytes_ns: Int64
+    roof: Float64
+    roof_ns: Int64
+    estimated: list[bool]
+    unit: list[str | None]
+    type: list[str | None]
+    bound: list[Bound]
+    reason: list[str | None]
+
+
+def sums(trace: Trace, table: Table, given: str) -> Sums:
+    """Of every group of the table."""
+    items, groups, done, reach = table.items, table.groups, work(trace), attainable(trace, given)
+    count = len(groups)
+    known = {name: ~np.isnan(getattr(items, name)) for name in ("flops", "bytes", "roof", "compute", "memory")}
+
+    def total(values: Float64 | Int64) -> Float64:
+        return np.bincount(groups.which, values, minlength=count).astype(np.float64)
+
+    def of_known(name: str) -> Float64:
+        none = total(known[name]) == 0
+        return np.where(none, np.nan, total(np.where(known[name], getattr(items, name), 0.0)))
+
+    # The last cell answers for what no operator launched.
+    communicates = np.append(reach.communicates, False)[items.call]
+    estimated = np.append(done.estimated, False)[items.call]
+    longest = _longest(groups.which, items.busy, count)
+    both = known["compute"] & known["memory"]
+    bound = _bounds(
+        total(items.busy),
+        total(items.idle),
+        groups.counts,
+        total(np.where(communicates, items.busy, 0)),
+        total(np.where(both, items.busy, 0)),
+        total(np.where(both, items.compute, 0.0)),
+        total(np.where(both, items.memory, 0.0)),
+    )
+    return Sums(
+        event=items.event[groups.first].astype(np.int64),
+        calls=groups.counts,
+        device=groups.sums(items.device),
+        busy=groups.sums(items.busy),
+        flops=of_known("flops"),
+        flops_ns=groups.sums(np.where(known["flops"], items.busy, 0)),
+        bytes=of_known("bytes"),
+        bytes_ns=groups.sums(np.where(known["bytes"], items.busy, 0)),
+        roof=of_known("roof"),
+        roof_ns=groups.sums(np.where(known["roof"], items.busy, 0)),
+        estimated=(total(estimated) > 0).tolist(),
+        unit=[_unit(trace, int(at)) for at in items.call[longest]],
+        type=[_type(trace, int(at)) for at in items.call[longest]],
+        bound=bound,
+        reason=_reasons(trace, table, known["flops"] & known["bytes"], communicates, count),
+    )
+
+
+def _longest(which: Int64, busy: Int64, count: int) -> Int64:
+    order = np.lexsort((busy, which))
+    longest = np.zeros(count, np.int64)
+    longest[which[order]] = order  # the last write wins
+    return longest
+
+
+def _unit(trace: Trace, call: int) -> str | None:
+    done = work(trace)
+    if call < 0 or done.type[call] < 0:
+        return None
+    return "matrix" if done.matrix[call] else "vector"
+
+
+def _type(trace: Trace, call: int) -> str | None:
+    done = work(trace)
+    return None if call < 0 or done.type[call] < 0 else done.types[done.type[call]]
+
+
+def _bounds(
+    busy: Float64,
+    idle: Float64,
+    calls: Int64,
+    communicates: Float64,
+    both: Float64,
+    compute: Float64,
+    memory: Float64,
+) -> list[Bound]:
+    """What most of the time of each row is bound by; unknown where the roof of less than half of it is known."""
+    found: list[Bound] = []
+    for i in range(len(busy)):
+        if 2 * communicates[i] > busy[i]:
+            found.append("communication")
+        elif 2 * both[i] <= busy[i]:
+            found.append("unknown")
+        elif idle[i] > busy[i]:
+            found.append("launch")
+        elif max(compute[i], memory[i]) < INEFFICIENT * both[i] and busy[i] < SHORT_NS * calls[i]:
+            found.append("latency")
+        else:
+            found.append("compute" if compute[i] >= memory[i] else "memory")
+    return found
+
+
+def _reasons(
+    trace: Trace, table: Table, known: np.ndarray, communicates: np.ndarray, count: int
+) -> list[str | None]:
+    items, done = table.items, work(trace)
+    reasons: list[str | None] = [None] * count
+    missing = ~known | np.append(done.host, False)[items.call]
+    at = np.flatnonzero(missing & ~communicates)
+    order = at[np.lexsort((items.busy[at], table.groups.which[at]))]
+    last = np.full(count, -1, np.int64)
+    last[table.groups.which[order]] = order
+    for group_number in np.flatnonzero(last >= 0).tolist():
+        call = int(items.call[last[group_number]])
+        if call < 0:
+            reasons[group_number] = UNLINKED
+        elif done.reason[call] >= 0:
+            reasons[group_number] = done.reasons[done.reason[call]]
+        else:
+            reasons[group_number] = FROM_HOST if done.host[call] else NOT_MODELED
+    return reasons

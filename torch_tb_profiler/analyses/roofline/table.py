@@ -1,0 +1,158 @@
+"""Work, time and attainable time of the calls, grouped by operator, shape, kernel or module.
+
+Each row's device time is the sum of its events' durations, so that all rows and what no operator launched are all
+device time. A call of several kernels shares its work among them by their time; copies and fills beside a kernel
+get none.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.roofline.attainable import Attainable, attainable
+from torch_tb_profiler.analyses.shared.grouping import Groups, group, in_step, launch_times
+from torch_tb_profiler.analyses.shared.shapes import shapes
+from torch_tb_profiler.model.devices import device_of
+from torch_tb_profiler.model.kinds import Kind, ends, kinds
+from torch_tb_profiler.model.modules.modules import modules
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, Trace
+from torch_tb_profiler.model.work.calls import Work, work
+
+GroupBy = Literal["operator", "shape", "kernel", "module"]
+"""operator; operator + input shapes; kernel; nn.Module of the call."""
+
+
+class Filter(msgspec.Struct, frozen=True):
+    """Which work counts; "" and None are no filter."""
+
+    step: str = ""
+    device: int | None = None
+
+
+class Items(msgspec.Struct, frozen=True):
+    """What is grouped: calls, or device events where rows are kernels. Columns of length m; times in ns.
+
+    call      position in the calls of `work`, NO_CODE of an event that no operator launched
+    event     row of the trace that stands for it
+    flops, bytes, compute, memory, roof  float64, NaN is unknown
+    busy      time in which any of its device events ran
+    device    sum of their durations
+    idle      how long its device had idled when it began
+    """
+
+    call: Int64
+    event: Int32
+    flops: Float64
+    bytes: Float64
+    compute: Float64
+    memory: Float64
+    roof: Float64
+    busy: Int64
+    device: Int64
+    idle: Int64
+
+
+class Table(msgspec.Struct, frozen=True):
+    """Groups of items, and the device time that no operator launched (in `items` too where rows are kernels)."""
+
+    items: Items
+    groups: Groups
+    unlinked_ns: int
+    unlinked_calls: int
+
+
+def roofline_table(trace: Trace, group_by: GroupBy, kept: Filter, given: str) -> Table:
+    """Raises NotFoundError for an unknown step, UsageError for peaks that cannot be read."""
+    done, reach = work(trace), attainable(trace, given)
+    calls = np.flatnonzero(kept_calls(trace, reach, kept))
+    lost = kept_unlinked(trace, kept)
+    length = int((ends(trace) - trace.events.start)[lost].sum())
+    if group_by == "kernel":
+        items = _events(trace, done, reach, calls, lost)
+        keys = [trace.events.name[items.event]]
+    else:
+        rows = done.owners.calls[calls]
+        items = _calls(done, reach, calls)
+        keys = {
+            "operator": [trace.events.name[rows]],
+            "shape": [trace.events.name[rows], shapes(trace)[rows]],
+            "module": [modules(trace).code[rows]] if group_by == "module" else [],
+        }[group_by]
+    return Table(items, group(*keys), length, len(lost))
+
+
+def kept_calls(trace: Trace, reach: Attainable, kept: Filter) -> Bool:
+    """bool[k]: which calls of `work` a filter keeps; a call belongs to the step in which it was made."""
+    rows = work(trace).owners.calls
+    keep = np.ones(len(rows), np.bool_)
+    if kept.step:
+        keep &= in_step(trace, trace.events.start[rows], kept.step)
+    if kept.device is not None:
+        keep &= reach.device == kept.device
+    return keep
+
+
+def kept_unlinked(trace: Trace, kept: Filter) -> Int32:
+    """Device events that no operator launched and that a filter keeps, by their launch."""
+    done = work(trace)
+    rows = done.owners.events[done.owners.call < 0]
+    keep = np.ones(len(rows), np.bool_)
+    if kept.step:
+        keep &= in_step(trace, launch_times(trace, rows), kept.step)
+    if kept.device is not None:
+        keep &= device_of(trace)[rows] == kept.device
+    lost: Int32 = rows[keep]
+    return lost
+
+
+def _calls(done: Work, reach: Attainable, calls: Int64) -> Items:
+    return Items(
+        call=calls,
+        event=done.owners.calls[calls],
+        flops=done.flops[calls],
+        bytes=done.bytes[calls],
+        compute=reach.compute[calls],
+        memory=reach.memory[calls],
+        roof=reach.roof[calls],
+        busy=done.busy[calls],
+        device=done.device[calls],
+        idle=reach.idle[calls],
+    )
+
+
+def _events(trace: Trace, done: Work, reach: Attainable, calls: Int64, lost: Int32) -> Items:
+    own = done.owners
+    wanted = np.zeros(len(own.calls) + 1, np.bool_)
+    wanted[calls] = True
+    at = np.flatnonzero(wanted[own.call])
+    rows, call = own.events[at], own.call[at].astype(np.int64)
+    length = (ends(trace) - trace.events.start)[rows]
+    share = _shares(kinds(trace)[rows] == Kind.KERNEL, call, length, len(own.calls))
+    none = np.full(len(lost), np.nan)
+    alone = (ends(trace) - trace.events.start)[lost]
+    every = np.concatenate([length, alone])
+    columns = (
+        np.concatenate([values[call] * share, none])
+        for values in (done.flops, done.bytes, reach.compute, reach.memory, reach.roof)
+    )
+    return Items(
+        np.concatenate([call, np.full(len(lost), NO_CODE, np.int64)]),
+        np.concatenate([rows, lost]),
+        *columns,
+        busy=every,
+        device=every,
+        idle=np.concatenate([reach.idle[call], np.zeros(len(lost), np.int64)]),
+    )
+
+
+def _shares(kernel: Bool, call: Int64, length: Int64, count: int) -> Float64:
+    """float64[m]: of each event the part of its call's work; all events share where none is a kernel."""
+    has_kernel = np.zeros(count, np.bool_)
+    has_kernel[call[kernel]] = True
+    works = kernel | ~has_kernel[call]
+    time = np.bincount(call, np.where(works, length, 0), minlength=count)[call]
+    number = np.bincount(call, works, minlength=count)[call]
+    return np.where(works, np.where(time > 0, length / np.maximum(time, 1), 1 / np.maximum(number, 1)), 0.0)

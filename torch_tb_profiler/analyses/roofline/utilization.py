@@ -1,0 +1,99 @@
+"""Model FLOPs utilization (Chowdhery et al., PaLM, appendix B): the share of the peak that the model itself used.
+
+MFU = sum over matrix operators of (FLOPs that the mathematics needs / peak of their type) / time
+HFU = the same of the FLOPs that were executed: with recomputation, and what attention's backward repeats
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.roofline.attainable import attainable
+from torch_tb_profiler.analyses.roofline.table import Filter, kept_calls, kept_unlinked
+from torch_tb_profiler.model.kinds import ends
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import Bool, Trace
+from torch_tb_profiler.model.work.calls import work
+
+
+class Utilization(msgspec.Struct, frozen=True):
+    """Of the chosen steps and devices; None is unknown.
+
+    mfu, hfu     0..1: lower bounds where not all device time is modeled
+    peak_ns      time that the needed FLOPs would take at the peak
+    needed, executed  FLOPs of matrix operators
+    again        those of them that backward computed a second time
+    coverage     share of the device time whose work is known, 0..1; None without device time
+    modeled_ns, device_ns  this time, and all
+    step_ns      length of the steps, or of the trace where none is recorded
+    """
+
+    mfu: float | None
+    hfu: float | None
+    peak_ns: float
+    needed: float
+    executed: float
+    again: float
+    coverage: float | None
+    modeled_ns: int
+    device_ns: int
+    step_ns: int
+
+
+def utilization(trace: Trace, kept: Filter, given: str) -> Utilization:
+    """Over the steps: work of calls made outside of all of them does not count. Errors as `roofline_table`."""
+    done, reach = work(trace), attainable(trace, given)
+    keep = kept_calls(trace, reach, kept)
+    inside = keep & _in_steps(trace, kept)
+    matrix = done.matrix & inside & ~np.isnan(done.flops)
+    rate = np.full(len(done.flops), np.nan)
+    for id_, peaks in reach.peaks.items():
+        for code, kind in enumerate(done.types):
+            found = peaks.rate(True, kind)
+            rate[(reach.device == id_) & (done.type == code)] = np.nan if found is None else found
+    model = matrix & ~done.again
+    span = _step_ns(trace, kept)
+    used = len(np.unique(reach.device[keep])) if kept.device is None else 1
+    time = span * max(used, 1)
+    needed_ns = 1e9 * float((done.needed[model] / rate[model]).sum())
+    executed_ns = 1e9 * float((done.flops[matrix] / rate[matrix]).sum())
+    told = bool(matrix.any()) and time > 0
+    modeled, device = _covered(trace, kept, keep)
+    return Utilization(
+        mfu=needed_ns / time if told and np.isfinite(needed_ns) else None,
+        hfu=executed_ns / time if told and np.isfinite(executed_ns) else None,
+        peak_ns=needed_ns if np.isfinite(needed_ns) else 0.0,
+        needed=float(done.needed[model].sum()),
+        executed=float(done.flops[matrix].sum()),
+        again=float(done.flops[matrix & done.again].sum()),
+        coverage=modeled / device if device else None,
+        modeled_ns=modeled,
+        device_ns=device,
+        step_ns=span,
+    )
+
+
+def _covered(trace: Trace, kept: Filter, keep: Bool) -> tuple[int, int]:
+    """(ns of calls whose FLOPs or bytes are known, ns of all device events) that the filter keeps."""
+    done = work(trace)
+    known = keep & (~np.isnan(done.flops) | ~np.isnan(done.bytes))
+    lost = kept_unlinked(trace, kept)
+    unlinked = int((ends(trace) - trace.events.start)[lost].sum())
+    return int(done.device[known].sum()), int(done.device[keep].sum()) + unlinked
+
+
+def _in_steps(trace: Trace, kept: Filter) -> Bool:
+    """bool[k]: calls made in a step; all of them where no step is recorded."""
+    rows, spans = work(trace).owners.calls, steps(trace)
+    if not spans.recorded or kept.step:
+        return np.ones(len(rows), np.bool_)
+    at = np.searchsorted(spans.host_starts, trace.events.start[rows], "right") - 1
+    inside: Bool = (at >= 0) & (trace.events.start[rows] < spans.host_ends[np.maximum(at, 0)])
+    return inside
+
+
+def _step_ns(trace: Trace, kept: Filter) -> int:
+    spans = steps(trace)
+    chosen = np.array([not kept.step or name == kept.step for name in spans.names], np.bool_)
+    return int((spans.ends - spans.starts)[chosen].sum()) if len(chosen) else 0

@@ -1,0 +1,1 @@
+"""What accelerators can do at most, and which one a trace was recorded on."""

@@ -1,0 +1,187 @@
+"""Roofline: how much work there is, how fast it is done, and how fast the device could do it."""
+
+from __future__ import annotations
+
+from math import isfinite, isnan
+
+from torch_tb_profiler.analyses.roofline.attainable import device_peaks
+from torch_tb_profiler.analyses.roofline.summary import Sums, sums
+from torch_tb_profiler.analyses.roofline.table import Filter, Table, roofline_table
+from torch_tb_profiler.analyses.roofline.utilization import Utilization, utilization
+from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
+from torch_tb_profiler.analyses.tracks.sources import name_of
+from torch_tb_profiler.model.devices import devices
+from torch_tb_profiler.model.kinds import DEVICE, of_kind
+from torch_tb_profiler.model.modules.modules import modules
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.view import Tab, TraceView
+from torch_tb_profiler.views.roofline.payload import (
+    DevicePeaks,
+    OtherRows,
+    RooflineParams,
+    RooflinePayload,
+    RooflineRow,
+)
+from torch_tb_profiler.views.roofline.words import headline
+
+ROWS_BYTES = 240_000
+"""Of JSON; what has less device time is summed up."""
+
+ROW_BYTES = 420
+"""Of a row without its texts."""
+
+OUTSIDE = "outside of modules"
+
+
+def build(trace: Trace, params: RooflineParams) -> RooflinePayload:
+    """Rows in order of device time, largest first. UsageError for peaks that cannot be read."""
+    kept = Filter(params.step, params.device)
+    table = roofline_table(trace, params.group_by, kept, params.peaks)
+    rows = sorted(_rows(trace, table, params), key=lambda row: row.device_ns, reverse=True)
+    used = utilization(trace, kept, params.peaks)
+    peaks = _peaks(trace, params)
+    shown = _fitting(rows)
+    recorded = steps(trace)
+    return RooflinePayload(
+        headline=headline(rows, used, peaks, params),
+        rows=rows[:shown],
+        others=_others(rows[shown:]),
+        group_by=params.group_by,
+        coverage=used.coverage,
+        mfu=used.mfu,
+        hfu=used.hfu,
+        model_flops=used.needed,
+        executed_flops=used.executed,
+        recomputed_flops=used.again,
+        peak_ns=used.peak_ns,
+        step_ns=used.step_ns,
+        modeled_ns=used.modeled_ns,
+        device_ns=used.device_ns,
+        unlinked_ns=table.unlinked_ns,
+        devices=peaks,
+        steps=list(dict.fromkeys(recorded.names)) if recorded.recorded else [],
+        reasons=_reasons(used, peaks),
+    )
+
+
+def _rows(trace: Trace, table: Table, params: RooflineParams) -> list[RooflineRow]:
+    if len(table.groups) == 0:
+        return []
+    found = sums(trace, table, params.peaks)
+    return [_row(trace, found, i, params.group_by) for i in range(len(table.groups))]
+
+
+def _row(trace: Trace, found: Sums, i: int, group_by: str) -> RooflineRow:
+    event, busy = int(found.event[i]), int(found.busy[i])
+    flops, moved, roof = (_known(float(values[i])) for values in (found.flops, found.bytes, found.roof))
+    roof_ns = int(found.roof_ns[i])
+    return RooflineRow(
+        event=event,
+        name=_name(trace, event, group_by),
+        input_shape=_shape(trace, event) if group_by == "shape" else None,
+        calls=int(found.calls[i]),
+        device_ns=int(found.device[i]),
+        busy_ns=busy,
+        flops=flops,
+        bytes=moved,
+        intensity=flops / moved if flops and moved else None,
+        flops_per_s=_rate(flops, int(found.flops_ns[i])),
+        bytes_per_s=_rate(moved, int(found.bytes_ns[i])),
+        roof_ns=roof,
+        efficiency=roof / roof_ns if roof is not None and roof_ns else None,
+        saved_ns=max(0.0, roof_ns - roof) if roof is not None else None,
+        bound=found.bound[i],
+        unit=found.unit[i],
+        type=found.type[i],
+        estimated=found.estimated[i],
+        reason=found.reason[i],
+    )
+
+
+def _name(trace: Trace, event: int, group_by: str) -> str:
+    if group_by != "module":
+        return name_of(trace, event)
+    model = modules(trace)
+    code = int(model.code[event])
+    return " / ".join(model.path(code)) if code >= 0 else OUTSIDE
+
+
+def _shape(trace: Trace, event: int) -> str:
+    code = int(shapes(trace)[event])
+    return shape_texts(trace)[code] if code >= 0 else ""
+
+
+def _known(value: float) -> float | None:
+    return None if isnan(value) or not isfinite(value) else value
+
+
+def _rate(amount: float | None, ns: int) -> float | None:
+    return None if amount is None or ns == 0 else amount / (ns / 1e9)
+
+
+def _fitting(rows: list[RooflineRow]) -> int:
+    """How many of the first rows fit into ROWS_BYTES."""
+    size = 0
+    for shown, row in enumerate(rows):
+        size += ROW_BYTES + len(row.name) + len(row.input_shape or "")
+        if size > ROWS_BYTES:
+            return shown
+    return len(rows)
+
+
+def _others(rows: list[RooflineRow]) -> OtherRows | None:
+    if not rows:
+        return None
+    return OtherRows(len(rows), sum(row.calls for row in rows), sum(row.device_ns for row in rows))
+
+
+def _peaks(trace: Trace, params: RooflineParams) -> list[DevicePeaks]:
+    known = device_peaks(trace, params.peaks)
+    return [
+        DevicePeaks(
+            device.id,
+            device.name,
+            peaks.name,
+            peaks.matrix,
+            peaks.vector,
+            peaks.memory,
+            peaks.link,
+            peaks.matched,
+            peaks.source,
+            peaks.reason,
+        )
+        for device in devices(trace)
+        if params.device in (None, device.id)
+        for peaks in (known[device.id],)
+    ]
+
+
+def _reasons(used: Utilization, peaks: list[DevicePeaks]) -> dict[str, str]:
+    reasons = {}
+    unknown = next((each.reason for each in peaks if each.reason), None)
+    if used.coverage is None:
+        reasons["coverage"] = "no device work matches"
+    if used.mfu is None:
+        reasons["mfu"] = unknown or "no matrix operator with known work and a known peak ran"
+    if used.hfu is None:
+        reasons["hfu"] = reasons.get("mfu", "the peak of a type that was recomputed is not known")
+    return reasons
+
+
+def unavailable(trace: Trace) -> str | None:
+    """It needs device work, and inputs of operators to tell what was computed."""
+    if not len(of_kind(trace, *DEVICE)):
+        return "no device work is recorded; `activities=[..., ProfilerActivity.CUDA]` (or XPU, MTIA) records it"
+    if not len(shape_texts(trace)):
+        return (
+            "no input shapes are recorded, so that nobody knows what was computed (`profile(record_shapes=True)`)"
+        )
+    return None
+
+
+TAB = Tab(
+    "Where the time goes",
+    TraceView("roofline", "Roofline", RooflineParams, RooflinePayload, build),
+    unavailable,
+)

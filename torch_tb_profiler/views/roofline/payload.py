@@ -1,0 +1,127 @@
+"""What the roofline answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from torch_tb_profiler.analyses.roofline.summary import Bound
+from torch_tb_profiler.analyses.roofline.table import GroupBy
+from torch_tb_profiler.views._shared.text import Text
+
+
+class RooflineParams(msgspec.Struct, frozen=True):
+    """`group_by`: operator, shape (operator + input shapes), kernel or module; step and device are filters.
+
+    peaks  another device of the data base ("H100 SXM"), or figures of one's own ("bf16=989.4,hbm=3352": TFLOP/s by
+           type, fp32 of the vector units; 10^9 bytes/s of device memory and links)
+    """
+
+    group_by: GroupBy = "operator"
+    step: str = ""
+    device: int | None = None
+    peaks: str = ""
+
+
+class RooflineRow(msgspec.Struct, frozen=True):
+    """Calls that share a row; null is unknown.
+
+    event        row of the trace of the first call
+    device_ns    sum of the durations of their device events; over all rows and `unlinked_ns` all device time
+    busy_ns      time in which any device event of a call ran
+    flops, bytes  of the calls of which they are known
+    intensity    FLOPs for each byte
+    flops_per_s, bytes_per_s  of the same calls, while they ran
+    roof_ns      the least time that the calls of which it is known could take; a lower bound where FLOPs or bytes
+                 are unknown
+    efficiency   roof_ns over what these calls took; above 1 where a cache served them, or bytes are estimated
+    saved_ns     what they took beyond roof_ns
+    bound        compute, memory, latency, launch, communication or unknown
+    unit, type   of the longest call: matrix or vector, and the type that its peak is listed under
+    estimated    some bytes are a guess from the arguments
+    reason       why something is unknown
+    """
+
+    event: int
+    name: str
+    input_shape: str | None
+    calls: int
+    device_ns: int
+    busy_ns: int
+    flops: float | None
+    bytes: float | None
+    intensity: float | None
+    flops_per_s: float | None
+    bytes_per_s: float | None
+    roof_ns: float | None
+    efficiency: float | None
+    saved_ns: float | None
+    bound: Bound
+    unit: str | None
+    type: str | None
+    estimated: bool
+    reason: str | None
+
+
+class OtherRows(msgspec.Struct, frozen=True):
+    """Rows with less device time that are left out."""
+
+    rows: int
+    calls: int
+    device_ns: int
+
+
+class DevicePeaks(msgspec.Struct, frozen=True):
+    """What a device of the trace can do at most: dense, at the rated boost clock.
+
+    recorded  the name in the trace
+    name      in the data base; null if it is not there, and `reason` says why
+    matrix, vector  FLOP/s by type of the inputs; memory, link: bytes/s
+    matched   how it was found; source: the vendor's document, or who set the figures
+    """
+
+    device: int
+    recorded: str | None
+    name: str | None
+    matrix: Mapping[str, float]
+    vector: Mapping[str, float]
+    memory: float | None
+    link: float | None
+    matched: str | None
+    source: str | None
+    reason: str | None
+
+
+class RooflinePayload(msgspec.Struct, frozen=True):
+    """Work and speed beside what the devices can do.
+
+    headline     MFU with its coverage, and what could be saved most
+    coverage     share of the device time whose FLOPs or bytes are known, 0..1; null without device time
+    mfu, hfu     share of the peak that the model's FLOPs, and those executed, used during the steps
+    model_flops, executed_flops, recomputed_flops  of matrix operators, during the steps
+    peak_ns      time that the model's FLOPs would take at the peak
+    step_ns      length of the steps, or of the trace where none is recorded
+    unlinked_ns  device time that no recorded operator launched; in `rows` where these are kernels
+    steps        what the filter can be set to
+    reasons      field -> why it is null
+    """
+
+    headline: Text
+    rows: list[RooflineRow]
+    others: OtherRows | None
+    group_by: str
+    coverage: float | None
+    mfu: float | None
+    hfu: float | None
+    model_flops: float
+    executed_flops: float
+    recomputed_flops: float
+    peak_ns: float
+    step_ns: int
+    modeled_ns: int
+    device_ns: int
+    unlinked_ns: int
+    devices: list[DevicePeaks]
+    steps: list[str]
+    reasons: Mapping[str, str]

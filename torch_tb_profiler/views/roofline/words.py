@@ -1,0 +1,68 @@
+"""What the roofline says in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch_tb_profiler.analyses.roofline.utilization import Utilization
+from torch_tb_profiler.base.units import format_duration, format_number, format_ratio
+from torch_tb_profiler.views._shared.names import spoken_kernel_name
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, state_of, text
+from torch_tb_profiler.views.roofline.payload import DevicePeaks, RooflineParams, RooflineRow
+
+
+def headline(
+    rows: Sequence[RooflineRow], used: Utilization, devices: Sequence[DevicePeaks], params: RooflineParams
+) -> Text:
+    """How much of the peak is used, as far as the work is known; then which row could save most."""
+    return sentences(_utilization(used, devices), _saving(rows, params))
+
+
+def _utilization(used: Utilization, devices: Sequence[DevicePeaks]) -> Text:
+    if used.coverage is None:
+        return text("No device work matches.")
+    modeled = _modeled(used)
+    unknown = next((each.reason for each in devices if each.reason), None)
+    if used.mfu is None and unknown is not None:
+        return text("How close to the peak is not known: {reason}.", reason=unknown)
+    if used.mfu is None:
+        return text("No matrix operator with known work ran{modeled}.", modeled=modeled)
+    names = " and ".join(dict.fromkeys(each.name or "" for each in devices))
+    return text(
+        "The model uses {least}{mfu} of the peak FLOP/s of {device}{modeled}.",
+        least="at least " if modeled else "",
+        mfu=_small_ratio(used.mfu),
+        device=names if len(devices) == 1 else f"each {names}",
+        modeled=modeled,
+    )
+
+
+def _small_ratio(ratio: float) -> str:
+    """With two digits where one decimal would say nothing."""
+    return format_ratio(ratio) if ratio >= 0.001 else f"{format_number(100 * ratio, 2)}%"
+
+
+def _modeled(used: Utilization) -> str:
+    """Nothing where all is; never rounded up to all."""
+    if used.modeled_ns == used.device_ns:
+        return ""
+    share = format_ratio(used.coverage)
+    return f" ({'nearly all' if share == '100%' else f'{share} of'} kernel time modeled)"
+
+
+def _saving(rows: Sequence[RooflineRow], params: RooflineParams) -> Text:
+    best = max(rows, key=lambda row: row.saved_ns or 0.0, default=None)
+    if best is None or not best.saved_ns:
+        return ()
+    name = spoken_kernel_name(best.name) if params.group_by == "kernel" else best.name.removeprefix("aten::")
+    return text(
+        "At its roof, {name} would take {saved} less of {busy}.",
+        name=Phrase(name, link("roofline", **state_of(params), select=row_key(best))),
+        saved=format_duration(best.saved_ns),
+        busy=format_duration(best.busy_ns),
+    )
+
+
+def row_key(row: RooflineRow) -> str:
+    """How the page names a row in its address."""
+    return row.name if row.input_shape is None else f"{row.name} | {row.input_shape}"
