@@ -4631,7 +4631,7 @@ export interface components {
      *
      *     headline     MFU with its coverage, and what could be saved most
      *     coverage     share of the device time whose FLOPs or bytes are known, 0..1; null without device time
-     *     mfu, hfu     share of the peak that the model's FLOPs, and those executed, used during the steps; null if unknown
+     *     mfu, hfu     share of the peak that the model's FLOPs, and those executed, used during the steps
      *     model_flops, executed_flops, recomputed_flops  of matrix operators, during the steps
      *     peak_ns      time that the model's FLOPs would take at the peak
      *     step_ns      length of the steps, or of the trace where none is recorded
@@ -4666,6 +4666,7 @@ export interface components {
      * @description Calls that share a row; null is unknown.
      *
      *     event        row of the trace of the first call
+     *     short_name   of a kernel, at most 48 characters, unlike any other's of the trace; of what else the name
      *     device_ns    sum of the durations of their device events; over all rows and `unlinked_ns` all device time
      *     busy_ns      time in which any device event of a call ran
      *     flops, bytes  of the calls of which they are known
@@ -4683,6 +4684,7 @@ export interface components {
     RooflineRow: {
       event: number;
       name: string;
+      short_name: string;
       input_shape: string | null;
       calls: number;
       device_ns: number;

@@ -11,6 +11,7 @@ from torch_tb_profiler.analyses.roofline.utilization import Utilization, utiliza
 from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.model.devices import devices
+from torch_tb_profiler.model.families import kernel_names
 from torch_tb_profiler.model.kinds import DEVICE, of_kind
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.steps import steps
@@ -74,11 +75,13 @@ def _rows(trace: Trace, table: Table, params: RooflineParams) -> list[RooflineRo
 
 def _row(trace: Trace, found: Sums, i: int, group_by: str) -> RooflineRow:
     event, busy = int(found.event[i]), int(found.busy[i])
+    name = _name(trace, event, group_by)
     flops, moved, roof = (_known(float(values[i])) for values in (found.flops, found.bytes, found.roof))
     roof_ns = int(found.roof_ns[i])
     return RooflineRow(
         event=event,
-        name=_name(trace, event, group_by),
+        name=name,
+        short_name=kernel_names(trace).get(name, name) if group_by == "kernel" else name,
         input_shape=_shape(trace, event) if group_by == "shape" else None,
         calls=int(found.calls[i]),
         device_ns=int(found.device[i]),
@@ -124,7 +127,7 @@ def _fitting(rows: list[RooflineRow]) -> int:
     """How many of the first rows fit into ROWS_BYTES."""
     size = 0
     for shown, row in enumerate(rows):
-        size += ROW_BYTES + len(row.name) + len(row.input_shape or "")
+        size += ROW_BYTES + len(row.name) + len(row.short_name) + len(row.input_shape or "")
         if size > ROWS_BYTES:
             return shown
     return len(rows)

@@ -28,6 +28,7 @@ class RooflineRow(msgspec.Struct, frozen=True):
     """Calls that share a row; null is unknown.
 
     event        row of the trace of the first call
+    short_name   of a kernel, at most 48 characters, unlike any other's of the trace; of what else the name
     device_ns    sum of the durations of their device events; over all rows and `unlinked_ns` all device time
     busy_ns      time in which any device event of a call ran
     flops, bytes  of the calls of which they are known
@@ -45,6 +46,7 @@ class RooflineRow(msgspec.Struct, frozen=True):
 
     event: int
     name: str
+    short_name: str
     input_shape: str | None
     calls: int
     device_ns: int

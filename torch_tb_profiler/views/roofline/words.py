@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.roofline.utilization import Utilization
 from torch_tb_profiler.base.units import format_duration, format_number, format_ratio
-from torch_tb_profiler.views._shared.names import spoken_kernel_name
+from torch_tb_profiler.views._shared.names import spoken_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, state_of, text
 from torch_tb_profiler.views.roofline.payload import DevicePeaks, RooflineParams, RooflineRow
 
@@ -54,7 +54,7 @@ def _saving(rows: Sequence[RooflineRow], params: RooflineParams) -> Text:
     best = max(rows, key=lambda row: row.saved_ns or 0.0, default=None)
     if best is None or not best.saved_ns:
         return ()
-    name = spoken_kernel_name(best.name) if params.group_by == "kernel" else best.name.removeprefix("aten::")
+    name = spoken_name(best.short_name.removeprefix("aten::"))
     return text(
         "At its roof, {name} would take {saved} less of {busy}.",
         name=Phrase(name, link("roofline", **state_of(params), select=row_key(best))),

@@ -3,7 +3,6 @@
 import { scaleLinear, scaleLog } from 'd3-scale';
 import type { RooflinePayload, RooflineRow } from '../../api/types';
 import { formatDuration, formatNumber, formatRatio } from '../../base/format';
-import { shortKernelName } from '../../base/kernelName';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { ceilingsOf, COLORS, decades, movesOf, pointsOf, rowKey } from './select';
 import css from './Chart.module.css';
@@ -200,7 +199,7 @@ function Dot({
   const speed = row.flops_per_s === null ? '' : `${formatNumber(row.flops_per_s / 1e12)} TFLOP/s, `;
   const moved = row.bytes_per_s === null ? '' : `${formatNumber(row.bytes_per_s / 1e9)} GB/s, `;
   const roof = row.efficiency === null ? '' : `${formatRatio(row.efficiency)} of the roof, `;
-  const text = `${shortKernelName(row.name)}: ${formatDuration(row.device_ns)}, ${speed}${moved}${roof}bound: ${row.bound}`;
+  const text = `${row.short_name}: ${formatDuration(row.device_ns)}, ${speed}${moved}${roof}bound: ${row.bound}`;
   return (
     <circle
       className={chosen ? css.chosen : css.dot}

@@ -1,7 +1,6 @@
 // All that is known of one row: its work, its time, its roof, and the way to its first call.
 import type { RooflineRow } from '../../api/types';
 import { formatBytes, formatCount, formatDuration, formatNumber, formatRatio } from '../../base/format';
-import { shortKernelName } from '../../base/kernelName';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { CopyButton } from '../../widgets/inputs/CopyButton';
@@ -29,7 +28,7 @@ export function Detail({ row, onClose }: { row: RooflineRow; onClose: () => void
     <aside className={rowDetailCss.detail} data-part="row-detail" aria-label={`Details of ${row.name}`}>
       <header>
         <h2 className="mono" title={row.name}>
-          {shortKernelName(row.name)}
+          {row.short_name}
         </h2>
         <Button look="quiet" title="Close (Escape)" onClick={onClose}>
           <Icon name="close" size={14} />

@@ -1,5 +1,4 @@
 import type { RooflinePayload, RooflineRow } from '../../api/types';
-import { shortKernelName } from '../../base/kernelName';
 import { formatNumber } from '../../base/format';
 import type { Column } from '../../widgets/table/columns';
 import { COLORS } from './select';
@@ -19,7 +18,7 @@ export function columnsOf(payload: RooflinePayload): Column<RooflineRow>[] {
       width: 220,
       render: row => (
         <span className="clip" title={row.name}>
-          {payload.group_by === 'kernel' ? shortKernelName(row.name) : row.name}
+          {row.short_name}
         </span>
       ),
     },
