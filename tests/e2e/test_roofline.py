@@ -37,7 +37,7 @@ def test_a_point_leads_to_its_row_and_the_timeline(open_page: Open) -> None:
 
 def test_other_peaks_and_groups_are_in_the_address(open_page: Open) -> None:
     page, frame = open_page(**ROOFLINE)
-    frame.get_by_label("Rows").select_option("kernel")
+    frame.get_by_label("Rows", exact=True).select_option("kernel")
     expect(frame.get_by_role("columnheader", name="Kernel")).to_be_visible()
     frame.get_by_label("Other peaks").fill("H200 SXM")
     frame.get_by_role("button", name="Use").click()

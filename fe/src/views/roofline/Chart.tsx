@@ -15,8 +15,8 @@ interface Props {
 
 const HEIGHT = 380;
 const LEFT = 56;
-const RIGHT = 12;
-const TOP = 12;
+const RIGHT = 24;
+const TOP = 26;
 const BOTTOM = 38;
 const STRIP = 66;
 const LARGEST = 15;
@@ -99,7 +99,7 @@ function Plane({
       <text className="soft" x={width - RIGHT} y={HEIGHT - 6} textAnchor="end">
         FLOPs for each byte of memory traffic
       </text>
-      <text className="soft" x={4} y={TOP + 2}>
+      <text className="soft" x={4} y={12}>
         TFLOP/s
       </text>
       {ceilings.map(({ title, flops }, i) => (

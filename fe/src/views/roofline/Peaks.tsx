@@ -44,9 +44,7 @@ export function Peaks({ device, given, onGive }: Props) {
         ])}
       </dl>
       {device.source !== null && (
-        <p className="dim">
-          Dense, at the rated boost clock (recorded traces name no clock). Source: {device.source}.
-        </p>
+        <p className="dim">Dense, at the rated boost clock. Source: {device.source}.</p>
       )}
       <form
         onSubmit={event => {
