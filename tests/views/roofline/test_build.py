@@ -35,7 +35,7 @@ def test_all_is_modeled() -> None:
     (row,) = payload.rows
     assert (row.name, row.calls, row.flops, row.bytes, row.busy_ns) == ("aten::mm", 1, 2e9, 6e6, 80_000)
     assert row.roof_ns == pytest.approx(2e9 / 989.4e3)
-    assert row.efficiency == pytest.approx(row.roof_ns / 80_000)
+    assert row.efficiency == pytest.approx(2e9 / 989.4e3 / 80_000)
     assert row.flops_per_s == pytest.approx(2e9 / 80e-6)
     assert (row.bound, row.unit, row.type, payload.coverage) == ("compute", "matrix", "bf16", 1.0)
     assert payload.mfu == pytest.approx(2e9 / 989.4e12 / 100e-6)

@@ -134,14 +134,18 @@ def _events(trace: Trace, done: Work, reach: Attainable, calls: Int64, lost: Int
     none = np.full(len(lost), np.nan)
     alone = (ends(trace) - trace.events.start)[lost]
     every = np.concatenate([length, alone])
-    columns = (
+    flops, moved, compute, memory, roof = (
         np.concatenate([values[call] * share, none])
         for values in (done.flops, done.bytes, reach.compute, reach.memory, reach.roof)
     )
     return Items(
-        np.concatenate([call, np.full(len(lost), NO_CODE, np.int64)]),
-        np.concatenate([rows, lost]),
-        *columns,
+        call=np.concatenate([call, np.full(len(lost), NO_CODE, np.int64)]),
+        event=np.concatenate([rows, lost]),
+        flops=flops,
+        bytes=moved,
+        compute=compute,
+        memory=memory,
+        roof=roof,
         busy=every,
         device=every,
         idle=np.concatenate([reach.idle[call], np.zeros(len(lost), np.int64)]),

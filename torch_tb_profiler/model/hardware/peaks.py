@@ -71,7 +71,7 @@ def _match(device: DeviceInfo, candidates: Sequence[Entry]) -> Peaks:
         return _unknown(f"the peak rates of this device ({called}) are not known")
     exact = [entry for entry in candidates if entry.units in (None, device.multiprocessors)]
     if device.multiprocessors is None:
-        exact = candidates
+        exact = list(candidates)
     by = "name" if any(_named(device, entry) for entry in candidates) else "units and memory"
     if exact:
         best = _by_memory(device, exact)
