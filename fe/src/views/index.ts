@@ -57,6 +57,7 @@ export const VIEWS: Record<string, ViewEntry> = {
   }),
   trace: entry('timeline', () => import('./trace'), { takes: ['python'], slow: true }),
   idle: entry('clock', () => import('./idle'), { takes: ['by', 'step', 'device', 'stream'], slow: true }),
+  critical_path: entry('swap', () => import('./critical_path'), { takes: ['what_if'], slow: true }),
   modules: entry('modules', () => import('./modules')),
   memory: entry('memory', () => import('./memory')),
   distributed: entry('distributed', () => import('./distributed')),

@@ -1,0 +1,103 @@
+import { useMemo } from 'react';
+import type { CriticalPathPayload, TargetRow } from '../../api/types';
+import { formatCount, formatDuration, formatRatio } from '../../base/format';
+import { useSelection } from '../../state/selection';
+import { useTableState } from '../../state/table';
+import { Answer } from '../../widgets/Answer';
+import { Panel } from '../../widgets/Panel';
+import { Sentence } from '../../widgets/Sentence';
+import type { Column } from '../../widgets/table/columns';
+import { DataTable } from '../../widgets/table/DataTable';
+import { PathBar } from './PathBar';
+import splitCss from '../../widgets/table/Split.module.css';
+
+export default function CriticalPathView({
+  payload,
+  crumb,
+}: {
+  payload: CriticalPathPayload;
+  crumb: string;
+}) {
+  const { select } = useSelection();
+  const table = useTableState({ id: 'path_ns', descending: true });
+  const columns = useMemo(() => columnsOf(payload), [payload]);
+  return (
+    <div className={`${splitCss.view} fill`}>
+      <Answer crumb={crumb} why={<Sentence text={payload.explanation} />}>
+        <Sentence text={payload.headline} />
+      </Answer>
+      <Panel
+        title={`An average step’s path, ${formatDuration(payload.path.duration_ns)}`}
+        note="every nanosecond belongs to what was waited for last"
+      >
+        <PathBar path={payload.path} />
+      </Panel>
+      <div className={splitCss.split}>
+        <DataTable
+          name="what could be faster"
+          rows={payload.targets}
+          columns={columns}
+          rowKey={row => row.target}
+          onOpen={row =>
+            typeof row.event === 'number' && select({ view: 'trace', params: { event: String(row.event) } })
+          }
+          {...table}
+          placeholder={`Filter ${formatCount(payload.targets.length)} targets`}
+          noun="targets"
+          empty="Nothing of the steps could be faster."
+          foot={explained(payload)}
+        />
+      </div>
+      <p>
+        <Sentence text={payload.limits} />
+      </p>
+    </div>
+  );
+}
+
+function explained({ explained: share }: CriticalPathPayload): string {
+  const targets = 'per step; targets overlap: times do not add up';
+  return typeof share !== 'number'
+    ? targets
+    : `${targets} · ${formatRatio(share)} of the device work explained`;
+}
+
+function columnsOf(payload: CriticalPathPayload): Column<TargetRow>[] {
+  const gain = (percent: number): Column<TargetRow> => ({
+    id: `gain_${percent}`,
+    title: `${percent}% off`,
+    kind: 'duration',
+    value: row => gained(payload, row, percent),
+    reason: 'Of the largest targets alone; `critical_path/what_if` answers it.',
+    width: 92,
+  });
+  return [
+    { id: 'title', title: 'Target, with what it calls', kind: 'text', value: row => row.title, width: 260 },
+    { id: 'kind', title: 'Kind', kind: 'text', value: row => row.kind, width: 110, grow: false },
+    { id: 'calls', title: 'Calls', kind: 'number', value: row => row.calls },
+    {
+      id: 'path_ns',
+      title: 'On the path',
+      kind: 'duration',
+      value: row => row.path_ns,
+      bar: { of: payload.path.duration_ns, color: 'var(--c-cpu_exec)', percent: true },
+    },
+    {
+      id: 'slack_ns',
+      title: 'Slack',
+      kind: 'duration',
+      value: row => row.slack_ns,
+      reason: 'Nothing in the steps waits for it.',
+    },
+    gain(25),
+    gain(50),
+    gain(100),
+  ];
+}
+
+/** By how much a step is shorter with so much of a target's time gone. */
+export function gained({ percents }: CriticalPathPayload, row: TargetRow, percent: number): number | null {
+  const now = row.step_ns?.[0];
+  const then = row.step_ns?.[percents.indexOf(percent)];
+  return now === undefined || then === undefined ? null : now - then;
+}
