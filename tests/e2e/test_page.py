@@ -29,7 +29,7 @@ def test_the_overview_shows_the_numbers_that_were_drawn(open_page: Open, theme: 
     expect(row.filter(has_text="Kernel")).to_contain_text("500 µs")
     expect(row.filter(has_text="DataLoader")).to_contain_text("33%")
     expect(frame.locator("html")).to_have_attribute("data-theme", theme)
-    expect(frame.locator("h3").filter(has_text="Load data in parallel")).to_be_visible()
+    expect(frame.locator("h3").filter(has_text="Load data in worker processes")).to_be_visible()
     expect(frame.get_by_text("Trace complete")).to_be_visible()
 
 

@@ -4251,6 +4251,7 @@ export interface components {
      *
      *     headline     how the average step is spent, and what to do first
      *     explanation  how the steps vary, which are left out
+     *     recommendations  largest gain first; no_advice: why there are none, and what that does not mean
      *     reasons      category, `steps` or `average` -> why it is null
      */
     Overview: {
@@ -4264,6 +4265,7 @@ export interface components {
       devices: components['schemas']['Device'][];
       configuration: components['schemas']['Configuration'];
       recommendations: components['schemas']['Recommendation'][];
+      no_advice: components['schemas']['Phrase'][];
       reasons: {
         [key: string]: string;
       };
@@ -4367,16 +4369,24 @@ export interface components {
      * Recommendation
      * @description What to do.
      *
-     *     rule     when it is shown
-     *     gain_ns  the most by which following it can shorten a step; None where that is not known
+     *     gain        what following it gains at most, in words
+     *     gain_ns     the same per step, and gain_share of the step; None where no time is to gain
+     *     rule        when it is shown
+     *     code        what to write, "" where there is nothing to copy
+     *     exception   when it does not apply
+     *     evidence    the link that shows it
      */
     Recommendation: {
       id: string;
-      severity: string;
       title: components['schemas']['Phrase'][];
       text: components['schemas']['Phrase'][];
-      rule: string;
+      gain: string;
       gain_ns: number | null;
+      gain_share: number | null;
+      rule: string;
+      code: string;
+      exception: string;
+      evidence: string;
     };
     /**
      * OperatorsPayload

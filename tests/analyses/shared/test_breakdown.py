@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.traces import draw, read
-from torch_tb_profiler.analyses.overview.recommendations import findings
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, NO_DEVICE, NO_HOST, breakdown
 from torch_tb_profiler.analyses.shared.utilization import utilizations
 from torch_tb_profiler.model.trace import Trace
@@ -208,18 +207,6 @@ def test_estimates_that_were_not_recorded_are_none_with_a_reason() -> None:
     assert found.streams == 1
     assert found.sm_efficiency is None
     assert "blocks per SM" in found.unknown["sm_efficiency"]
-
-
-def test_recommendations_fire_on_their_number() -> None:
-    picture = """
-        host  user_annotation  ProfilerStep#1                             0 100
-        host  cpu_op           enumerate(DataLoader)#_Single.__next__     0  {wait}
-        host  cpu_op           aten::add                                 90  10
-        """
-    assert [f.id for f in findings(draw(picture.format(wait=30)))] == ["data_loading"]
-    assert [f.id for f in findings(draw(picture.format(wait=4)))] == []
-    (found,) = findings(draw(picture.format(wait=30)))
-    assert (found.value, found.gain_ns) == (0.3, 30_000)
 
 
 KINDS = ["kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cpu_op", "user_annotation", "python_function"]

@@ -14,6 +14,6 @@ def test_nearly_full_memory_is_advised_on_whatever_the_card_is_called() -> None:
     payload = overview.build(draw(CALLS, *events, deviceProperties=card), NoParams())
     (advice,) = (each for each in payload.recommendations if each.id == "memory_limit")
     assert "GPU0" in plain(advice.text) and "95" in plain(advice.text)
-    assert {phrase.link for phrase in advice.text} == {None, "memory"}
+    assert {phrase.link for phrase in advice.text} == {None, "memory?device=GPU0"}
     room = overview.build(draw(CALLS, *events, deviceProperties=[{**card[0], "totalGlobalMem": 2000}]), NoParams())
     assert all(each.id != "memory_limit" for each in room.recommendations)

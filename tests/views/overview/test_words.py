@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from torch_tb_profiler.analyses.overview.recommendations import Finding
-from torch_tb_profiler.views import SLUGS
-from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.analyses.overview.finding import Advice, Finding
+from torch_tb_profiler.views._shared.text import Phrase, plain
 from torch_tb_profiler.views.overview.advice import recommendation
 from torch_tb_profiler.views.overview.payload import Average, Categories, Step
-from torch_tb_profiler.views.overview.words import explanation, headline
+from torch_tb_profiler.views.overview.words import explanation, headline, no_advice
 
 NONE = dict.fromkeys(Categories.__struct_fields__, 0.0)
 MS = 1_000_000
-FINDINGS = [
-    Finding("data_loading", "warning", 0.2, 5.0),
-    Finding("communication", "warning", 0.3, 5.0),
-    Finding("data_parallel", "warning", 2),
-    Finding("nccl_backend", "warning", 0.0, subject="gloo"),
-    Finding("low_utilization", "info", 0.1, subject="0, 1"),
-    Finding("mixed_precision", "info", 0.6),
-    Finding("memory_limit", "warning", 0.95, subject="GPU 0"),
-]
 
 
 def categories(**times: float) -> Categories:
@@ -30,7 +20,7 @@ def categories(**times: float) -> Categories:
 
 def says(times: dict[str, float], device: str = "CUDA", recorded: bool = True) -> str:
     average = Average(sum(times.values()), categories(**times), 2, [], sum(times.values()))
-    return plain(headline(average, device, recorded, []))
+    return plain(headline(average, device, "the average step" if recorded else "the trace", []))
 
 
 def step(name: str, complete: bool = True, **times: float) -> Step:
@@ -56,7 +46,7 @@ def step(name: str, complete: bool = True, **times: float) -> Step:
         ),
         (
             {"kernel": 50, "communication": 20, "other": 30},
-            "The GPU waits for 30% of the average step; 100% of that is time in which nothing is recorded.",
+            "The GPU waits for 30% of the average step; 100% of that is time outside of operators and calls.",
         ),
         (
             {"kernel": 75, "communication": 25},
@@ -83,14 +73,40 @@ def test_a_trace_without_steps_is_not_called_a_step() -> None:
 
 
 def test_nothing_to_average() -> None:
-    assert plain(headline(None, "CUDA", True, [])) == "There is no complete step to analyze."
+    assert plain(headline(None, "CUDA", "the average step", [])) == "There is no complete step to analyze."
     assert says({"kernel": 0}) == "No time passes in the average step."
 
 
 def test_the_first_recommendation_follows() -> None:
-    advice = [recommendation(finding) for finding in FINDINGS[:2]]
-    answer = headline(Average(1.0, categories(kernel=1), 2, [], 1.0), "CUDA", True, advice)
-    assert plain(answer).endswith("of the average step. First recommendation: Load data in parallel.")
+    found = [Advice(Finding("data_loading", case=case), 5.0, 0.5) for case in ("process", "workers")]
+    advice = [recommendation(each, "the average step") for each in found]
+    answer = headline(Average(1.0, categories(kernel=1), 2, [], 1.0), "CUDA", "the average step", advice)
+    assert plain(answer).endswith("of the average step. First recommendation: Load data in worker processes.")
+
+
+def test_time_in_which_nothing_is_recorded_is_named_by_its_frame() -> None:
+    average = Average(100.0, categories(kernel=20, other=80), 2, [], 100.0)
+    frame = Phrase("train.py(9): preprocess", "trace?event=4")
+    said = headline(average, "CUDA", "the average step", [], frame)
+    assert plain(said) == (
+        "The GPU waits for 80% of the average step; 100% of that is time outside of operators and calls, "
+        "most of it in train.py(9): preprocess."
+    )
+    assert frame in said
+    alone = headline(Average(100.0, categories(other=80), 2, [], 100.0), "CPU", "the trace", [], frame)
+    assert plain(alone).endswith("outside of operators and calls, most of it in train.py(9): preprocess.")
+    loading = headline(
+        Average(100.0, categories(kernel=20, dataloader=80), 2, [], 100.0), "CUDA", "the trace", [], frame
+    )
+    assert "preprocess" not in plain(loading)
+
+
+def test_no_advice_is_not_called_a_step_without_waits() -> None:
+    busy, waiting = (Average(100.0, categories(kernel=time, other=100 - time), 2, [], 100.0) for time in (95, 50))
+    assert plain(no_advice(busy, None)) == "No rule finds 2% of the step to gain."
+    assert plain(no_advice(waiting, None)) == "No rule explains what the device waits for. The timeline shows it."
+    assert plain(no_advice(waiting, "the file is cut off")) == "Nothing is advised: the file is cut off."
+    assert plain(no_advice(None, None)) == "Nothing is advised: there is no complete step."
 
 
 def test_how_steps_vary() -> None:
@@ -102,20 +118,6 @@ def test_how_steps_vary() -> None:
     assert plain(explanation([step("1", kernel=MS)] * 3, None, {})) == "3 steps of about 1.00 ms, all alike."
     assert plain(explanation([step("1", kernel=MS)], None, {})) == "1 complete step recorded."
     assert plain(explanation([], None, {"steps": "none is recorded"})) == "None is recorded."
-
-
-@pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.id)
-def test_advice_links_to_its_evidence(finding: Finding) -> None:
-    advice = recommendation(finding)
-    targets = [phrase.link for phrase in (*advice.title, *advice.text) if phrase.link is not None]
-    assert len(targets) >= 2
-    assert {target.partition("?")[0] for target in targets} <= set(SLUGS)
-    assert "{" not in plain(advice.text)
-
-
-def test_names_in_advice_are_only_text() -> None:
-    advice = recommendation(Finding("nccl_backend", "warning", 0.0, subject="{value} <b>"))
-    assert "through {value} <b>," in plain(advice.text)
 
 
 def test_an_outlier_is_named_with_the_average_without_it() -> None:

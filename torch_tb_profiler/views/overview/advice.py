@@ -1,92 +1,52 @@
-"""Findings in words: what was measured, the rule, what to do; a click opens the evidence."""
+"""Advice in words: what was measured, what to do, what it can gain, and when it does not apply."""
 
 from __future__ import annotations
 
-import msgspec
-
-from torch_tb_profiler.analyses.overview import recommendations as rules
-from torch_tb_profiler.analyses.overview.recommendations import Finding
-from torch_tb_profiler.base.units import format_ratio
-from torch_tb_profiler.views._shared.text import Phrase, link, text
+from torch_tb_profiler.analyses.overview.finding import Advice, Finding
+from torch_tb_profiler.base.units import format_duration, format_ratio
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
 from torch_tb_profiler.views.overview.payload import Recommendation
+from torch_tb_profiler.views.overview.sentences import SENTENCES
 
 
-class _Words(msgspec.Struct, frozen=True):
-    """`text` is a template; a click on its `{value}` or `{subject}` opens `link`."""
-
-    title: str
-    text: str
-    rule: str
-    link: str
-
-
-_WORDS = {
-    "data_loading": _Words(
-        "Load data in parallel",
-        "{value} of the average step waits for the data loader. Worker processes can prepare the next batch "
-        "while this one is computed: DataLoader(..., num_workers=4, pin_memory=True, "
-        "persistent_workers=True).",
-        f"data loading takes more than {rules.DATA_LOADING_SHARE:.0%} of the average step",
-        link("trace"),
-    ),
-    "communication": _Words(
-        "Hide or shrink communication",
-        "{value} of the average step is communication that no kernel hides. Accumulate gradients over several "
-        "batches, enlarge the batch, or compress gradients with a DDP communication hook.",
-        f"communication that is not hidden takes more than {rules.COMMUNICATION_SHARE:.0%} of the average step",
-        link("trace"),
-    ),
-    "data_parallel": _Words(
-        "Use DistributedDataParallel",
-        "The model runs in DataParallel on {count} devices from one process. DistributedDataParallel, "
-        "one process per device, avoids copying the model in each step and GIL contention.",
-        "DataParallel.forward was recorded and more than one device did work",
-        link("operators", q="DataParallel"),
-    ),
-    "nccl_backend": _Words(
-        "Use the NCCL backend",
-        "Gradients are exchanged through {subject}, by way of host memory. These GPUs can exchange them "
-        'directly: init_process_group("nccl").',
-        "DistributedDataParallel runs on GPUs without NCCL",
-        link("trace"),
-    ),
-    "low_utilization": _Words(
-        "Give the GPU more to do",
-        "GPU {subject} is busy for only {value} of the time. A larger batch, fewer synchronizing calls "
-        "(.item(), .cpu()) or torch.compile raise the share.",
-        f"a GPU runs kernels for less than {rules.LOW_UTILIZATION:.0%} of the time",
-        link("trace"),
-    ),
-    "mixed_precision": _Words(
-        "Let matrix products use Tensor Cores",
-        "{value} of kernel time belongs to operators that can use Tensor Cores, but no kernel uses them. "
-        "Mixed precision (torch.autocast) or TF32 (torch.set_float32_matmul_precision) would use them.",
-        "the GPU has Tensor Cores, no kernel uses them, and eligible operators launched kernels",
-        link("kernels"),
-    ),
-    "memory_limit": _Words(
-        "Memory is nearly full",
-        "Allocations on {subject} reach {value} of its memory. Activation checkpointing or mixed precision "
-        "reduce memory use.",
-        f"allocated memory peaks above {rules.MEMORY_SHARE:.0%} of the GPU's memory",
-        link("memory"),
-    ),
-}
-
-
-def recommendation(finding: Finding) -> Recommendation:
-    """What to do about a finding."""
-    words = _WORDS[finding.id]
-    evidence = {
-        "value": Phrase(format_ratio(finding.value), words.link),
-        "count": Phrase(str(int(finding.value)), words.link),
-        "subject": Phrase(finding.subject, words.link),
+def recommendation(advice: Advice, whole: str) -> Recommendation:
+    """What to do about a finding; `whole`: the average step, or the trace where none are recorded."""
+    finding = advice.finding
+    words = SENTENCES[finding.id, finding.case]
+    evidence = _evidence(finding)
+    parts: dict[str, str | Phrase | Text] = {
+        "time": Phrase(format_duration(advice.gain_ns), evidence),
+        "share": Phrase(format_ratio(finding.value), evidence),
+        "count": "" if finding.value is None else f"{finding.value:,.0f}",
+        "duration": format_duration(finding.value),
+        "subject": Phrase(finding.subject, evidence),
+        "place": text(" ({place})", place=finding.place) if finding.place else "",
+        "whole": whole,
     }
     return Recommendation(
         id=finding.id,
-        severity=finding.severity,
-        title=(Phrase(words.title, words.link),),
-        text=text(words.text, **evidence),
+        title=text(words.title, subject=finding.subject),
+        text=text(words.text, **parts),
+        gain=_gain(advice),
+        gain_ns=advice.gain_ns,
+        gain_share=advice.gain_share,
         rule=words.rule,
-        gain_ns=finding.gain_ns,
+        code=words.code,
+        exception=words.exception,
+        evidence=evidence,
     )
+
+
+def _gain(advice: Advice) -> str:
+    if advice.gain_ns is None:
+        return "no time, but room"
+    return f"up to {format_ratio(advice.gain_share)}, {format_duration(advice.gain_ns)}"
+
+
+def _evidence(finding: Finding) -> str:
+    if finding.id == "memory_limit":
+        return link("memory", device=finding.subject)
+    if finding.id == "late_rank":
+        return link("distributed")
+    window = None if finding.window is None else f"{finding.window[0]}-{finding.window[1]}"
+    return link("trace", event=finding.event, at=window)

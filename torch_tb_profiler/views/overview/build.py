@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from torch_tb_profiler.analyses.overview.advice import advice
 from torch_tb_profiler.analyses.overview.average import average_step
-from torch_tb_profiler.analyses.overview.recommendations import findings
+from torch_tb_profiler.analyses.overview.job import is_truncated, no_advice
+from torch_tb_profiler.analyses.overview.unrecorded import unrecorded
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, Breakdown, breakdown
 from torch_tb_profiler.analyses.shared.utilization import Utilization, utilizations
 from torch_tb_profiler.model.calls.calltree import call_tree
@@ -19,19 +21,29 @@ from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams, Tab, TraceView
 from torch_tb_profiler.views._shared.tensor_cores import tensor_core_time
+from torch_tb_profiler.views._shared.text import Phrase, Text, link
 from torch_tb_profiler.views.overview import words
 from torch_tb_profiler.views.overview.advice import recommendation
-from torch_tb_profiler.views.overview.payload import Average, Categories, Configuration, Device, Overview, Step
+from torch_tb_profiler.views.overview.payload import (
+    Average,
+    Categories,
+    Configuration,
+    Device,
+    Overview,
+    Recommendation,
+    Step,
+)
 
 
 def build(trace: Trace, params: NoParams) -> Overview:
     """The overview of one trace."""
     times = breakdown(trace)
     step_list, average, reasons = _steps(times), _average(times), _reasons(times)
-    recommendations = [recommendation(finding) for finding in findings(trace)]
+    whole = "the average step" if times.steps.recorded else "the trace"
+    recommendations = [recommendation(each, whole) for each in advice(trace)]
     configuration = _configuration(trace)
     return Overview(
-        headline=words.headline(average, configuration.device_type, times.steps.recorded, recommendations),
+        headline=_headline(trace, average, configuration.device_type, whole, recommendations),
         explanation=words.explanation(step_list, average, reasons),
         trace_start_ns=trace.trace_start_ns,
         base_ns=trace.base_ns,
@@ -41,9 +53,20 @@ def build(trace: Trace, params: NoParams) -> Overview:
         devices=[_device(entry) for entry in utilizations(trace)],
         configuration=configuration,
         recommendations=recommendations,
+        no_advice=() if recommendations else words.no_advice(average, no_advice(trace)),
         reasons=reasons,
         health=[*trace.health, *_doubts(trace, times)],
     )
+
+
+def _headline(
+    trace: Trace, average: Average | None, device_type: str, whole: str, recommendations: Sequence[Recommendation]
+) -> Text:
+    if is_truncated(trace):
+        return words.truncated()
+    frame = unrecorded(trace)
+    name = None if frame is None else Phrase(frame.name, link("trace", event=frame.event))
+    return words.headline(average, device_type, whole, recommendations, name)
 
 
 def _steps(times: Breakdown) -> list[Step]:

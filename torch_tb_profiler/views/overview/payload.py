@@ -83,16 +83,24 @@ class Configuration(msgspec.Struct, frozen=True):
 class Recommendation(msgspec.Struct, frozen=True):
     """What to do.
 
-    rule     when it is shown
-    gain_ns  the most by which following it can shorten a step; None where that is not known
+    gain        what following it gains at most, in words
+    gain_ns     the same per step, and gain_share of the step; None where no time is to gain
+    rule        when it is shown
+    code        what to write, "" where there is nothing to copy
+    exception   when it does not apply
+    evidence    the link that shows it
     """
 
     id: str
-    severity: str
     title: Text
     text: Text
-    rule: str
+    gain: str
     gain_ns: float | None
+    gain_share: float | None
+    rule: str
+    code: str
+    exception: str
+    evidence: str
 
 
 class Overview(msgspec.Struct, frozen=True):
@@ -100,6 +108,7 @@ class Overview(msgspec.Struct, frozen=True):
 
     headline     how the average step is spent, and what to do first
     explanation  how the steps vary, which are left out
+    recommendations  largest gain first; no_advice: why there are none, and what that does not mean
     reasons      category, `steps` or `average` -> why it is null
     """
 
@@ -113,5 +122,6 @@ class Overview(msgspec.Struct, frozen=True):
     devices: list[Device]
     configuration: Configuration
     recommendations: list[Recommendation]
+    no_advice: Text
     reasons: Mapping[str, str]
     health: list[Note]

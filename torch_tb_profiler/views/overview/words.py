@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN
 from torch_tb_profiler.base.units import format_duration, format_ratio, plural
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, listed, sentences, text
 from torch_tb_profiler.views.overview.payload import Average, Categories, Recommendation, Step
@@ -21,13 +22,15 @@ _NAMES = {
     "runtime": "runtime calls",
     "dataloader": "data loading",
     "cpu_exec": "host operators",
-    "other": "time in which nothing is recorded",
+    "other": "time outside of operators and calls",
 }
 
 _EVIDENCE = {"kernel": link("kernels"), "cpu_exec": link("operators"), "runtime": link("operators")}
 
 EXPOSED = 0.25
 """Communication above this share of the step, and not below all other waiting, is what the headline is about."""
+
+_TIMELINE = Phrase("timeline", link("trace"))
 
 IDLE = 0.1
 """A device that waits for less than this share of the step counts as busy."""
@@ -36,23 +39,52 @@ ALIKE = 0.005
 """Steps whose categories vary by less than this share of the longest step are alike."""
 
 
+def truncated() -> Text:
+    """Instead of a verdict on a file of which nobody knows what it lacks."""
+    return text(
+        "The file is cut off: what is shown comes before the cut, and as a rule the work of the devices comes "
+        "after. "
+        "How a step is spent cannot be told from it."
+    )
+
+
 def headline(
-    average: Average | None, device_type: str, recorded: bool, recommendations: Sequence[Recommendation]
+    average: Average | None,
+    device_type: str,
+    whole: str,
+    recommendations: Sequence[Recommendation],
+    frame: Phrase | None = None,
 ) -> Text:
-    """How the average step is spent, and what to do first. `recorded`: steps are; else there is one, the trace."""
+    """How the average step is spent, and what to do first.
+
+    `whole`: the average step, or the trace where none are recorded. `frame`: what the host does for half or more
+    of the time in which nothing else is recorded.
+    """
     if average is None:
         return text("There is no complete step to analyze.")
     first = text("First recommendation: {title}.", title=recommendations[0].title) if recommendations else ()
-    return sentences(_spent(average, device_type, "the average step" if recorded else "the trace"), first)
+    return sentences(_spent(average, device_type, whole, frame), first)
 
 
-def _spent(average: Average, device_type: str, whole: str) -> Text:
+def no_advice(average: Average | None, reason: str | None) -> Text:
+    """Why nothing is advised. Where the device waits, that does not mean that nothing can be done."""
+    if reason is not None:
+        return text("Nothing is advised: {reason}.", reason=reason)
+    if average is None or average.duration_ns <= 0:
+        return text("Nothing is advised: there is no complete step.")
+    busy = sum(getattr(average.categories, name) or 0.0 for name in BUSY) / average.duration_ns
+    if 0 < busy < 1 - IDLE:
+        return text("No rule explains what the device waits for. The {timeline} shows it.", timeline=_TIMELINE)
+    return text("No rule finds {share} of the step to gain.", share=format_ratio(LEAST_GAIN))
+
+
+def _spent(average: Average, device_type: str, whole: str, frame: Phrase | None) -> Text:
     total = average.duration_ns
     times = {name: getattr(average.categories, name) or 0.0 for name in CATEGORIES}
     if total <= 0:
         return text("No time passes in {whole}.", whole=whole)
     if device_type == "CPU":
-        return _largest(times, total, whole)
+        return _largest(times, total, whole, frame)
     busy = sum(times[name] for name in BUSY) / total
     if times["communication"] / total > EXPOSED and times["communication"] / total >= 1 - busy:
         evidence = Phrase(f"{format_ratio(times['communication'] / total)} of {whole}", link("trace"))
@@ -70,7 +102,7 @@ def _spent(average: Average, device_type: str, whole: str) -> Text:
         device=device,
         share=Phrase(f"{format_ratio(1 - busy)} of {whole}", link("trace")),
         portion=format_ratio(waits[cause] / ((1 - busy) * total)),
-        cause=_category(cause),
+        cause=_cause(cause, frame),
     )
 
 
@@ -80,14 +112,21 @@ def _talk(times: Mapping[str, float], busy_ns: float) -> str:
     return f", {format_ratio(share)} of that in communication that no computation hides" if share >= 0.01 else ""
 
 
-def _largest(times: Mapping[str, float], total: float, whole: str) -> Text:
+def _largest(times: Mapping[str, float], total: float, whole: str, frame: Phrase | None) -> Text:
     top = max(times, key=lambda name: times[name])
     return text(
         "The largest part of {whole}, {share}, is {category}.",
         whole=whole,
         share=format_ratio(times[top] / total),
-        category=_category(top),
+        category=_cause(top, frame),
     )
+
+
+def _cause(name: str, frame: Phrase | None) -> Text:
+    """The category; of the time in which nothing else is recorded, the frame in which most of it passes."""
+    if name != "other" or frame is None:
+        return (_category(name),)
+    return text("{rest}, most of it in {frame}", rest=_category(name), frame=frame)
 
 
 def _category(name: str) -> Phrase:

@@ -1,37 +1,83 @@
 import type { Recommendation } from '../../api/types';
+import { formatRatio } from '../../base/format';
+import { useSelection } from '../../state/selection';
+import { Button } from '../../widgets/inputs/Button';
+import { CopyButton } from '../../widgets/inputs/CopyButton';
 import { Icon } from '../../widgets/Icon';
-import { Sentence } from '../../widgets/Sentence';
-import { Panel } from '../../widgets/Panel';
+import { Sentence, targetOf, type Phrase } from '../../widgets/Sentence';
 import { Tip } from '../../widgets/Term';
-import { gainText } from './select';
 import css from './Advice.module.css';
 
-const SEVERITY = { warning: 'Worth doing', info: 'Consider', error: 'Problem' } as const;
+/** So many pieces of advice have a card; the rest a line each. */
+const CARDS = 3;
 
-export function Advice({ items }: { items: Recommendation[] }) {
+/** What to do first, by gain; why there is nothing, where there is nothing. */
+export function Advice({ items, none }: { items: Recommendation[]; none: readonly Phrase[] }) {
+  if (items.length === 0) {
+    return (
+      <p className={css.none} data-part="advice">
+        <Sentence text={none} />
+      </p>
+    );
+  }
+  const rest = items.slice(CARDS);
   return (
-    <Panel title="What to do" note={<span className="badge neutral">{items.length}</span>}>
-      {items.length === 0 && <p className="dim">No recommendation applies to this trace.</p>}
-      {items.map(item => {
-        const severity = item.severity === 'warning' || item.severity === 'error' ? item.severity : 'info';
-        return (
-          <article key={item.id} className={css.advice}>
-            <span className={`status ${severity}`} title={SEVERITY[severity]}>
-              <Icon name={severity === 'info' ? 'info' : 'warning'} />
-            </span>
-            <h3>
-              <Sentence text={item.title} />
-              <Tip label="Why is this shown?" entry={{ title: 'Shown because', text: `${item.rule}.` }} />
-            </h3>
-            {item.gain_ns !== null && item.gain_ns !== undefined && (
-              <span className={css.gain}>{gainText(item.gain_ns)}</span>
-            )}
-            <p>
-              <Sentence text={item.text} />
-            </p>
-          </article>
-        );
-      })}
-    </Panel>
+    <section aria-label="What to do" data-part="advice">
+      <ol className={css.cards}>
+        {items.slice(0, CARDS).map((item, i) => (
+          <Card key={item.id} item={item} rank={i + 1} />
+        ))}
+      </ol>
+      {rest.length > 0 && (
+        <ul className={css.rest}>
+          {rest.map(item => (
+            <li key={item.id}>
+              <Sentence text={item.title} /> <span className="dim">{item.gain}</span>
+              <Show evidence={item.evidence} look="link" />
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function Card({ item, rank }: { item: Recommendation; rank: number }) {
+  return (
+    <li className={css.card}>
+      <header>
+        <span className={css.rank}>{rank}</span>
+        <h3>
+          <Sentence text={item.title} />
+        </h3>
+        <Tip label="Why is this shown?" entry={{ title: 'Shown because', text: `${item.rule}.` }} />
+      </header>
+      <p className={css.gain}>{item.gain}</p>
+      {item.gain_share !== null && item.gain_share !== undefined && (
+        <span className={css.bar} role="img" aria-label={`${formatRatio(item.gain_share)} of the step`}>
+          <i style={{ width: `${Math.min(item.gain_share, 1) * 100}%` }} />
+        </span>
+      )}
+      <p>
+        <Sentence text={item.text} />
+      </p>
+      {item.code && <pre>{item.code}</pre>}
+      <div className={css.actions}>
+        <Show evidence={item.evidence} look="framed" />
+        {item.code && <CopyButton text={() => item.code} label="Copy code" showLabel />}
+      </div>
+      <p className={css.exception}>
+        <b>Does not apply if</b> {item.exception}
+      </p>
+    </li>
+  );
+}
+
+function Show({ evidence, look }: { evidence: string; look: 'framed' | 'link' }) {
+  const { select } = useSelection();
+  return (
+    <Button look={look} onClick={() => select(targetOf(evidence))}>
+      {look === 'framed' && <Icon name="external" size={14} />}Show it
+    </Button>
   );
 }

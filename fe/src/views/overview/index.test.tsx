@@ -12,7 +12,7 @@ it('says what the device waits for, and for how long', () => {
   expect(screen.getByText('DataLoader', { selector: 'th' }).closest('tr')!.textContent).toContain(
     '330 µs33%',
   );
-  expect(screen.getByText('up to −330 µs per step')).toBeTruthy();
+  expect(screen.getByText('up to 33%, 330 µs')).toBeTruthy();
 });
 
 it('shows one step alone, and the average again', async () => {

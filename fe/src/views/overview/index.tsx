@@ -27,9 +27,12 @@ export default function OverviewView({ payload, crumb }: { payload: Overview; cr
   const now = shown(payload, chosen);
   if (!now) {
     return (
-      <Answer crumb={crumb} why={payload.reasons.average}>
-        <Sentence text={payload.headline} />
-      </Answer>
+      <>
+        <Answer crumb={crumb} why={payload.reasons.average}>
+          <Sentence text={payload.headline} />
+        </Answer>
+        <Advice items={payload.recommendations} none={payload.no_advice} />
+      </>
     );
   }
   const gpu =
@@ -47,6 +50,7 @@ export default function OverviewView({ payload, crumb }: { payload: Overview; cr
       <Answer crumb={crumb} why={<Sentence text={payload.explanation} />}>
         <Sentence text={payload.headline} />
       </Answer>
+      <Advice items={payload.recommendations} none={payload.no_advice} />
       <Panel
         title={`${now.title}, ${formatDuration(now.duration)}`}
         note={
@@ -77,7 +81,6 @@ export default function OverviewView({ payload, crumb }: { payload: Overview; cr
           />
         </Panel>
         <Breakdown overview={payload} now={now} />
-        <Advice items={payload.recommendations} />
         <div className={css.stack}>
           {payload.devices.map(device => (
             <DeviceCard key={device.id} device={device} />

@@ -1,7 +1,7 @@
 // From the payload to what is drawn: sums and shares. No React here.
 import type { Overview } from '../../api/types';
 import { BUSY, CATEGORIES, CATEGORY_TITLE, type Category } from '../../base/category';
-import { formatDuration, formatNumber, timeUnit } from '../../base/format';
+import { formatNumber, timeUnit } from '../../base/format';
 
 export type Step = Overview['steps'][number];
 type Times = Step['categories'];
@@ -100,5 +100,3 @@ export function range(least: number, most: number): string {
   const { scale, unit } = timeUnit(most);
   return `${formatNumber(least / scale)} – ${formatNumber(most / scale)} ${unit}`;
 }
-
-export const gainText = (ns: number): string => `up to −${formatDuration(ns)} per step`;

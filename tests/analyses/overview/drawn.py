@@ -1,0 +1,42 @@
+"""What advises on a drawn trace, and steps to draw it in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch_tb_profiler.analyses.overview.advice import advice
+from torch_tb_profiler.analyses.overview.finding import Advice
+from torch_tb_profiler.model.trace import Trace
+
+BACKWARD = "host2 cpu_op autograd::engine::evaluate_function:~AddmmBackward0 1 1"
+
+
+def given(trace: Trace, id: str) -> Advice | None:
+    """The advice of a rule, None if it gives none."""
+    return next((each for each in advice(trace) if each.finding.id == id), None)
+
+
+def ids(trace: Trace) -> list[str]:
+    return [each.finding.id for each in advice(trace)]
+
+
+def share(trace: Trace, id: str) -> float | None:
+    """The gain of a rule as a share of the step, None without this advice."""
+    found = given(trace, id)
+    return None if found is None or found.gain_share is None else round(found.gain_share, 6)
+
+
+def steps(count: int, length: int = 10_000) -> str:
+    return "\n".join(f"host user_annotation ProfilerStep#{i} {length * i} {length}" for i in range(count))
+
+
+def work(start: int, duration: int, launch: int, number: int, name: str = "k", call: int = 5) -> str:
+    """A kernel, and the call that launched it."""
+    return (
+        f"host cuda_runtime cudaLaunchKernel {launch} {call} correlation={number}\n"
+        f"gpu0 kernel {name} {start} {duration} correlation={number} stream=7"
+    )
+
+
+def card(**properties: Any) -> list[dict[str, Any]]:
+    return [{"id": 0, "name": "Card", **properties}]

@@ -1,0 +1,226 @@
+"""Advice about work of the devices: where it applies, where it does not, and where it nearly does."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.analyses.overview.drawn import BACKWARD, card, given, ids, share, steps, work
+from tests.support.traces import draw
+from torch_tb_profiler.model.trace import Trace
+
+SYNC = "host cuda_runtime cudaDeviceSynchronize 300 9700"
+"""The host waits for the device: only so does less work of the device shorten the step."""
+
+
+# ---- gradients ------------------------------------------------------------------------------------------
+
+DDP = "host cpu_op DistributedDataParallel.forward 0 100"
+FSDP = "host user_annotation FullyShardedDataParallel.forward 0 100"
+
+
+def talk(
+    time: int, name: str = "ncclDevKernel_AllReduce_Sum_f32_RING_LL", number: int = 2, at: int = 2_000
+) -> str:
+    return (
+        f"host cuda_runtime cudaLaunchKernel {200 + number} 2 correlation={number}\n"
+        f"gpu0 kernel {name} {at} {time} correlation={number} stream=20"
+    )
+
+
+def exchanging(*lines: str) -> Trace:
+    return draw("\n".join([steps(1), work(500, 1_500, 100, 1, "gemm"), SYNC, *lines]))
+
+
+@pytest.mark.parametrize(("time", "gain"), [(200, 0.02), (199, None), (4_000, 0.4)])
+def test_all_reduce_that_nothing_hides(time: int, gain: float | None) -> None:
+    assert share(exchanging(DDP, BACKWARD, talk(time)), "communication") == gain
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (DDP, talk(4_000)),  # inference
+        (BACKWARD, talk(4_000)),  # who exchanges what is not known
+        (DDP, BACKWARD, talk(1_000, at=800)),  # hidden behind a kernel
+        (DDP, BACKWARD, talk(4_000, "ncclDevKernel_AllGather_RING_LL")),  # no gradients
+        (FSDP, BACKWARD, talk(4_000)),  # not what FSDP waits for
+    ],
+)
+def test_other_communication_is_no_matter_of_gradients(lines: tuple[str, ...]) -> None:
+    assert given(exchanging(*lines), "communication") is None
+
+
+@pytest.mark.parametrize(
+    "name", ["ncclDevKernel_AllGather_RING_LL", "ncclDevKernel_ReduceScatter_Sum_f32_RING_LL"]
+)
+def test_fsdp_is_advised_to_prefetch_not_to_accumulate(name: str) -> None:
+    found = given(exchanging(FSDP, BACKWARD, talk(4_000, name)), "communication")
+    assert found is not None and found.finding.case == "fsdp"
+
+
+def test_less_communication_shortens_no_step_in_which_the_host_never_waits() -> None:
+    trace = draw("\n".join([steps(1), work(500, 1_500, 100, 1, "gemm"), DDP, BACKWARD, talk(4_000)]))
+    assert given(trace, "communication") is None
+
+
+# ---- waiting for a rank ---------------------------------------------------------------------------------
+
+
+def collectives(*times: int, size: int | None = None) -> Trace:
+    lines, at = [], 2_000
+    for i, time in enumerate(times):
+        row = talk(time, number=10 + i, at=at)
+        if size is not None:
+            row += f" In~msg~nelems={size} dtype=Float Collective~name=allreduce".replace("~", " ")
+        lines.append(row)
+        at += time
+    return exchanging(DDP, BACKWARD, *lines)
+
+
+def test_a_collective_far_longer_than_its_like_waits_for_a_rank() -> None:
+    trace = collectives(100, 100, 100, 4_000)
+    assert share(trace, "late_rank") == pytest.approx((4_000 - 300) / 10_000)
+    assert given(trace, "communication") is None
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        (1_000, 1_000, 1_000, 1_000, 1_000),
+        (900, 900, 900, 900, 2_700),  # three times the median
+        (100, 100, 4_000),  # too few to tell what is usual
+    ],
+)
+def test_collectives_like_each_other_are_no_waits(times: tuple[int, ...]) -> None:
+    trace = collectives(*times)
+    assert given(trace, "late_rank") is None and given(trace, "communication") is not None
+
+
+@pytest.mark.parametrize(("elements", "late"), [(100, True), (4_000_000, False)])
+def test_a_collective_that_its_size_does_not_explain_waits_for_a_rank(elements: int, late: bool) -> None:
+    """16 MB in 4 ms are 4 GB/s; 400 B in 4 ms are a wait."""
+    trace = collectives(4_000, size=elements)
+    assert (given(trace, "late_rank") is not None) == late
+    assert (given(trace, "communication") is not None) == (not late)
+
+
+# ---- several devices, other back ends -------------------------------------------------------------------
+
+PARALLEL = "host cpu_op DataParallel.forward 0 9000\n"
+
+
+@pytest.mark.parametrize(("device", "gain"), [(0, None), (1, 0.6)])
+def test_data_parallel_matters_on_more_than_one_device(device: int, gain: float | None) -> None:
+    trace = draw(f"{steps(1)}\n{PARALLEL}gpu0 kernel k 0 4000 stream=7\ngpu{device} kernel k 7000 3000 stream=7")
+    assert share(trace, "data_parallel") == gain
+
+
+def test_data_parallel_of_a_busy_device_costs_nothing() -> None:
+    trace = draw(f"{steps(1)}\n{PARALLEL}gpu0 kernel k 0 9900 stream=7\ngpu1 kernel k 7000 3000 stream=7")
+    assert given(trace, "data_parallel") is None
+
+
+@pytest.mark.parametrize(
+    ("backend", "call", "capability", "subject"),
+    [
+        ("gloo", "gloo:all_reduce", (7, 0), "gloo"),
+        ("", "gloo:all_reduce", (7, 0), "gloo"),
+        ("mpi", "mpi:all_reduce", (3, 5), "mpi"),
+        ("gloo", "gloo:all_reduce", (3, 4), None),  # too old for NCCL
+        ("gloo", "gloo:all_reduce", None, None),  # nobody says that it can
+        ("nccl", "gloo:all_reduce", (7, 0), None),  # gloo beside NCCL is for small things
+        ("gloo", "nccl:all_reduce", (7, 0), None),
+        ("gloo", "other", (7, 0), None),  # it takes no time
+    ],
+)
+def test_nccl_is_advised_to_cards_that_can_and_back_ends_that_are_slow(
+    backend: str, call: str, capability: tuple[int, int] | None, subject: str | None
+) -> None:
+    known = {} if capability is None else {"computeMajor": capability[0], "computeMinor": capability[1]}
+    picture = f"{steps(1)}\n{DDP}\n{work(500, 1_500, 100, 1)}\nhost2 user_annotation {call} 3000 2000"
+    trace = draw(picture, distributedInfo={"backend": backend}, deviceProperties=card(**known))
+    found = given(trace, "nccl_backend")
+    assert (found.finding.subject if found else None) == subject
+
+
+def test_nccl_is_no_matter_without_ddp() -> None:
+    picture = f"{steps(1)}\n{work(500, 1_500, 100, 1)}\nhost2 user_annotation gloo:all_reduce 3000 2000"
+    properties = card(computeMajor=8, computeMinor=0)
+    assert given(draw(picture, deviceProperties=properties), "nccl_backend") is None
+
+
+# ---- Tensor Cores ---------------------------------------------------------------------------------------
+
+
+def product(
+    operator: str = "aten::mm",
+    kernel: str = "volta_sgemm_128x64_nn",
+    time: int = 5_000,
+    types: str = '["float","float"]',
+    sync: str = SYNC,
+) -> str:
+    return f"""
+    {steps(1)}
+    host  cpu_op        {operator}         90   40  Input~type={types}
+    host  cuda_runtime  cudaLaunchKernel  100    5  correlation=1
+    host  cpu_op        aten::add         190   40
+    host  cuda_runtime  cudaLaunchKernel  200    5  correlation=2
+    gpu0  kernel        {kernel}          300  {time}  correlation=1 stream=7
+    gpu0  kernel        vectorized_elementwise_kernel  9000  900  correlation=2 stream=7
+    {sync}
+    """.replace("Input~type", "Input type")
+
+
+def advised(picture: str, major: int = 8, minor: int = 0, name: str = "Card") -> str | None:
+    trace = draw(picture, deviceProperties=[{"id": 0, "name": name, "computeMajor": major, "computeMinor": minor}])
+    found = given(trace, "mixed_precision")
+    return None if found is None else found.finding.case
+
+
+@pytest.mark.parametrize(
+    ("major", "minor", "name", "case"),
+    [
+        (8, 0, "A100", "tf32"),
+        (7, 0, "Tesla V100", "fp16"),  # it has no TF32
+        (7, 5, "GeForce RTX 2080 Ti", "fp16"),  # nor this
+        (7, 5, "GeForce GTX 1650", None),  # of the same generation, without Tensor Cores
+        (6, 1, "GeForce GTX 1080", None),
+    ],
+)
+def test_what_is_advised_is_what_the_card_can(major: int, minor: int, name: str, case: str | None) -> None:
+    assert advised(product(), major, minor, name) == case
+
+
+def test_a_card_that_is_not_described_gets_no_advice() -> None:
+    assert given(draw(product()), "mixed_precision") is None
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        product(kernel="ampere_s16816gemm_fp16_128x128"),  # they are used
+        product("aten::sin", "sin_kernel"),  # nothing could use them
+        product(time=150),  # a fiftieth of the step it is not
+        product(types='["c10::Half","c10::Half"]'),  # no matter of precision
+        product(types='["double","double"]'),
+        product(sync=""),  # the host never waits for the device
+        product(sync="host cuda_runtime cudaDeviceSynchronize 9910 90"),  # only for what comes later
+    ],
+)
+def test_other_work_is_no_matter_of_precision(picture: str) -> None:
+    assert advised(product()) == "tf32" and advised(picture) is None
+
+
+def test_work_that_other_work_hides_gains_nothing() -> None:
+    hidden = (
+        "host cuda_runtime cudaLaunchKernel 210 5 correlation=3\ngpu0 kernel k 300 5000 correlation=3 stream=9"
+    )
+    assert advised(f"{product()}\n{hidden}") is None
+
+
+def test_the_largest_gain_comes_first() -> None:
+    trace = draw(
+        f"{product(time=3_000)}\n{DDP.replace('100', '50')}\n{BACKWARD}\n{talk(4_000, number=7, at=4_000)}",
+        deviceProperties=card(computeMajor=8, computeMinor=0),
+    )
+    assert ids(trace) == ["communication", "mixed_precision"]

@@ -1,0 +1,54 @@
+"""What is advised on every real run, as reviewed: `advice.tsv` says of each piece of advice why it is right."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from torch_tb_profiler.analyses.overview.advice import advice
+from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.ingest import read_trace
+
+pytestmark = pytest.mark.slow
+
+TABLE = Path(__file__).parent / "advice.tsv"
+
+
+def reviewed() -> dict[tuple[str, int], list[tuple[str, str, str]]]:
+    """(run, number of the file) -> rows of the table in order; every row says why it is right."""
+    rows: dict[tuple[str, int], list[tuple[str, str, str]]] = {}
+    with TABLE.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file, dialect="excel-tab"):
+            assert row["why"]
+            key = row["run"], int(row["file"])
+            rows.setdefault(key, []).append((row["advice"], row["gain"], row["cause"]))
+    return rows
+
+
+def given(path: Path) -> list[tuple[str, str, str]] | None:
+    """As the table spells it; None of a file that cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            found = advice(read_trace(stream, size=path.stat().st_size))
+    except TraceError:
+        return None
+    return [
+        (
+            each.finding.id,
+            "-" if each.gain_share is None else f"{each.gain_share:.1%}",
+            " ".join(filter(None, (each.finding.case, each.finding.subject[:70]))) or "-",
+        )
+        for each in found
+    ] or [("none", "-", "-")]
+
+
+def test_advice_on_every_run_is_the_reviewed_one(corpus: Path) -> None:
+    table, seen = reviewed(), {}
+    for run in sorted(path for path in (corpus / "traces").iterdir() if path.is_dir()):
+        for number, path in enumerate(sorted(run.iterdir())):
+            found = given(path)
+            if found is not None:
+                seen[run.name, number] = found
+    assert seen == table

@@ -1,0 +1,96 @@
+"""Advice in words: every case has all of them, and each leads to its evidence."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+
+from tests.analyses.overview.drawn import steps, work
+from tests.support.traces import document, draw, event, read_bytes
+from torch_tb_profiler.analyses.overview import device_rules, host_rules, memory_rules
+from torch_tb_profiler.analyses.overview.finding import Advice, Finding
+from torch_tb_profiler.view import NoParams
+from torch_tb_profiler.views import SLUGS
+from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.overview.advice import recommendation
+from torch_tb_profiler.views.overview.build import build
+from torch_tb_profiler.views.overview.sentences import SENTENCES
+
+
+def made(id: str, case: str = "", **known: object) -> Advice:
+    details = {
+        "subject": "GPU0",
+        "place": "train.py(9): step",
+        "value": 3.0,
+        "event": 7,
+        "window": (10, 90),
+        **known,
+    }
+    return Advice(Finding(id, case=case, **details), 5_000_000.0, 0.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("id", "case"), SENTENCES)
+def test_every_case_says_what_to_do_how_much_it_gains_and_when_not(id: str, case: str) -> None:
+    advice = recommendation(made(id, case), "the average step")
+    assert advice.gain == "up to 50%, 5.00 ms"
+    assert (advice.gain_ns, advice.gain_share) == (5_000_000.0, 0.5)
+    assert advice.exception.endswith(".") and not advice.rule.endswith(".")
+    assert "{" not in plain(advice.text) + plain(advice.title) + advice.exception
+    targets = {phrase.link for phrase in advice.text if phrase.link is not None}
+    assert targets == {advice.evidence}
+    assert advice.evidence.partition("?")[0] in SLUGS
+
+
+def test_rules_and_words_are_the_same() -> None:
+    source = "".join(inspect.getsource(module) for module in (host_rules, device_rules, memory_rules))
+    given = set(re.findall(r'(?:Finding\(|_calls\()\s*"(\w+)"', source))
+    assert given == {id for id, _ in SENTENCES}
+
+
+def test_evidence_is_the_event_and_its_stretch() -> None:
+    assert recommendation(made("synchronization"), "the trace").evidence == "trace?event=7&at=10-90"
+    assert recommendation(made("memory_limit", "training"), "the trace").evidence == "memory?device=GPU0"
+    assert recommendation(made("launch_bound", event=None), "the trace").evidence == "trace?at=10-90"
+
+
+def test_room_is_not_called_time() -> None:
+    finding = Finding("memory_limit", case="training", subject="GPU0", value=0.95)
+    advice = recommendation(Advice(finding, None, None), "the trace")
+    assert (advice.gain, advice.gain_ns) == ("no time, but room", None)
+    assert "GPU0 reach 95% of its memory" in plain(advice.text)
+
+
+def test_names_in_advice_are_only_text() -> None:
+    advice = recommendation(made("host_code", "operator", subject="{value} <b>"), "the trace")
+    assert plain(advice.title) == "Find out what the host does in {value} <b>"
+    assert "is in {value} <b>." in plain(advice.text)
+
+
+WAITING = "\n".join(
+    [steps(1), work(10, 10, 2, 1), work(9_000, 900, 8_990, 2), "host python_function a.py(3):~load 30 8900"]
+)
+
+
+def test_a_wait_under_a_frame_is_its_headline_and_its_advice() -> None:
+    payload = build(draw(WAITING), NoParams())
+    assert "most of it in a.py(3): load. First recommendation: Take host code out of the way" in plain(
+        payload.headline
+    )
+    assert [each.id for each in payload.recommendations] == ["host_code"]
+    assert payload.no_advice == ()
+
+
+def test_no_headline_names_a_frame_that_covers_less_than_half() -> None:
+    payload = build(draw(WAITING.replace("30 8900", "30 4000")), NoParams())
+    assert "a.py(3)" not in plain(payload.headline)
+    assert plain(payload.no_advice).startswith("No rule explains what the device waits for")
+
+
+def test_a_file_that_is_cut_off_gets_no_verdict() -> None:
+    content = document([event(line) for line in WAITING.splitlines()])
+    payload = build(read_bytes(content[: content.rindex(b"}, {")]), NoParams())
+    assert plain(payload.headline).startswith("The file is cut off")
+    assert payload.recommendations == []
+    assert plain(payload.no_advice).startswith("Nothing is advised: the file is cut off")

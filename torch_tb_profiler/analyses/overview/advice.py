@@ -1,0 +1,41 @@
+"""What to do about it: findings that are worth a person's time, the largest gain first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch_tb_profiler.analyses.overview.device_rules import (
+    communication,
+    data_parallel,
+    mixed_precision,
+    nccl_backend,
+)
+from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN, Advice, Finding
+from torch_tb_profiler.analyses.overview.gains import gain
+from torch_tb_profiler.analyses.overview.host_rules import host_rules, pageable_copies
+from torch_tb_profiler.analyses.overview.job import no_advice
+from torch_tb_profiler.analyses.overview.memory_rules import memory_limit
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import Trace, derived
+
+
+@derived
+def advice(trace: Trace) -> tuple[Advice, ...]:
+    """Of all rules that apply; empty where `no_advice` says why."""
+    if no_advice(trace) is not None:
+        return ()
+    spans = steps(trace)
+    kept = spans.complete
+    step = float((spans.ends - spans.starts)[kept].sum()) / int(kept.sum())
+    weighed = []
+    for finding in _findings(trace):
+        ns = gain(trace, finding)
+        if step > 0 and ns >= LEAST_GAIN * step:
+            weighed.append(Advice(finding, ns, ns / step))
+    weighed.sort(key=lambda each: -(each.gain_ns or 0))
+    return (*weighed, *(Advice(finding, None, None) for finding in memory_limit(trace)))
+
+
+def _findings(trace: Trace) -> Iterator[Finding]:
+    for rule in (host_rules, pageable_copies, communication, data_parallel, nccl_backend, mixed_precision):
+        yield from rule(trace)

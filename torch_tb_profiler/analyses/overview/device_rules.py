@@ -1,0 +1,174 @@
+"""Rules about work of the devices: what they exchange, and how they compute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torch_tb_profiler.analyses.overview.finding import Finding
+from torch_tb_profiler.analyses.overview.idle import step_windows
+from torch_tb_profiler.analyses.overview.job import job
+from torch_tb_profiler.analyses.shared.breakdown import role_intervals
+from torch_tb_profiler.base.intervals import intersect, merge, subtract, total, union
+from torch_tb_profiler.base.markers import DATA_PARALLEL
+from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.communication.collectives import collectives
+from torch_tb_profiler.model.communication.events import communication_kernels
+from torch_tb_profiler.model.devices import DeviceInfo, device_of, devices
+from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, names_of, of_kind
+from torch_tb_profiler.model.tensor_cores import NO, eligible_operators, uses_tensor_cores
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
+
+USUAL = 3
+"""A collective that takes so many times as long as the median of its kind waits for another rank."""
+
+LEAST_ALIKE = 4
+"""With fewer of a kind nobody knows what is usual."""
+
+LEAST_BANDWIDTH = 4
+"""Bytes per ns that PCI Express 3 and a network card of 40 Gbit/s reach; a collective of kernels that is slower
+waits for another rank, or for a link that is slower still."""
+
+LATENCY_NS = 100_000
+"""Of a collective, whatever its size."""
+
+NCCL_CAPABILITY = (3, 5)
+_WITHOUT_TENSOR_CORES = ("GTX 16", "MX450", "MX550")
+
+
+def communication(trace: Trace) -> Iterator[Finding]:
+    """Gradients that nothing hides, or waiting for a rank that is late: whichever is more."""
+    roles = role_intervals(trace)
+    computing = union(roles["kernel"], roles["memcpy"], roles["memset"])
+    found = collectives(trace)
+    timed = np.flatnonzero(found.end > found.start)
+    if len(timed) == 0:
+        return
+    start, end, kind = found.start[timed], found.end[timed], found.collective[timed]
+    longest = int(timed[np.argmax(end - start)])
+    on_device = len(of_kind(trace, *DEVICE)) > 0
+    size = np.maximum(found.bytes_in, found.bytes_out)[timed] if on_device else np.full(len(timed), ABSENT)
+    usual = _usual(end - start, kind, size)
+    judged = usual != ABSENT
+    waiting = merge(start[judged] + usual[judged], end[judged])
+    exposed = intersect(subtract(merge(start[judged], end[judged]), computing), step_windows(trace))
+    late = intersect(exposed, waiting)
+    if 2 * total(late) > total(exposed):
+        name = "" if found.collective[longest] == NO_CODE else found.names[found.collective[longest]]
+        yield Finding(
+            "late_rank",
+            waiting,
+            computing,
+            on_device,
+            subject=name,
+            event=int(found.event[longest]),
+        )
+        return
+    wrapper = job(trace).wrapper
+    if not job(trace).training or wrapper is None:
+        return
+    gradients = {"ddp": ("all_reduce",), "fsdp": ("all_gather", "reduce_scatter")}[wrapper]
+    mine = np.array([code >= 0 and found.names[code] in gradients for code in kind.tolist()], np.bool_)
+    if mine.any():
+        yield Finding(
+            "communication",
+            merge(start[mine], end[mine]),
+            union(computing, waiting),
+            on_device,
+            case=wrapper,
+            event=int(found.event[timed[mine]][np.argmax((end - start)[mine])]),
+        )
+
+
+def _usual(duration: Int64, kind: Int32, size: Int64) -> Int64:
+    """What each collective takes at most without a wait, by its kind and its size; ABSENT if neither tells."""
+    by_kind = np.full(len(duration), ABSENT)
+    for code in np.unique(kind):
+        of = kind == code
+        if of.sum() >= LEAST_ALIKE:
+            by_kind[of] = int(USUAL * np.median(duration[of]))
+    by_size = np.where(size == ABSENT, ABSENT, LATENCY_NS + size // LEAST_BANDWIDTH)
+    both = np.minimum(by_kind, by_size)
+    usual: Int64 = np.where(both == ABSENT, np.maximum(by_kind, by_size), both)
+    return usual
+
+
+def data_parallel(trace: Trace) -> Iterator[Finding]:
+    """One process drives several devices: with one for each, every device could work as the busiest does."""
+    if len(devices(trace)) < 2 or DATA_PARALLEL not in names_of(trace, Kind.CPU_OP, Kind.ANNOTATION):
+        return
+    kernels = of_kind(trace, Kind.KERNEL)
+    kernels = kernels[~communication_kernels(trace)[kernels]]
+    used = device_of(trace)[kernels]
+    busiest = max(
+        (
+            merge(trace.events.start[mine], ends(trace)[mine])
+            for mine in (kernels[used == id] for id in np.unique(used))
+        ),
+        key=total,
+    )
+    yield Finding("data_parallel", step_windows(trace), busiest, value=len(devices(trace)))
+
+
+def nccl_backend(trace: Trace) -> Iterator[Finding]:
+    """Gradients pass through host memory between devices that could exchange them directly."""
+    if job(trace).wrapper is None or not any(map(_speaks_nccl, devices(trace))):
+        return
+    found = collectives(trace)
+    backends = {found.names[code] for code in np.unique(found.backend[found.backend >= 0]).tolist()}
+    info = trace.metadata.get("distributedInfo")
+    recorded = str(info.get("backend", "")) if isinstance(info, dict) else ""
+    if "nccl" in recorded.lower() or any("ccl" in name for name in backends):
+        return
+    slow = next((name for name in ("gloo", "mpi") if name in backends or recorded.lower() == name), None)
+    if slow:
+        roles = role_intervals(trace)
+        computing = union(roles["kernel"], roles["memcpy"], roles["memset"])
+        yield Finding("nccl_backend", roles["communication"], computing, subject=slow)
+
+
+def _speaks_nccl(device: DeviceInfo) -> bool:
+    return _capability(device) >= NCCL_CAPABILITY
+
+
+def _capability(device: DeviceInfo) -> tuple[int, ...]:
+    return tuple(map(int, device.compute_capability.split("."))) if device.compute_capability else (0,)
+
+
+def mixed_precision(trace: Trace) -> Iterator[Finding]:
+    """Matrix products in float32 beside Tensor Cores that could do them."""
+    capable = [device for device in devices(trace) if device.kind == "CUDA" and _has_tensor_cores(device)]
+    if len(capable) < len(devices(trace)) or not capable:
+        return
+    links = device_links(trace)
+    candidates = (kinds(trace)[links.rows] == Kind.KERNEL) & (links.operator >= 0)
+    rows, operators = links.rows[candidates], links.operator[candidates]
+    idle_cores = eligible_operators(trace)[operators] & (uses_tensor_cores(trace)[rows] == NO)
+    idle_cores &= _in_float32(trace, operators)
+    mine = rows[idle_cores]
+    if len(mine) == 0:
+        return
+    others = np.setdiff1d(of_kind(trace, *DEVICE), mine)
+    newest = min(_capability(device) for device in capable)
+    yield Finding(
+        "mixed_precision",
+        merge(trace.events.start[mine], ends(trace)[mine]),
+        merge(trace.events.start[others], ends(trace)[others]),
+        on_device=True,
+        case="tf32" if newest >= (8, 0) else "fp16",
+        event=int(mine[np.argmax(trace.events.duration[mine])]),
+    )
+
+
+def _has_tensor_cores(device: DeviceInfo) -> bool:
+    name = device.name or ""
+    return _capability(device) >= (7, 0) and not any(part in name for part in _WITHOUT_TENSOR_CORES)
+
+
+def _in_float32(trace: Trace, operators: Int32) -> np.ndarray:
+    """bool[k]: inputs are float32, or no types are recorded."""
+    codes, texts = trace.arg_codes("Input type", operators)
+    other = [any(name in text for name in ("Half", "BFloat16", "double", "int", "Float8")) for text in texts]
+    plain: np.ndarray = ~np.array([*other, False], np.bool_)[codes]
+    return plain

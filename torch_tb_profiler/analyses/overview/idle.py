@@ -1,0 +1,150 @@
+"""When the devices wait in the complete steps, and what the host does meanwhile.
+
+host    |-- aten::add --|launch|   the gap ends 2 us after the launch: until then the host was late
+device  [ kernel ]    gap        [ kernel ]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.base.intervals import EMPTY, Intervals, merge, subtract
+from torch_tb_profiler.base.markers import is_mark
+from torch_tb_profiler.model.calls.links import launches
+from torch_tb_profiler.model.kinds import DEVICE, HOST, ends, of_kind
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, distinct, name_mask
+
+LONG_NS = 1_000_000
+"""A stretch that the device waits for longer is not for the next launch but for what the host does before."""
+
+MOST_STRETCHES = 200
+"""The longest of them are looked into."""
+
+
+@derived
+def step_windows(trace: Trace) -> Intervals:
+    """The complete steps, merged."""
+    spans = steps(trace)
+    return merge(spans.starts[spans.complete], spans.ends[spans.complete])
+
+
+@derived
+def device_busy(trace: Trace) -> Intervals:
+    """When any device computes, copies or exchanges data."""
+    rows = of_kind(trace, *DEVICE)
+    return merge(trace.events.start[rows], ends(trace)[rows])
+
+
+@derived
+def idle(trace: Trace) -> Intervals:
+    """Within the complete steps; nothing where no device is recorded."""
+    busy = device_busy(trace)
+    return subtract(step_windows(trace), busy) if len(busy.starts) else EMPTY
+
+
+@derived
+def host_late(trace: Trace) -> Intervals:
+    """Of the idle time of the devices what passes before the work that ends it is launched.
+
+    Work without a recorded launch counts as launched when it begins.
+    """
+    gaps = idle(trace)
+    rows, launch = launches(trace)
+    finish = ends(trace)
+    if len(gaps.starts) == 0:
+        return gaps
+    start = trace.events.start[rows]
+    submitted = np.where(launch >= 0, np.minimum(finish[launch], start), start)
+    order = np.argsort(start, kind="stable")
+    at = np.searchsorted(start[order], gaps.ends, "left")
+    follows = at < len(order)
+    # Where nothing follows, no launch is late; what the host still does for long is its own affair.
+    tail = np.where(gaps.ends - gaps.starts > LONG_NS, gaps.ends, gaps.starts)
+    until = np.where(follows, submitted[order[np.minimum(at, len(order) - 1)]], tail)
+    return merge(gaps.starts, np.minimum(until, gaps.ends))
+
+
+class Covering(msgspec.Struct, frozen=True):
+    """A frame, annotation, operator or call that covers half of some stretches or more.
+
+    during  these stretches; event: row of its longest occurrence
+    """
+
+    name: str
+    during: Intervals
+    event: int
+
+
+def covering(trace: Trace, stretches: Intervals) -> list[Covering]:
+    """The deepest slice that covers half of each stretch, by name, most time first; the longest stretches only."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for at, row in _deepest(trace, stretches):
+        found.setdefault(int(trace.events.name[row]), []).append((at, row))
+    named = []
+    for code, pairs in found.items():
+        of = np.array([at for at, _ in pairs])
+        longest = max((row for _, row in pairs), key=lambda row: int(trace.events.duration[row]))
+        during = merge(stretches.starts[of], stretches.ends[of])
+        named.append(Covering(trace.strings[code], during, longest))
+    return sorted(named, key=lambda each: -int((each.during.ends - each.during.starts).sum()))
+
+
+def _deepest(trace: Trace, stretches: Intervals) -> Iterator[tuple[int, int]]:
+    """(index of a stretch, row of the shortest slice of the launching threads that covers half of it)."""
+    lengths = stretches.ends - stretches.starts
+    longest = np.argsort(-lengths, kind="stable")[:MOST_STRETCHES]
+    if len(longest) == 0:
+        return
+    rows = _slices(trace, int(lengths[longest].min()))
+    start, finish = trace.events.start[rows], ends(trace)[rows]
+    for at in longest.tolist():
+        begin, end = int(stretches.starts[at]), int(stretches.ends[at])
+        inside = np.minimum(finish, end) - np.maximum(start, begin)
+        enough = np.flatnonzero(2 * inside >= end - begin)
+        if len(enough):
+            yield at, int(rows[enough[np.argmin((finish - start)[enough])]])
+
+
+def _slices(trace: Trace, length: int) -> Int32:
+    """Host slices of half this length on threads that launch; steps and waits for data are none."""
+    rows = of_kind(trace, *HOST)
+    named = ~name_mask(trace.strings, lambda text: is_mark(text) or text.startswith("<built-in"))
+    rows = rows[named[trace.events.name[rows]] & (2 * trace.events.duration[rows] >= length)]
+    _, launch = launches(trace)
+    threads = distinct(trace.events.thread[launch[launch >= 0]])
+    kept: Int32 = rows[np.isin(trace.events.thread[rows], threads)] if len(threads) else rows
+    return kept
+
+
+def long_stretches(stretches: Intervals) -> Intervals:
+    """Those of more than `LONG_NS`."""
+    return _only(stretches, stretches.ends - stretches.starts > LONG_NS)
+
+
+def short_stretches(stretches: Intervals) -> Intervals:
+    """Those of up to `LONG_NS`."""
+    return _only(stretches, stretches.ends - stretches.starts <= LONG_NS)
+
+
+def _only(stretches: Intervals, which: np.ndarray) -> Intervals:
+    return Intervals(stretches.starts[which], stretches.ends[which])
+
+
+def after(gaps: Intervals, call_starts: Int64, call_ends: Int64) -> tuple[Intervals, Int64]:
+    """What of the gaps a blocking call can cause, and which call (index) did.
+
+    A gap that begins while a call waits is caused by it for as long as the call had waited for the device: had it
+    not, the host would have been ahead by that much.
+    """
+    order = np.argsort(call_starts, kind="stable")
+    at = np.searchsorted(call_starts[order], gaps.starts, "right") - 1
+    call = order[np.maximum(at, 0)]
+    spanned = (at >= 0) & (call_ends[call] >= gaps.starts)
+    waited = gaps.starts - call_starts[call]
+    until = np.minimum(gaps.ends, gaps.starts + waited)
+    kept = spanned & (until > gaps.starts)
+    return Intervals(gaps.starts[kept], until[kept]), call[kept]
