@@ -120,12 +120,6 @@ def test_what_are_no_peaks_is_refused(given: str) -> None:
         peaks_of(device("NVIDIA H100 80GB HBM3", 132), given)
 
 
-def test_entries_of_ones_own_come_first() -> None:
-    text = '[[device]]\nname = "mine"\nmatch = "H100"\nhbm_gbs = 1.0\nsource = "measured by myself"\n'
-    more = read_catalog(text, "mine.toml").device
-    assert peaks_of(device("NVIDIA H100 80GB HBM3", 132), more=more).name == "mine"
-
-
 @pytest.mark.parametrize(
     "text", ["not toml", '[[device]]\nname = "a"\n', '[[device]]\nname="a"\nmatch="("\nhbm_gbs=1.0\nsource="b"\n']
 )

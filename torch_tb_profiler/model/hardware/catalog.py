@@ -1,4 +1,4 @@
-"""The data base of devices: the file of the package, and entries of a user's own before it."""
+"""The data base of devices: the file of the package."""
 
 from __future__ import annotations
 

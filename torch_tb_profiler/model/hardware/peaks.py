@@ -45,14 +45,13 @@ class Peaks(msgspec.Struct, frozen=True):
         return self.vector.get(type)
 
 
-def peaks_of(device: DeviceInfo, given: str = "", more: Sequence[Entry] = ()) -> Peaks:
+def peaks_of(device: DeviceInfo, given: str = "") -> Peaks:
     """The peaks of a device of a trace.
 
     given  "H100 SXM" for another entry, "bf16=989,hbm=3352" for figures of one's own (TFLOP/s and 10^9 bytes/s)
-    more   entries that are tried before those of the package
     UsageError if `given` is neither.
     """
-    entries = (*more, *built_in().device)
+    entries = built_in().device
     if given and "=" not in given:
         named = [entry for entry in entries if entry.name.lower() == given.strip().lower()]
         if not named:
@@ -60,8 +59,7 @@ def peaks_of(device: DeviceInfo, given: str = "", more: Sequence[Entry] = ()) ->
             hint = f"figures such as bf16=989.4,hbm=3352, or {known}"
             raise UsageError(f"there is no device {given!r}", hint=hint)
         return _peaks(named[0], 1.0, "chosen by name")
-    own = _candidates(device, more)
-    found = _match(device, own or _candidates(device, built_in().device))
+    found = _match(device, _candidates(device, entries))
     return _with_figures(found, _figures(given)) if given else found
 
 
