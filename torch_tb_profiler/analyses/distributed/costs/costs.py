@@ -56,7 +56,6 @@ class Costs(msgspec.Struct, frozen=True):
     links        ranks whose collectives transfer more slowly than the same ones of other ranks
     absent       what ranks cost that are not here
     held_up_by   int64[ranks]: the rank that makes it late, itself if none does
-    unstalled    int64[ranks, ranks] ns that the first would wait less without the second's lateness
     """
 
     alone: Float64
@@ -65,7 +64,6 @@ class Costs(msgspec.Struct, frozen=True):
     links: tuple[Suspect, ...]
     absent: Suspect
     held_up_by: Int64
-    unstalled: Int64
     work: OwnWork
 
 
@@ -99,8 +97,6 @@ def costs(job: Job, matching: Matching, split: Split) -> Costs:
         Suspect(members, _cost(earlier[:, column], members), host=host)
         for column, (members, host) in enumerate(sets, len(likely))
     ]
-    unstalled = np.zeros((ranks, ranks), np.int64)
-    unstalled[:, likely] = replayed.unstalled[:, : len(likely)]
     return Costs(
         alone=alone,
         together=tuple(together),
@@ -113,7 +109,6 @@ def costs(job: Job, matching: Matching, split: Split) -> Costs:
         ),
         absent=Suspect((), _cost(earlier[:, -1], ()), "absent"),
         held_up_by=_held_up(job, split, matching, replayed, likely),
-        unstalled=unstalled,
         work=own,
     )
 

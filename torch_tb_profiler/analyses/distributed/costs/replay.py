@@ -43,12 +43,10 @@ class WhatIf(msgspec.Struct, frozen=True):
 
 class Replayed(msgspec.Struct, frozen=True):
     """earlier  int64[ranks, q] ns: how much earlier each rank's computation ends
-    unstalled  int64[ranks, q] ns: how much less it stalls for communication
-    arrivals   int64[ranks, q] ns: how much earlier it reaches the collectives that wait for it alone, in total
+    arrivals  int64[ranks, q] ns: how much earlier it reaches the collectives that wait for it alone, in total
     """
 
     earlier: Int64
-    unstalled: Int64
     arrivals: Int64
 
 
@@ -108,10 +106,9 @@ class _Replay:
 
     def run(self) -> Replayed:
         """Collective by collective."""
-        shape = self._ranks, self._columns
         resumed = np.zeros((len(self._member) + 1, self._columns), np.int64)  # the last row: no stall yet
         ends = np.zeros_like(resumed)
-        unstalled, arrivals = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        arrivals = np.zeros((self._ranks, self._columns), np.int64)
         for rows in self._waves():
             member = self._member[rows]
             reached = self._moved(resumed, self._stall_at_start[rows], self._saved[rows], member)
@@ -131,10 +128,7 @@ class _Replay:
             stall = self._stall[rows][:, None]
             before = self._moved(resumed, self._stall_before[rows], self._saved_at_stall[rows], member)
             resumed[rows] = np.minimum(before + stall, ends[rows])
-            np.add.at(
-                unstalled, member, np.where(stall > 0, stall - np.maximum(stall + before - ends[rows], 0), 0)
-            )
-        return Replayed(self._final(resumed), unstalled, arrivals)
+        return Replayed(self._final(resumed), arrivals)
 
     def _moved(self, resumed: Int64, stalls: Int64, saved: Int64, member: Int64) -> npt.NDArray[np.int64]:
         """How much earlier the computation is: since the last stall by what is saved of the work."""
