@@ -49,7 +49,7 @@ export const VIEWS: Record<string, ViewEntry> = {
     takes: ['group_by', 'step', 'thread', 'phase', 'kernel'],
   }),
   kernels: entry('kernel', () => import('./kernels'), {
-    takes: ['group_by', 'step', 'device', 'stream', 'operator'],
+    takes: ['group_by', 'step', 'device', 'stream', 'operator', 'family'],
   }),
   roofline: entry('roofline', () => import('./roofline'), {
     takes: ['group_by', 'step', 'device', 'peaks'],
@@ -62,7 +62,7 @@ export const VIEWS: Record<string, ViewEntry> = {
   memory: entry('memory', () => import('./memory')),
   distributed: entry('distributed', () => import('./distributed')),
   diff: entry('diff', () => import('./diff'), {
-    takes: ['base_run', 'base_worker', 'base_span', 'min_effect'],
+    takes: ['base_run', 'base_worker', 'base_span', 'also', 'base_also', 'min_effect'],
   }),
   lightning: entry('logo', () => import('./lightning')),
 };

@@ -53,6 +53,14 @@ def test_filters() -> None:
     assert [(s.device, s.stream, s.calls) for s in table(trace).streams] == [(0, 7, 5), (1, 9, 1)]
 
 
+def test_a_family_filters_the_rows_and_another_can_be_chosen_instead() -> None:
+    found = table(draw(PICTURE), family="matrix product")
+    assert [row.family for row in found.rows] == ["matrix product"]
+    assert found.memory_operations == []
+    assert [family.family for family in found.families] == ["matrix product", "memory"]
+    assert table(draw(PICTURE), family="norm").rows == []
+
+
 def test_copies_have_a_bandwidth_where_their_bytes_are_known() -> None:
     copy, fill = table(draw(PICTURE)).memory_operations
     assert (copy.kind, copy.calls, copy.bytes, copy.bandwidth) == ("memcpy", 2, 10_000, 2.5e9)

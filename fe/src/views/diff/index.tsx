@@ -33,7 +33,7 @@ const TIMES = [
 ] as const;
 
 /** What is compared; links within the page leave it as it is. */
-const COMPARED = ['base_run', 'base_worker', 'base_span', 'min_effect'];
+const COMPARED = ['base_run', 'base_worker', 'base_span', 'also', 'base_also', 'min_effect'];
 
 const BY = { category: 'By category', phase: 'By phase' } as const;
 
@@ -60,9 +60,11 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
   const compared = useMemo(
     () => ({
       ...(base && { base_run: base.run, base_worker: base.worker, base_span: base.span }),
+      ...(params.also && { also: params.also }),
+      ...(params.base_also && { base_also: params.base_also }),
       ...(params.min_effect && { min_effect: params.min_effect }),
     }),
-    [base, params.min_effect],
+    [base, params.also, params.base_also, params.min_effect],
   );
   const path = params.part ?? '';
   const opened = useView<DiffLevel>('diff/part', selectors, { ...compared, path }, path !== '');

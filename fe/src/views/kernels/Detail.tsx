@@ -19,8 +19,8 @@ export function Detail({ row, onClose }: Props) {
   const { selection, select } = useSelection();
   const { run, worker, span, params } = selection;
   const query = useMemo(() => {
-    const { group_by, step, device, stream, operator } = params;
-    const given = { group_by, step, device, stream, operator, event: String(row.event) };
+    const { group_by, step, device, stream, operator, family } = params;
+    const given = { group_by, step, device, stream, operator, family, event: String(row.event) };
     return Object.fromEntries(
       Object.entries(given).filter((entry): entry is [string, string] => Boolean(entry[1])),
     );
