@@ -1,8 +1,9 @@
-import { screen, within } from '@testing-library/react';
+import { fireEvent, screen, within } from '@testing-library/react';
 import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/critical_path.json';
 import { drawView, serveGoldens } from '../../testing/view';
 import View from '.';
+import { stepAt } from './curve';
 
 serveGoldens(golden);
 
@@ -14,4 +15,26 @@ it('says what bounds the step, and what each target would bring', () => {
   expect(row.textContent).toContain('330 µs');
   expect(row.textContent).toContain('165 µs');
   expect(screen.getByText(/assumes that nobody needs the value/)).toBeTruthy();
+});
+
+it('answers a slider at once, for the target that is chosen', () => {
+  drawView(View, golden.critical_path);
+  const slider = () => screen.getByRole('slider', { name: 'Less time' });
+  expect(slider().getAttribute('aria-valuetext')).toBe('50%');
+  expect(screen.getByText('427 µs less, 42.7% of a step')).toBeTruthy();
+  const table = within(screen.getByRole('grid', { name: 'what could be faster' }));
+  fireEvent.click(table.getByRole('row', { name: /Data loading/ }));
+  expect(screen.getByRole('heading', { name: 'What if: Data loading' })).toBeTruthy();
+  expect(screen.getByText('165 µs less, 16.5% of a step')).toBeTruthy();
+  fireEvent.keyDown(slider(), { key: 'End' });
+  expect(screen.getByText('330 µs less, 33% of a step')).toBeTruthy();
+});
+
+it.each([
+  [0, 100],
+  [25, 80],
+  [30, 78],
+  [100, 50],
+])('with %i percent gone a step takes %i', (percent, step) => {
+  expect(stepAt([0, 25, 50, 75, 100], [100, 80, 70, 60, 50], percent)).toBe(step);
 });

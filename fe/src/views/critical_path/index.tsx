@@ -1,5 +1,5 @@
 import { useMemo } from 'react';
-import type { CriticalPathPayload, TargetRow } from '../../api/types';
+import type { CriticalPathPayload, Selectors, TargetRow } from '../../api/types';
 import { formatCount, formatDuration, formatRatio } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
@@ -9,16 +9,23 @@ import { Sentence } from '../../widgets/Sentence';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { PathBar } from './PathBar';
+import { WhatIf } from './WhatIf';
 import splitCss from '../../widgets/table/Split.module.css';
 
 export default function CriticalPathView({
   payload,
   crumb,
+  run,
+  worker,
+  span,
 }: {
   payload: CriticalPathPayload;
   crumb: string;
-}) {
-  const { select } = useSelection();
+} & Required<Selectors>) {
+  const { selection, select } = useSelection();
+  const { params } = selection;
+  const selectors = useMemo(() => ({ run, worker, span }), [run, worker, span]);
+  const chosen = payload.targets.find(({ target }) => target === params.select) ?? payload.targets[0];
   const table = useTableState({ id: 'path_ns', descending: true });
   const columns = useMemo(() => columnsOf(payload), [payload]);
   return (
@@ -32,12 +39,15 @@ export default function CriticalPathView({
       >
         <PathBar path={payload.path} />
       </Panel>
+      {chosen && <WhatIf target={chosen} percents={payload.percents} selectors={selectors} />}
       <div className={splitCss.split}>
         <DataTable
           name="what could be faster"
           rows={payload.targets}
           columns={columns}
           rowKey={row => row.target}
+          selected={chosen?.target}
+          onSelect={row => select({ params: row ? { ...params, select: row.target } : {} })}
           onOpen={row =>
             typeof row.event === 'number' && select({ view: 'trace', params: { event: String(row.event) } })
           }
@@ -51,6 +61,9 @@ export default function CriticalPathView({
       <p>
         <Sentence text={payload.limits} />
       </p>
+      {Object.values(payload.reasons).map(reason => (
+        <p key={reason}>{reason}</p>
+      ))}
     </div>
   );
 }
@@ -73,8 +86,21 @@ function columnsOf(payload: CriticalPathPayload): Column<TargetRow>[] {
   });
   return [
     { id: 'title', title: 'Target, with what it calls', kind: 'text', value: row => row.title, width: 260 },
-    { id: 'kind', title: 'Kind', kind: 'text', value: row => row.kind, width: 110, grow: false },
-    { id: 'calls', title: 'Calls', kind: 'number', value: row => row.calls },
+    {
+      id: 'kind',
+      title: 'Kind',
+      kind: 'text',
+      value: row => row.kind.replaceAll('_', ' '),
+      width: 110,
+      grow: false,
+    },
+    {
+      id: 'calls',
+      title: 'Calls',
+      kind: 'number',
+      value: row => (row.kind === 'host' ? null : row.calls),
+      reason: 'The host as a whole is no call.',
+    },
     {
       id: 'path_ns',
       title: 'On the path',

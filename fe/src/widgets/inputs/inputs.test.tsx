@@ -7,6 +7,7 @@ import { Checkbox } from './Checkbox';
 import { Choice } from './Choice';
 import { SearchField } from './SearchField';
 import { Select } from './Select';
+import { Slider } from './Slider';
 import { TextField } from './TextField';
 
 const OPTIONS = [
@@ -41,6 +42,15 @@ it('a checkbox is named by its label and says what it becomes', () => {
   draw(<Checkbox label="Calls" checked={false} onChange={onChange} />);
   fireEvent.click(screen.getByLabelText('Calls'));
   expect(onChange.mock.calls).toEqual([[true]]);
+});
+
+it('a slider says its value in words and follows the arrow keys', () => {
+  const onChange = vi.fn();
+  draw(<Slider label="Less time" value={50} step={5} format={value => `${value}%`} onChange={onChange} />);
+  const slider = screen.getByRole('slider', { name: 'Less time' });
+  expect(slider.getAttribute('aria-valuetext')).toBe('50%');
+  fireEvent.keyDown(slider, { key: 'ArrowRight' });
+  expect(onChange.mock.calls).toEqual([[55]]);
 });
 
 it('a text field hands on its text', () => {

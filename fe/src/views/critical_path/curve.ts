@@ -1,0 +1,15 @@
+/** The step with so many percent of a target's time gone: between the nearest two percents that are known, linearly.
+ * A step is convex in the percent, so the line is never below it: no gain is overstated. */
+export function stepAt(
+  percents: readonly number[],
+  curve: readonly number[],
+  percent: number,
+): number | null {
+  const above = percents.findIndex(each => each >= percent);
+  const [low, high] = [percents[above - 1] ?? percents[above], percents[above]];
+  const [from, to] = [curve[above - 1] ?? curve[above], curve[above]];
+  if (low === undefined || high === undefined || from === undefined || to === undefined) {
+    return null;
+  }
+  return high === low ? to : from + ((to - from) * (percent - low)) / (high - low);
+}

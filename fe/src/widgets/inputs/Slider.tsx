@@ -1,0 +1,43 @@
+import { Slider as MantineSlider } from '@mantine/core';
+import css from './Slider.module.css';
+
+interface Props {
+  label: string;
+  value: number;
+  step: number;
+  /** Of a value, for the eye and for a screen reader. */
+  format: (value: number) => string;
+  onChange: (value: number) => void;
+}
+
+const CLASSES = {
+  root: css.root,
+  trackContainer: css.trackContainer,
+  track: css.track,
+  bar: css.bar,
+  thumb: css.thumb,
+};
+
+/** A share from 0 to 100 that is set by dragging or with the arrow keys. */
+export function Slider({ label, value, step, format, onChange }: Props) {
+  return (
+    <div className={css.field}>
+      <span className="dim" aria-hidden>
+        {label}
+      </span>
+      <MantineSlider
+        unstyled
+        classNames={CLASSES}
+        label={null}
+        min={0}
+        max={100}
+        step={step}
+        value={value}
+        onChange={onChange}
+        thumbLabel={label}
+        thumbValueText={format}
+      />
+      <b>{format(value)}</b>
+    </div>
+  );
+}

@@ -1,0 +1,50 @@
+"""The critical path in a browser: what bounds the step, a slider that answers at once, the way to the timeline."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.page import Open
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+PATH = {"view": "critical_path", "run": "a_training"}
+
+
+@pytest.mark.parametrize(("width", "theme"), [(900, "light"), (1440, "dark")])
+def test_the_page_says_what_bounds_the_step_and_what_its_model_leaves_out(
+    open_page: Open, width: int, theme: str
+) -> None:
+    _, frame = open_page(width=width, theme=theme, **PATH)
+    expect(frame.locator("h1")).to_contain_text(re.compile(r"bounds? \d"))
+    expect(frame.get_by_text("Contention for SMs and memory")).to_be_visible()
+    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+
+
+def test_a_slider_says_what_a_faster_target_would_bring(open_page: Open) -> None:
+    page, frame = open_page(**PATH)
+    table = frame.get_by_role("grid", name="what could be faster")
+    table.get_by_role("row", name=re.compile("Data loading")).click()
+    expect(frame.get_by_role("heading", name="What if: Data loading")).to_be_visible()
+    expect(page).to_have_url(re.compile("select=data_loading"))
+    slider = frame.get_by_role("slider", name="Less time")
+    slider.press("Home")
+    expect(frame.get_by_text("0 ns less, 0% of a step")).to_be_visible()
+    slider.press("ArrowRight")
+    expect(slider).to_have_attribute("aria-valuetext", "5%")
+    slider.press("End")
+    expect(frame.get_by_text(re.compile(r"^[1-9].* less, [1-9].*% of a step$"))).to_be_visible()
+
+
+def test_a_target_opens_on_the_timeline_and_back(open_page: Open) -> None:
+    page, frame = open_page(**PATH)
+    table = frame.get_by_role("grid", name="what could be faster")
+    table.get_by_role("row", name=re.compile("Data loading")).dblclick()
+    expect(page).to_have_url(re.compile("view=trace"))
+    expect(frame.locator("[data-part=event-details] h2")).to_contain_text("DataLoader")
+    page.go_back()
+    page.go_back()
+    expect(frame.locator("h1")).to_contain_text(re.compile(r"bounds? \d"))
