@@ -20,9 +20,9 @@ from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.communication.names import collective_of_kernel
 from torch_tb_profiler.model.kinds import Kind, ends, kinds
 from torch_tb_profiler.model.schedule.schedule import schedule
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived, distinct
 
-_MOST_NAMES = 40
+_MOST_NAMES = 20
 """Names of a kind that are looked at: those with most time on the path, or most time at all on the device."""
 
 _HOST_KINDS = {
@@ -144,7 +144,7 @@ def _candidate(trace: Trace, spelled: str) -> Candidate | None:
     calls = part.rows[(start >= begin) & (start < end)]
     time = graph.points.time
     mine = (part.host > 0) & (time > begin) & (time <= end)
-    return _known(spelled, _host_path(trace, spelled), calls, room.points[mine])
+    return _known(spelled, _host_path(trace, spelled, part.rows), calls, room.points[mine])
 
 
 def _known(spelled: str, path_ns: int, calls: Int32, room: Int64) -> Candidate | None:
@@ -155,17 +155,27 @@ def _known(spelled: str, path_ns: int, calls: Int32, room: Int64) -> Candidate |
     return Candidate(spelled, path_ns, len(calls), middle, int(calls[0]))
 
 
-def _host_path(trace: Trace, spelled: str) -> int:
+def _host_path(trace: Trace, spelled: str, rows: Int32) -> int:
     """ns of the path's host time inside the slices of a target."""
-    rows, pieces = target(trace, spelled).rows, host_pieces(trace)
     if spelled == "data_loading":
-        return _sum_of(pieces, HOST_CATEGORIES.index("data_loading"))
+        return _sum_of(host_pieces(trace), HOST_CATEGORIES.index("data_loading"))
     begin, finish, thread = trace.events.start[rows], ends(trace)[rows], trace.events.thread[rows]
     total = 0
-    for code in np.unique(pieces.thread).tolist():
-        mine, of = pieces.thread == code, thread == code
-        total += int(covered(merge(begin[of], finish[of]), pieces.begin[mine], pieces.end[mine]).sum())
+    for code, starts, stops in _pieces_by_thread(trace):
+        of = thread == code
+        if of.any():
+            total += int(covered(merge(begin[of], finish[of]), starts, stops).sum())
     return total
+
+
+@derived
+def _pieces_by_thread(trace: Trace) -> list[tuple[int, Int64, Int64]]:
+    """(thread code, begins, ends) of the path's host pieces."""
+    pieces = host_pieces(trace)
+    return [
+        (code, pieces.begin[pieces.thread == code], pieces.end[pieces.thread == code])
+        for code in distinct(pieces.thread)
+    ]
 
 
 def _sum_of(pieces: HostPieces, category: int) -> int:

@@ -42,9 +42,11 @@ class Target(msgspec.Struct, frozen=True):
     edges: Bool
 
 
-@derived
 def target(trace: Trace, spelled: str) -> Target:
-    """UsageError if it cannot be read, NotFoundError if the trace has nothing of it."""
+    """UsageError if it cannot be read, NotFoundError if the trace has nothing of it.
+
+    Not kept with the trace: its columns are as long as the schedule, and there are as many targets as names.
+    """
     kind, _, name = spelled.partition(":")
     if kind not in (ALONE if not name else NAMED):
         options = ", ".join([*ALONE, *(f"{each}:NAME" for each in NAMED)])
@@ -84,16 +86,23 @@ def _items(trace: Trace, kind: str, name: str) -> Bool:
 
 
 def _slices(trace: Trace, kind: str, name: str) -> Int32:
-    wanted: Callable[[str], bool] = lambda text: text == name  # noqa: E731
-    of: tuple[Kind, ...] = (Kind.CPU_OP, Kind.ANNOTATION)
     if kind == "data_loading":
-        wanted = is_data_loading
-    elif kind == "allocator":
-        of, wanted = (Kind.RUNTIME, Kind.DRIVER), is_allocator
-    elif kind == "call":
-        of = (Kind.RUNTIME, Kind.DRIVER)
-    elif kind == "module":
-        of, wanted = (Kind.PYTHON,), lambda text: text == MODULE + name
+        return _of_names(trace, is_data_loading, Kind.CPU_OP, Kind.ANNOTATION)
+    if kind == "allocator":
+        return _of_names(trace, is_allocator, Kind.RUNTIME, Kind.DRIVER)
+    if kind == "module":
+        return _of_name(trace, MODULE + name, Kind.PYTHON)
+    if kind == "call":
+        return _of_name(trace, name, Kind.RUNTIME, Kind.DRIVER)
+    return _of_name(trace, name, Kind.CPU_OP, Kind.ANNOTATION)
+
+
+def _of_name(trace: Trace, name: str, *of: Kind) -> Int32:
+    rows = of_kind(trace, *of)
+    return rows[trace.events.name[rows] == trace_code(trace, name)]
+
+
+def _of_names(trace: Trace, wanted: Callable[[str], bool], *of: Kind) -> Int32:
     rows = of_kind(trace, *of)
     return rows[name_mask(trace.strings, wanted)[trace.events.name[rows]]]
 
