@@ -20,7 +20,7 @@ from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.communication.names import collective_of_kernel
 from torch_tb_profiler.model.kinds import Kind, ends, kinds
 from torch_tb_profiler.model.schedule.schedule import schedule
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived, distinct
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived
 
 _MOST_NAMES = 20
 """Names of a kind that are looked at: those with most time on the path, or most time at all on the device."""
@@ -174,7 +174,7 @@ def _pieces_by_thread(trace: Trace) -> list[tuple[int, Int64, Int64]]:
     pieces = host_pieces(trace)
     return [
         (code, pieces.begin[pieces.thread == code], pieces.end[pieces.thread == code])
-        for code in distinct(pieces.thread)
+        for code in np.unique(pieces.thread).tolist()
     ]
 
 

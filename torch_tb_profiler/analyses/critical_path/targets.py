@@ -99,7 +99,8 @@ def _slices(trace: Trace, kind: str, name: str) -> Int32:
 
 def _of_name(trace: Trace, name: str, *of: Kind) -> Int32:
     rows = of_kind(trace, *of)
-    return rows[trace.events.name[rows] == trace_code(trace, name)]
+    named: Int32 = rows[trace.events.name[rows] == trace_code(trace, name)]
+    return named
 
 
 def _of_names(trace: Trace, wanted: Callable[[str], bool], *of: Kind) -> Int32:

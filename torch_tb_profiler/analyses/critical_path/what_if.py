@@ -24,7 +24,7 @@ PERCENTS = (0, 25, 50, 75, 100)
 _CELLS = 1_000_000
 """So many times are computed at once, to bound the memory."""
 
-_TABLE_CELLS, _FEWEST, _MOST = 8_000_000, 8, 60
+_TABLE_CELLS, _FEWEST, _MOST = 4_000_000, 6, 60
 
 
 def what_if(trace: Trace, spelled: str, percent: int) -> int:
