@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from torch_tb_profiler.analyses.distributed.costs.own_work import OwnWork
 from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.distributed.matching.order import ordinals
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.model.trace import Float64
+from torch_tb_profiler.model.trace import Float64, Int64
 
 _T = (159.2, 15.8, 8.05, 5.95, 5.03, 4.52, 4.21, 3.99)
 """Student's t that chance exceeds twice in a thousand, for 1 to 8 degrees of freedom."""
@@ -50,17 +52,20 @@ def stands_out(job: Job, own: OwnWork, members: Sequence[int]) -> bool:
 
 def _beyond_jitter(job: Job, own: OwnWork, members: Sequence[int]) -> bool:
     """The sum of what these ranks work longer exceeds what their windows vary from step to step, or with one step
-    from window to window. Deviations are shares of the usual work, as longer windows vary more; short windows,
-    which may vary by many times their length, count as one of mean length."""
+    from window to window. Deviations are shares of the work, the usual one or that of these ranks if it is longer
+    in most steps, as longer windows vary more; short windows, which may vary by many times their length, count as
+    one of mean length."""
     mine = np.flatnonzero(np.isin(job.table.member[own.rows], members) & (own.slack == 0))
-    usual = np.maximum(own.usual[mine], own.usual[mine].mean()) if len(mine) else np.zeros(0)
     member, step = job.table.member[own.rows[mine]], job.table.step[own.rows[mine]]
-    share = own.excess[mine] / np.maximum(usual, 1.0)
     place = group(member, ordinals(np.zeros(len(mine), np.bool_), member, step))
     steps = int(place.counts.max(initial=0))
+    usual = np.maximum(own.usual[mine], own.usual[mine].mean()) if len(mine) else np.zeros(0)
+    if steps > 1:
+        usual = np.maximum(usual, _medians(own.work[mine], place.which))
+    share = own.excess[mine] / np.maximum(usual, 1.0)
     which = place.which if steps > 1 else np.zeros(len(mine), np.int64)
-    middles = np.array([np.median(share[which == each]) for each in range(int(which.max(initial=-1)) + 1)])
-    deviation = np.abs(share - middles[which]) if len(mine) else share
+    middles = _medians(share, which)
+    deviation = np.abs(share - middles)
     if steps > 1 and steps % 2:  # the median of an odd number is one of them, which says nothing of how they vary
         order = np.lexsort((deviation, which))
         first = np.diff(which[order], prepend=-1) != 0
@@ -71,6 +76,12 @@ def _beyond_jitter(job: Job, own: OwnWork, members: Sequence[int]) -> bool:
     noise = sigma * float(np.sqrt((usual**2).sum()))
     freedom = len(deviation) * (steps - 1) // steps if steps > 1 else len(deviation) - 1
     return bool(own.excess[mine].sum() > _T[min(max(freedom, 1), len(_T)) - 1] * noise)
+
+
+def _medians(values: npt.NDArray[Any], which: Int64) -> Float64:
+    """float64[k]: the median of each value's group."""
+    middles = np.array([np.median(values[which == each]) for each in range(int(which.max(initial=-1)) + 1)])
+    return middles[which] if len(values) else np.zeros(0)
 
 
 def _spread(values: Float64) -> float:

@@ -18,6 +18,10 @@ from torch_tb_profiler.model.communication.events import communication_calls
 from torch_tb_profiler.model.kinds import Kind, ends, of_kind
 from torch_tb_profiler.model.trace import ABSENT, Int64, Trace
 
+_LAG = 20
+"""On the host, the thread that communicates may note its end later than the thread that waited goes on: by this
+part of the operation at most."""
+
 
 def stalls(trace: Trace, operations: Collectives, computation: Intervals) -> Int64:
     """int64[k] ns: how long the computation waited for the end of each operation; 0 where it did not.
@@ -25,15 +29,22 @@ def stalls(trace: Trace, operations: Collectives, computation: Intervals) -> Int
     Without a GPU the operators of the host are the computation.
     """
     timed = operations.start != ABSENT
+    lag = np.zeros(len(timed), np.int64)
     if not len(of_kind(trace, Kind.KERNEL)):
         rows = of_kind(trace, Kind.CPU_OP)
         rows = rows[~communication_calls(trace)[rows]]
         computation = merge(trace.events.start[rows], ends(trace)[rows])
+        lag = np.where(timed, operations.end - operations.start, 0) // _LAG
     bare = subtract(merge(operations.parts.starts, operations.parts.ends), computation)
-    at = np.searchsorted(bare.ends, operations.end)
-    found = timed & (np.append(bare.ends, ABSENT)[at] == operations.end)
-    # Of operations that end together one stands for all.
-    _, first = np.unique(np.where(found, operations.end, -1 - np.arange(len(found))), return_index=True)
-    alone = np.zeros(len(found), np.bool_)
-    alone[first] = True
-    return np.where(found & alone, operations.end - np.append(bare.starts, 0)[at], 0)
+    first = np.searchsorted(bare.ends, operations.end - lag, "left")
+    last = np.searchsorted(bare.ends, operations.end, "right")
+    found = np.flatnonzero(timed & (first < last))
+    stall = np.zeros(len(timed), np.int64)
+    taken: set[int] = set()
+    for row in found.tolist():
+        reach = slice(int(first[row]), int(last[row]))
+        longest = reach.start + int(np.argmax(bare.ends[reach] - bare.starts[reach]))
+        if longest not in taken:  # of operations that end together one stands for all
+            taken.add(longest)
+            stall[row] = operations.end[row] - bare.starts[longest]
+    return stall
