@@ -1,4 +1,4 @@
-"""How quickly the tables of operators, kernels and idle time of a trace of 5 million events are built.
+"""How quickly tables of a trace of 5 million events are built: operators, kernels, idle time, path, roofline.
 
     python -m benchmarks.tables [--events 5000000] [--rounds 5]
 
@@ -18,6 +18,9 @@ import msgspec
 
 from benchmarks.timeline import grow, sample
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.views.critical_path import build as critical_path
+from torch_tb_profiler.views.critical_path.parts import build_what_if
+from torch_tb_profiler.views.critical_path.payload import CriticalPathParams, TargetParams
 from torch_tb_profiler.views.idle import build as idle
 from torch_tb_profiler.views.idle.launch_payload import CurveParams, LaunchesParams, SequencesParams
 from torch_tb_profiler.views.idle.launches import (
@@ -33,6 +36,8 @@ from torch_tb_profiler.views.kernels.payload import KernelsParams
 from torch_tb_profiler.views.operators import build as operators
 from torch_tb_profiler.views.operators.parts import build_instances, build_stacks
 from torch_tb_profiler.views.operators.payload import OperatorsParams, RowParams
+from torch_tb_profiler.views.roofline import build as roofline
+from torch_tb_profiler.views.roofline.payload import RooflineParams
 
 
 def questions(trace: Trace) -> dict[str, Callable[[], Any]]:
@@ -57,6 +62,9 @@ def questions(trace: Trace) -> dict[str, Callable[[], Any]]:
     asked["queue length"] = lambda: build_queue(trace, CurveParams())
     asked["bandwidth"] = lambda: build_bandwidth(trace, CurveParams())
     asked["sequences"] = lambda: build_sequences(trace, SequencesParams())
+    asked["critical path"] = lambda: critical_path.build(trace, CriticalPathParams())
+    asked["critical path, one what-if"] = lambda: build_what_if(trace, TargetParams("device"))
+    asked["roofline by operator"] = lambda: roofline.build(trace, RooflineParams())
     return asked
 
 
