@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
 
 Severity = Literal["info", "warning", "error"]
+
+_TRUNCATED = frozenset(("truncated", "gzip_damaged"))
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -55,3 +57,8 @@ class HealthLog:
 
     def notes(self) -> tuple[Note, ...]:
         return tuple(self._notes.values())
+
+
+def is_truncated(notes: Iterable[Note]) -> bool:
+    """The file ends before the recording does; as a rule what is missing is the work of the devices."""
+    return any(note.kind in _TRUNCATED for note in notes)

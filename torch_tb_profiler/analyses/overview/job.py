@@ -8,11 +8,11 @@ import msgspec
 
 from torch_tb_profiler.base.markers import DISTRIBUTED_DATA_PARALLEL, is_data_loading, is_optimizer
 from torch_tb_profiler.model.calls.autograd import backward_tasks
+from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kinds import DEVICE, Kind, names_of, of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace, derived
 
-_TRUNCATED = frozenset(("truncated", "gzip_damaged"))
 _CAPTURES = ("BeginCapture", "EndCapture", "GraphInstantiate")
 
 
@@ -49,14 +49,9 @@ def job(trace: Trace) -> Job:
     )
 
 
-def is_truncated(trace: Trace) -> bool:
-    """The file ends before the recording does; as a rule what is missing is the work of the devices."""
-    return any(note.kind in _TRUNCATED for note in trace.health)
-
-
 def no_advice(trace: Trace) -> str | None:
     """Why nothing can be advised on this trace, None if rules can tell."""
-    if is_truncated(trace):
+    if is_truncated(trace.health):
         return "the file is cut off, so what it lacks may be what matters"
     if not steps(trace).complete.any():
         return "there is no complete step"

@@ -9,10 +9,12 @@ from torch_tb_profiler.analyses.critical_path.targets import ALONE
 from torch_tb_profiler.analyses.critical_path.what_if import PERCENTS, affordable, curves, what_if
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.devices import devices
+from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import Tab, TraceView
+from torch_tb_profiler.views._shared.truncated import truncated
 from torch_tb_profiler.views.critical_path import words
 from torch_tb_profiler.views.critical_path.parts import PARTS, target_row
 from torch_tb_profiler.views.critical_path.payload import (
@@ -31,10 +33,10 @@ _MOST_ROWS = 100
 def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
     """The path of the mean complete step, its steps, and the targets in order of their time on it."""
     graph, recorded = schedule(trace), steps(trace).recorded
-    path, targets = _path(trace), _targets(trace)
+    path, targets, cut_off = _path(trace), _targets(trace), is_truncated(trace.health)
     return CriticalPathPayload(
-        headline=words.headline(path, targets, recorded),
-        explanation=words.explanation(path, targets, graph.explained, recorded),
+        headline=truncated() if cut_off else words.headline(path, targets, recorded),
+        explanation=() if cut_off else words.explanation(path, targets, graph.explained, recorded),
         limits=words.LIMITS,
         path=path,
         steps=_steps(trace),

@@ -13,6 +13,7 @@ from torch_tb_profiler.analyses.shared.breakdown import NO_HOST
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.devices import device_kind
+from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kinds import DEVICE, Kind, of_kind
 from torch_tb_profiler.model.schedule.clock import clock_shift_ns
 from torch_tb_profiler.model.schedule.items import items
@@ -20,6 +21,7 @@ from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import has_host_events, steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Tab, TraceView
+from torch_tb_profiler.views._shared.truncated import truncated
 from torch_tb_profiler.views.idle.launches import GAIN, LAUNCH_PARTS
 from torch_tb_profiler.views.idle.parts import PARTS
 from torch_tb_profiler.views.idle.payload import (
@@ -72,6 +74,8 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
         clock_shift_ns=clock_shift_ns(trace),
         reasons=_reasons(trace),
     )
+    if is_truncated(trace.health):
+        return structs.replace(payload, headline=truncated())
     said = {"headline": headline(payload, device_kind(trace)), "explanation": explanation(payload)}
     return structs.replace(payload, **said)
 

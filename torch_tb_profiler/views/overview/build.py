@@ -7,14 +7,14 @@ from typing import Any
 
 from torch_tb_profiler.analyses.overview.advice import advice
 from torch_tb_profiler.analyses.overview.average import average_step
-from torch_tb_profiler.analyses.overview.job import is_truncated, no_advice
+from torch_tb_profiler.analyses.overview.job import no_advice
 from torch_tb_profiler.analyses.overview.unrecorded import unrecorded
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, Breakdown, breakdown
 from torch_tb_profiler.analyses.shared.utilization import Utilization, utilizations
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.devices import device_kind, devices
-from torch_tb_profiler.model.health import Note
+from torch_tb_profiler.model.health import Note, is_truncated
 from torch_tb_profiler.model.kinds import Kind, of_kind
 from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.steps import steps
@@ -22,6 +22,7 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams, Tab, TraceView
 from torch_tb_profiler.views._shared.tensor_cores import tensor_core_time
 from torch_tb_profiler.views._shared.text import Phrase, Text, link
+from torch_tb_profiler.views._shared.truncated import truncated
 from torch_tb_profiler.views.overview import words
 from torch_tb_profiler.views.overview.advice import recommendation
 from torch_tb_profiler.views.overview.payload import (
@@ -62,8 +63,8 @@ def build(trace: Trace, params: NoParams) -> Overview:
 def _headline(
     trace: Trace, average: Average | None, device_type: str, whole: str, recommendations: Sequence[Recommendation]
 ) -> Text:
-    if is_truncated(trace):
-        return words.truncated()
+    if is_truncated(trace.health):
+        return truncated()
     frame = unrecorded(trace)
     name = None if frame is None else Phrase(frame.name, link("trace", event=frame.event))
     return words.headline(average, device_type, whole, recommendations, name)

@@ -39,15 +39,6 @@ ALIKE = 0.005
 """Steps whose categories vary by less than this share of the longest step are alike."""
 
 
-def truncated() -> Text:
-    """Instead of a verdict on a file of which nobody knows what it lacks."""
-    return text(
-        "The file is cut off: what is shown comes before the cut, and as a rule the work of the devices comes "
-        "after. "
-        "How a step is spent cannot be told from it."
-    )
-
-
 def headline(
     average: Average | None,
     device_type: str,

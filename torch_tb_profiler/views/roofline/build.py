@@ -12,11 +12,13 @@ from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.families import kernel_names
+from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kinds import DEVICE, of_kind
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Tab, TraceView
+from torch_tb_profiler.views._shared.truncated import truncated
 from torch_tb_profiler.views.roofline.payload import (
     DevicePeaks,
     OtherRows,
@@ -45,7 +47,7 @@ def build(trace: Trace, params: RooflineParams) -> RooflinePayload:
     shown = _fitting(rows)
     recorded = steps(trace)
     return RooflinePayload(
-        headline=headline(rows, used, peaks, params),
+        headline=truncated() if is_truncated(trace.health) else headline(rows, used, peaks, params),
         rows=rows[:shown],
         others=_others(rows[shown:]),
         group_by=params.group_by,
