@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from werkzeug.test import Client
@@ -15,6 +15,7 @@ from tests.support.logs import write_log as write_small_log
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.http import App
 from torch_tb_profiler.session import Root, Session, open_traces
+from torch_tb_profiler.storage.local import LocalLocation
 
 RUNS, WORKERS = 1000, 8
 
@@ -26,23 +27,26 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return log
 
 
-def test_listing_and_first_page(many: Path) -> None:
-    """In processor time of this thread, which other work on the machine does not lengthen."""
+def test_listing_and_first_page(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long it takes is measured in benchmarks/logdir.py; here: no file is opened for it."""
+    opened: list[str] = []
+    read = LocalLocation.open
+
+    def noted(location: LocalLocation, path: str) -> BinaryIO:
+        opened.append(path)
+        return read(location, path)
+
+    monkeypatch.setattr(LocalLocation, "open", noted)
     with Session([Root(str(many))], Settings.from_environment()) as session:
-        began = time.thread_time()
         session.scan()
-        assert time.thread_time() - began < 2
-        began = time.thread_time()
         session.scan()
-        assert time.thread_time() - began < 1
         client = Client(App(session))
-        began = time.thread_time()
         answers = [client.get(f"/{route}") for route in PAGE]
-        assert time.thread_time() - began < 1
         assert [answer.status_code for answer in answers] == [200] * len(PAGE)
         runs = json.loads(answers[0].get_data())["runs"]
         assert len(runs) == RUNS
         assert {run["files"]["waiting"] for run in runs} == {WORKERS}
+    assert opened == []
 
 
 def test_open_traces_are_closed_beyond_the_memory_setting(tmp_path: Path) -> None:
