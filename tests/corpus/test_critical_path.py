@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from torch_tb_profiler.analyses.critical_path.categories import path_times
-from torch_tb_profiler.analyses.critical_path.path import PieceKind, critical_path, path_between
 from torch_tb_profiler.analyses.critical_path.slack import slack
-from torch_tb_profiler.analyses.critical_path.step_ends import recorded_spans
-from torch_tb_profiler.analyses.critical_path.what_if import curves
+from torch_tb_profiler.analyses.schedule.categories import path_times
+from torch_tb_profiler.analyses.schedule.path import PieceKind, critical_path, path_between
+from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
+from torch_tb_profiler.analyses.schedule.what_if import curves
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.kinds import Kind, ends, of_kind

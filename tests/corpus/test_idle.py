@@ -10,9 +10,9 @@ import pytest
 
 from tests.corpus import hta
 from torch_tb_profiler.analyses.idle.breakdown import step_times
-from torch_tb_profiler.analyses.idle.causes import CAUSES
-from torch_tb_profiler.analyses.idle.gaps import Work, work_of
-from torch_tb_profiler.analyses.idle.segments import segments
+from torch_tb_profiler.analyses.schedule.causes import CAUSES
+from torch_tb_profiler.analyses.schedule.gaps import Work, work_of
+from torch_tb_profiler.analyses.schedule.segments import segments
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.intervals import merge, subtract, total
 from torch_tb_profiler.ingest import read_trace

@@ -9,11 +9,11 @@ import pytest
 
 from tests.analyses.critical_path.simulator import Knobs, simulate
 from tests.support.traces import read
-from torch_tb_profiler.analyses.critical_path.path import PieceKind, critical_path
 from torch_tb_profiler.analyses.critical_path.slack import slack
-from torch_tb_profiler.analyses.critical_path.step_ends import recorded_spans, step_spans
-from torch_tb_profiler.analyses.critical_path.targets import sync_names
-from torch_tb_profiler.analyses.critical_path.what_if import curves, what_if
+from torch_tb_profiler.analyses.schedule.path import PieceKind, critical_path
+from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans, step_spans
+from torch_tb_profiler.analyses.schedule.targets import sync_names
+from torch_tb_profiler.analyses.schedule.what_if import curves, what_if
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.schedule.replay import replay
 from torch_tb_profiler.model.schedule.schedule import schedule

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from torch_tb_profiler.analyses.idle.breakdown import step_times
-from torch_tb_profiler.analyses.idle.causes import CAUSES
-from torch_tb_profiler.analyses.idle.segments import segments
+from torch_tb_profiler.analyses.schedule.causes import CAUSES
+from torch_tb_profiler.analyses.schedule.segments import segments
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.model.trace import Trace
 

@@ -10,7 +10,7 @@ import pytest
 from tests.analyses.idle.drawn import emptied_by, idle
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.idle.breakdown import step_times
-from torch_tb_profiler.analyses.idle.gaps import default_device
+from torch_tb_profiler.analyses.schedule.gaps import default_device
 from torch_tb_profiler.base.errors import NotFoundError
 
 

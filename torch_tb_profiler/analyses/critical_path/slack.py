@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.critical_path.step_ends import recorded_spans, step_items
+from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans, step_items
 from torch_tb_profiler.model.schedule.order import Run, run_order
 from torch_tb_profiler.model.schedule.schedule import Schedule, schedule
 from torch_tb_profiler.model.trace import Int64, Trace, derived

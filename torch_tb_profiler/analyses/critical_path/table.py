@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.critical_path.host_time import HOST_CATEGORIES, HostPieces, host_pieces
-from torch_tb_profiler.analyses.critical_path.path import PieceKind, critical_path
 from torch_tb_profiler.analyses.critical_path.slack import UNBOUNDED, slack
-from torch_tb_profiler.analyses.critical_path.step_ends import recorded_spans, step_items
-from torch_tb_profiler.analyses.critical_path.targets import ALONE, sync_names, target
+from torch_tb_profiler.analyses.schedule.host_time import HOST_CATEGORIES, HostPieces, host_pieces
+from torch_tb_profiler.analyses.schedule.path import PieceKind, critical_path
+from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans, step_items
+from torch_tb_profiler.analyses.schedule.targets import ALONE, sync_names, target
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import covered, merge
 from torch_tb_profiler.base.markers import MODULE, is_data_loading, is_step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from torch_tb_profiler.analyses.idle.gaps import Work, work_of
+from torch_tb_profiler.analyses.schedule.gaps import Work, work_of
 from torch_tb_profiler.base.intervals import covered, merge
 from torch_tb_profiler.model.kinds import Kind, kinds
 from torch_tb_profiler.model.steps import steps

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.idle.causes import LAUNCH_BOUND
-from torch_tb_profiler.analyses.idle.gaps import windows, work_of
-from torch_tb_profiler.analyses.idle.segments import segments
+from torch_tb_profiler.analyses.schedule.causes import LAUNCH_BOUND
+from torch_tb_profiler.analyses.schedule.gaps import windows, work_of
+from torch_tb_profiler.analyses.schedule.segments import segments
 from torch_tb_profiler.base.intervals import covered
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace, derived

@@ -7,7 +7,7 @@ import re
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.idle.segments import in_step, segments
+from torch_tb_profiler.analyses.schedule.segments import in_step, segments
 from torch_tb_profiler.analyses.shared.call_stacks import python_paths
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.markers import MODULE, is_step

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.idle.places import user_frames
-from torch_tb_profiler.analyses.idle.segments import Segments, in_step, segments
+from torch_tb_profiler.analyses.schedule.segments import Segments, in_step, segments
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, order_statistics
 from torch_tb_profiler.model.calls.calltree import enclosing_operator
 from torch_tb_profiler.model.kinds import Kind, kinds

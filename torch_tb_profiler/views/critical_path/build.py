@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.critical_path.categories import CATEGORIES, group_of, path_times
-from torch_tb_profiler.analyses.critical_path.step_ends import recorded_spans
 from torch_tb_profiler.analyses.critical_path.table import candidates
-from torch_tb_profiler.analyses.critical_path.targets import ALONE
-from torch_tb_profiler.analyses.critical_path.what_if import PERCENTS, affordable, curves, what_if
+from torch_tb_profiler.analyses.schedule.categories import CATEGORIES, group_of, path_times
+from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
+from torch_tb_profiler.analyses.schedule.targets import ALONE
+from torch_tb_profiler.analyses.schedule.what_if import PERCENTS, affordable, curves, what_if
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.health import is_truncated

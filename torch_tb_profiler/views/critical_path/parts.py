@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.critical_path.categories import CATEGORIES, path_pieces
-from torch_tb_profiler.analyses.critical_path.step_ends import recorded_spans
 from torch_tb_profiler.analyses.critical_path.table import Candidate, candidate
-from torch_tb_profiler.analyses.critical_path.what_if import curves
+from torch_tb_profiler.analyses.schedule.categories import CATEGORIES, path_pieces
+from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
+from torch_tb_profiler.analyses.schedule.what_if import curves
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps

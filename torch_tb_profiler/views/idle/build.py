@@ -5,10 +5,10 @@ from __future__ import annotations
 from msgspec import structs
 
 from torch_tb_profiler.analyses.idle.breakdown import StepTimes, step_times
-from torch_tb_profiler.analyses.idle.causes import CAUSES
-from torch_tb_profiler.analyses.idle.gaps import default_device
 from torch_tb_profiler.analyses.idle.pace import pace
 from torch_tb_profiler.analyses.idle.table import IdleTable, idle_table
+from torch_tb_profiler.analyses.schedule.causes import CAUSES
+from torch_tb_profiler.analyses.schedule.gaps import default_device
 from torch_tb_profiler.analyses.shared.breakdown import NO_HOST
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.errors import NotFoundError

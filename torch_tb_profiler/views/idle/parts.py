@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.idle.causes import CAUSES
-from torch_tb_profiler.analyses.idle.gaps import default_device
 from torch_tb_profiler.analyses.idle.places import idle_flame
 from torch_tb_profiler.analyses.idle.table import idle_table
+from torch_tb_profiler.analyses.schedule.causes import CAUSES
+from torch_tb_profiler.analyses.schedule.gaps import default_device
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.steps import steps

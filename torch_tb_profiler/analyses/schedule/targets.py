@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.critical_path.host_time import is_allocator
+from torch_tb_profiler.analyses.schedule.host_time import is_allocator
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.base.intervals import covered, merge
 from torch_tb_profiler.base.markers import MODULE, is_data_loading

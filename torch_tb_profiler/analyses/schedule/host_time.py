@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.critical_path.path import PieceKind, critical_path
+from torch_tb_profiler.analyses.schedule.path import PieceKind, critical_path
 from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.base.markers import is_data_loading
 from torch_tb_profiler.model.calls.calltree import call_tree

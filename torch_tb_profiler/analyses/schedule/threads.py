@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.idle.causes import Cause, slice_causes
+from torch_tb_profiler.analyses.schedule.causes import Cause, slice_causes
 from torch_tb_profiler.base.intervals import Intervals, merge, union
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.calls.enclosing import changes

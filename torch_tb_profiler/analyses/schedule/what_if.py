@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from torch_tb_profiler.analyses.critical_path.step_ends import recorded_spans, step_spans
-from torch_tb_profiler.analyses.critical_path.targets import Target, target
+from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans, step_spans
+from torch_tb_profiler.analyses.schedule.targets import Target, target
 from torch_tb_profiler.model.schedule.replay import replay
 from torch_tb_profiler.model.schedule.schedule import Schedule, schedule
 from torch_tb_profiler.model.trace import Int64, Trace, derived

@@ -15,7 +15,7 @@ from enum import IntEnum
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.critical_path.step_ends import recorded_spans, step_items
+from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans, step_items
 from torch_tb_profiler.model.schedule.schedule import Bound, Schedule, schedule
 from torch_tb_profiler.model.trace import Int8, Int64, Trace, derived
 

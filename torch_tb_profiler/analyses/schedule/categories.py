@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.critical_path.host_time import HOST_CATEGORIES, host_pieces
-from torch_tb_profiler.analyses.critical_path.path import PieceKind, critical_path
-from torch_tb_profiler.analyses.critical_path.step_ends import recorded_spans
+from torch_tb_profiler.analyses.schedule.host_time import HOST_CATEGORIES, host_pieces
+from torch_tb_profiler.analyses.schedule.path import PieceKind, critical_path
+from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.kinds import Kind, kinds
 from torch_tb_profiler.model.schedule.schedule import schedule

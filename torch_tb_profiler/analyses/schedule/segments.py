@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.idle.causes import SOFT, Cause
-from torch_tb_profiler.analyses.idle.gaps import Gaps, gaps
-from torch_tb_profiler.analyses.idle.threads import Pieces, cut
+from torch_tb_profiler.analyses.schedule.causes import SOFT, Cause
+from torch_tb_profiler.analyses.schedule.gaps import Gaps, gaps
+from torch_tb_profiler.analyses.schedule.threads import Pieces, cut
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.schedule.clock import clock_shift_ns
 from torch_tb_profiler.model.schedule.handoffs import handoffs
