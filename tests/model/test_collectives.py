@@ -58,6 +58,15 @@ def test_without_metadata_size_and_type_come_from_the_inputs() -> None:
     assert found.sequence.tolist() == [ABSENT]
 
 
+@pytest.mark.parametrize("facts", ["dtype=BFloat16", "In msg nelems=1000 Out msg nelems=1000"])
+def test_a_size_without_its_type_or_a_type_without_its_size_comes_from_the_inputs(facts: str) -> None:
+    picture = CALL.format(facts=f"Collective name=allreduce {facts}").replace(
+        "20   60", '20   60  Input Dims=[[8,16]] Input type=["double"]'
+    )
+    found = collectives(draw(picture))
+    assert (found.bytes_in.tolist(), found.names[found.dtype[0]]) == ([8 * 16 * 8], "double")
+
+
 def test_gloo_works_on_its_own_thread_and_the_call_that_hands_over_does_not_count() -> None:
     found = collectives(
         draw("""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.recordings import TRAINING
-from tests.support.traces import draw
+from tests.support.traces import draw, event
 from torch_tb_profiler.analyses.diff.logical_tree import LogicalTree, logical_tree
 from torch_tb_profiler.analyses.diff.roles import Role
 
@@ -29,3 +29,12 @@ def test_device_work_hangs_on_what_launched_it() -> None:
     kernels = {path(tree, i) for i in range(len(tree)) if tree.role[i] == Role.DEVICE}
     assert ("Net_0", "Linear_0", "aten::linear", "aten::addmm", "gemm") in kernels
     assert ("Device work without a launch", "stray") in kernels
+
+
+def test_an_operator_without_a_name_is_called_so() -> None:
+    nameless = event("host cpu_op x 10 20")
+    del nameless["name"]
+    tree = logical_tree(draw("host user_annotation ProfilerStep#1 0 100", nameless))
+    assert [path(tree, i) for i in range(len(tree)) if tree.role[i] == Role.OPERATOR] == [
+        ("Operators", "(no name)")
+    ]

@@ -32,6 +32,13 @@ def test_by_flow_in_both_spellings() -> None:
         assert pairs(trace) == [("aten::linear", "AddmmBackward0")]
 
 
+def test_a_flow_pairs_any_operator_of_the_trace() -> None:
+    """Not only its first one."""
+    plain = PICTURE.replace("Sequence number", "x")
+    trace = draw(plain, flow("s", 1, 10, "fwdbwd"), flow("f", 2, 100, "fwdbwd"))
+    assert pairs(trace) == [("aten::addmm", "AddmmBackward0")]
+
+
 def test_a_flow_end_alone_is_no_pair() -> None:
     assert pairs(draw(PICTURE.replace("Sequence number", "x"), flow("f", 2, 100, "fwdbwd"))) == []
 

@@ -159,3 +159,17 @@ def test_a_launch_waits_for_room_in_a_full_queue() -> None:
 
 def test_a_queue_that_never_fills_holds_nobody_up() -> None:
     assert len(blocking_calls(draw(full_queue(200, 1024))).call) == 0
+
+
+def test_a_call_inside_a_later_one_does_not_count_either() -> None:
+    nested = """
+    host  cuda_runtime  cudaStreamSynchronize  24   3
+    host  cuda_runtime  cudaDeviceSynchronize  30  55
+    host  cuda_driver   cuStreamSynchronize    31  50
+    """
+    assert list(sources(draw(TWO_STREAMS + nested))) == ["cudaStreamSynchronize", "cudaDeviceSynchronize"]
+
+
+def test_without_work_a_call_waits_for_nothing() -> None:
+    calls = only(draw("host cuda_runtime cudaDeviceSynchronize 0 5"))
+    assert (calls.waited.tolist(), len(calls.sources)) == ([False], 0)

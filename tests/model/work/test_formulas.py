@@ -83,6 +83,17 @@ def test_a_transposed_convolution_applies_them_to_every_input() -> None:
     )  # 8 channels, (9 - 1) * 2 - 2 + 3 + 1 wide
 
 
+def test_a_convolution_takes_one_input_without_a_batch() -> None:
+    assert conv([6, 9, 9], [8, 6, 3, 3]) == 2 * (6 * 9) * (8 * 5 * 5)
+
+
+def test_the_inner_convolution_names_its_groups_where_the_outer_one_does() -> None:
+    values = ["", "", "", "[2, 2]", "[1, 1]", "[1, 1]", "True", "[1, 1]", "2", "False", "False", "True", "True"]
+    dims: list[object] = [[2, 6, 9, 9], [6, 4, 3, 3], *[[]] * 11]
+    found = cost("aten::_convolution", dims, [FLOAT, FLOAT, "", *CONV[3:], *[SCALAR] * 4], values)
+    assert found.bytes == 4 * (2 * 6 * 81 + 6 * 4 * 9 + 2 * (2 * 4) * 18 * 18)
+
+
 def test_cudnn_spells_the_padding_before_the_stride() -> None:
     found = cost(
         "aten::cudnn_convolution",
@@ -189,6 +200,15 @@ def test_a_reduction_reads_all_and_writes_what_is_left(name: str, values: list[s
     assert (found.flops, found.bytes) == (32, 4 * (32 + out))
 
 
+def test_a_sum_that_names_a_type_is_one_number() -> None:
+    assert cost("aten::sum", [[8, 4], []], [FLOAT, SCALAR], ["", "6"]).bytes == 4 * (32 + 1)
+
+
+def test_a_running_sum_keeps_the_shape() -> None:
+    found = cost("aten::cumsum", [[8, 4], [], []], [FLOAT, SCALAR, ""], ["", "1", ""])
+    assert (found.flops, found.bytes) == (32, 4 * (32 + 32))
+
+
 def test_the_largest_of_rows_come_with_their_places() -> None:
     found = cost("aten::max", [[8, 4], [], []], [FLOAT, SCALAR, SCALAR], ["", "1", "False"])
     assert found.bytes == 4 * 32 + (4 + 8) * 8
@@ -209,6 +229,14 @@ def test_norms_and_softmax() -> None:
     assert (layer.flops, layer.bytes) == (5 * 48 + 6 * 6, 2 * (96 + 16))
     soft = cost("aten::_softmax", [[6, 8], [], []], [BF16, SCALAR, SCALAR], ["", "-1", "True"])
     assert (soft.flops, soft.bytes) == (144, 48 * 2 + 48 * 4)
+
+
+def test_a_group_norm_has_statistics_for_each_group_of_each_sample() -> None:
+    values = ["", "", "", "4", "6", "25", "3", "1e-05"]  # 4 samples, 6 channels of 25, in 3 groups
+    found = cost(
+        "aten::native_group_norm", [[4, 6, 5, 5], [6], [6], *[[]] * 5], [FLOAT] * 3 + [SCALAR] * 5, values
+    )
+    assert (found.flops, found.bytes) == (5 * 600 + 6 * (4 * 3), 4 * (2 * 600 + 2 * 6))
 
 
 def test_copies_only_move() -> None:
@@ -238,6 +266,12 @@ def test_a_compiled_kernel_moves_its_arguments_and_computes_what_nobody_recorded
     found = cost("triton_poi_fused_add_0", [[8], [8], []], [BF16, FLOAT, SCALAR])
     assert (found.flops, found.bytes, found.estimated) == (None, 2 * 8 + 4 * 8, True)
     assert found.reason
+
+
+@pytest.mark.parametrize("kernel", ["multi_tensor_apply_kernel<TensorListMetadata<2>>", "float_kernel", "float"])
+def test_a_kernel_that_names_no_type_in_its_arguments_tells_none(kernel: str) -> None:
+    with pytest.raises(Unknown, match="list of tensors"):
+        cost("aten::_foreach_add_", [[[8]], [[8]], []], ["TensorList", "TensorList", SCALAR], kernel=kernel)
 
 
 @pytest.mark.parametrize("dims", [[[8, -1], [8, 8]], [["x"], [8]], [[1.5], [8]], [[2**40, 2**40], [8]]])

@@ -120,6 +120,14 @@ def test_single_precision_is_tf32_only_where_the_kernel_says_so() -> None:
     assert [done.types[code] for code in done.type] == ["fp32", "tf32"]
 
 
+def test_a_kernel_without_a_name_says_nothing_of_tf32() -> None:
+    nameless = kernel("", 40, 10, 1)
+    del nameless["name"]
+    last = operator("a_tf32_name", 60, 9)  # the last text of the trace
+    done, _ = work_of(operator("aten::mm", 0, 9, **MM), launch(1, 1), nameless, last)
+    assert [done.types[code] for code in done.type] == ["fp32"]
+
+
 def test_what_the_compiler_recorded_wins() -> None:
     dims = {"dims": [[8], [8]], "types": [FLOAT, FLOAT]}
     done, _ = work_of(

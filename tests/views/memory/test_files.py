@@ -172,6 +172,13 @@ def test_a_timeline_is_stacked_by_category(pack: Any) -> None:
     assert [column(row)[-1] for row in payload.sizes] == [650, 50, 0, 0, 0]
 
 
+def test_a_timeline_begins_with_its_first_timed_event() -> None:
+    """What was there before has no time; it is drawn at that of the first change, even of the only one."""
+    payload = timeline(b"[[-1, 0, 400, 0], [1000, 1, 100, 1]]")
+    assert (payload.begin_ns, payload.end_ns) == (1_000, 1_000)
+    assert timeline(b"[[-1, 0, 400, 0]]").begin_ns == -1
+
+
 @given(
     st.lists(
         st.tuples(st.integers(-1, 50), st.integers(1, 4), st.integers(-9, 99), st.integers(0, 9)), min_size=1

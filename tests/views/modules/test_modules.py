@@ -8,6 +8,7 @@ from tests.support.recordings import TRAINING
 from tests.support.traces import draw
 from tests.support.views import ask
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
+from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.views._shared.module_rows import MAX_DEPTH
 from torch_tb_profiler.views.modules.build import unavailable
 
@@ -78,6 +79,13 @@ def test_calls_of_a_module_longest_first() -> None:
     assert (page["total"], len(page["rows"])) == (2, 1)
     with pytest.raises(NotFoundError, match="no module 9"):
         ask(draw(TRAINING), "modules/instances", place=9)
+
+
+def test_the_number_after_the_last_module_is_none() -> None:
+    places = len(modules(draw(TRAINING)).names)
+    assert ask(draw(TRAINING), "modules/instances", place=places - 1)["total"] > 0
+    with pytest.raises(NotFoundError, match=f"no module {places}"):
+        ask(draw(TRAINING), "modules/instances", place=places)
 
 
 def level(payload: Any) -> list[tuple[str, int]]:

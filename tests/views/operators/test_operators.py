@@ -207,6 +207,15 @@ def test_recorded_call_stacks_come_first() -> None:
     assert [[f.file for f in s.frames] for s in found.stacks] == [["model.py", "train.py"], ["other.py"]]
 
 
+def test_a_frame_may_be_named_like_a_category_or_not_at_all() -> None:
+    nameless = event("host  python_function  x  0  100")
+    del nameless["name"]
+    for frame, text in ((event("host  python_function  cpu_op  0  100"), "cpu_op"), (nameless, "")):
+        trace = draw("host  cpu_op  aten::mm  10  20", frame)
+        found = build_stacks(trace, RowParams(rows(trace)["aten::mm"].event))
+        assert [[f.text for f in s.frames] for s in found.stacks] == [[text]]
+
+
 def test_without_stacks_the_reason_says_what_to_set() -> None:
     trace = draw("host  cpu_op  aten::mm  10  20")
     found = build_stacks(trace, RowParams(rows(trace)["aten::mm"].event))

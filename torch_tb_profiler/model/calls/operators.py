@@ -124,7 +124,7 @@ def _owners(trace: Trace, around: Int32, node_owner: Int32, position: Int32) -> 
     nodes = np.flatnonzero(node_owner[:-1] >= 0)
     owner[nodes] = position[node_owner[nodes]]
     links = device_links(trace)
-    owner[links.rows] = np.where(links.operator >= 0, position[node_owner[links.operator]], NO_CODE)
+    owner[links.rows] = position[node_owner[links.operator]]
     return owner
 
 

@@ -1,0 +1,29 @@
+"""What metadata says of processes and threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.traces import draw
+from torch_tb_profiler.model.names import names
+
+
+def metadata(what: str, **args: Any) -> dict[str, Any]:
+    return {"ph": "M", "name": what, "pid": 1, "tid": 1, "ts": 0, "args": args}
+
+
+def test_a_sort_index_is_that_of_the_thread_or_process_it_is_given_for() -> None:
+    found = names(
+        draw(
+            "host cpu_op a 0 1",
+            metadata("process_sort_index", sort_index=4),
+            metadata("thread_sort_index", sort_index=7),
+            metadata("process_labels", sort_index=9),
+        )
+    )
+    assert (found.process_order, found.thread_order) == ({1: 4}, {0: 7})
+
+
+def test_without_an_index_there_is_no_order() -> None:
+    found = names(draw("host cpu_op a 0 1", metadata("thread_sort_index"), metadata("process_sort_index")))
+    assert (found.process_order, found.thread_order) == ({}, {})
