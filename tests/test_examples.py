@@ -1,0 +1,68 @@
+"""The simulated job among the samples is what its script writes, and its known truth is what the product says."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import torch_tb_profiler
+from torch_tb_profiler.session import Session
+
+RUN = "simulated_8_h100_late_rank"
+DELAY_MS = 12
+RANKS, LATE = 8, 5
+pytestmark = pytest.mark.slow
+
+
+def simulate(logdir: Path, *arguments: str) -> Path:
+    script = Path(__file__).resolve().parent.parent / "examples" / "simulate_job.py"
+    subprocess.run(
+        [sys.executable, str(script), "--logdir", str(logdir), *arguments], check=True, capture_output=True
+    )
+    return logdir / RUN
+
+
+def read(path: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
+    return document
+
+
+def ask(session: Session, slug: str, worker: str | None = None) -> dict[str, Any]:
+    answer = session.view(slug, run=RUN, worker=worker, wait=True)
+    assert answer.payload is not None, answer.state
+    payload: dict[str, Any] = json.loads(answer.payload)
+    return payload
+
+
+def test_the_sample_is_what_the_script_writes_and_is_small(tmp_path: Path, samples: Path) -> None:
+    written, kept = sorted(simulate(tmp_path).iterdir()), sorted((samples / RUN).iterdir())
+    assert [path.name for path in kept] == [path.name for path in written]
+    assert len(kept) == RANKS
+    for one, other in zip(kept, written, strict=True):
+        document = read(one)
+        assert document == read(other), one.name
+        assert "simulated" in document
+    assert sum(path.stat().st_size for path in kept) < 3e6
+
+
+def test_the_late_rank_is_named_with_its_cost_and_cause(tmp_path: Path, samples: Path) -> None:
+    simulate(tmp_path / "even", "--delay", "0")
+    with torch_tb_profiler.open(str(tmp_path / "even")) as even, torch_tb_profiler.open(str(samples)) as late:
+        verdict = ask(late, "distributed")["verdict"]
+        assert (verdict["kind"], verdict["rank"], verdict["cause"]) == ("straggler", LATE, "data_loading")
+        steps = [ask(session, "overview", "rank0")["average"]["duration_ns"] for session in (late, even)]
+        assert verdict["cost_ns"] == pytest.approx(steps[0] - steps[1], rel=0.1)
+        assert verdict["cost_ns"] == pytest.approx(DELAY_MS * 1e6, rel=0.1)
+        assert ask(even, "distributed")["verdict"]["kind"] == "balanced"
+
+
+def test_the_replay_explains_what_the_model_computed(samples: Path) -> None:
+    with torch_tb_profiler.open(str(samples)) as session:
+        assert ask(session, "critical_path", "rank0")["explained"] > 0.99
+        assert [one["severity"] for one in ask(session, "overview", "rank0")["health"]] == []
