@@ -1,9 +1,10 @@
 """The contract of a view: what it answers, over what, with which parameters.
 
-A view turns its matter into a JSON-safe payload; it never touches a file or a request. There are four kinds:
+A view turns its matter into a JSON-safe payload; it never touches a file or a request. There are five kinds:
 
     TraceView   one trace: a (run, worker, span)
     RunView     all workers of a (run, span), each reduced to something small where its trace was parsed
+    RankView    one of these workers beside the others
     PairView    two sides of one or several traces: a candidate and the base it is compared with
     FileView    a file beside the traces of a run (a memory snapshot)
 
@@ -140,6 +141,19 @@ class RunView(_View[P, R], Generic[P, R, S]):
 
 
 @dataclass(frozen=True)
+class RankView(_View[P, R], Generic[P, R, S]):
+    """A view of one worker of a run beside the others.
+
+    build      gets what `alone` answers of the worker's trace, the worker's name, and all members
+    alone      an eager view with the same payload
+    """
+
+    build: Callable[[R, str, Members[S], P], R]
+    alone: TraceView[Any, R]
+    reduction: Reduction[S]
+
+
+@dataclass(frozen=True)
 class PairView(_View[P, R]):
     """A view of a candidate and the base it is compared with, each of one recording or several."""
 
@@ -157,7 +171,13 @@ class FileView(_View[P, R], Generic[P, R, F]):
     format: str
 
 
-View = TraceView[Any, Any] | RunView[Any, Any, Any] | PairView[Any, Any] | FileView[Any, Any, Any]
+View = (
+    TraceView[Any, Any]
+    | RunView[Any, Any, Any]
+    | RankView[Any, Any, Any]
+    | PairView[Any, Any]
+    | FileView[Any, Any, Any]
+)
 
 
 def _available(_: Trace) -> str | None:

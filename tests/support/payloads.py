@@ -35,6 +35,7 @@ _KERNEL = {"event": "4"}
 _WINDOW = {"begin": "0", "end": "3000000"}
 ASKED = (
     Ask("overview", "training"),
+    Ask("overview/ranks", "job"),
     Ask("operators", "training"),
     Ask("operators/instances", "training", _EVENT),
     Ask("operators/stacks", "training", _EVENT),

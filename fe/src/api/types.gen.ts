@@ -508,6 +508,77 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/overview/ranks': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Overview beside other ranks view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['Overview'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/operators': {
     parameters: {
       query?: never;
@@ -4249,13 +4320,16 @@ export interface components {
      * Overview
      * @description How the time of a step is spent.
      *
-     *     headline     how the average step is spent, and what to do first
+     *     headline     how the average step is spent (`spent`), and what to do first
      *     explanation  how the steps vary, which are left out
      *     recommendations  largest gain first; no_advice: why there are none, and what that does not mean
+     *     beside       what the files of the other ranks say, empty where they were not asked (`overview/ranks` does)
+     *     waiting      null likewise, and where they do not tell
      *     reasons      category, `steps` or `average` -> why it is null
      */
     Overview: {
       headline: components['schemas']['Phrase'][];
+      spent: components['schemas']['Phrase'][];
       explanation: components['schemas']['Phrase'][];
       trace_start_ns: number;
       base_ns: number;
@@ -4266,6 +4340,8 @@ export interface components {
       configuration: components['schemas']['Configuration'];
       recommendations: components['schemas']['Recommendation'][];
       no_advice: components['schemas']['Phrase'][];
+      beside: components['schemas']['Phrase'][];
+      waiting: components['schemas']['CommunicationParts'] | null;
       reasons: {
         [key: string]: string;
       };
@@ -4369,6 +4445,7 @@ export interface components {
      * Recommendation
      * @description What to do.
      *
+     *     case        which words of the rule fit
      *     gain        what following it gains at most, in words
      *     gain_ns     the same per step, and gain_share of the step; None where no time is to gain
      *     rule        when it is shown
@@ -4378,6 +4455,7 @@ export interface components {
      */
     Recommendation: {
       id: string;
+      case: string;
       title: components['schemas']['Phrase'][];
       text: components['schemas']['Phrase'][];
       gain: string;
@@ -4387,6 +4465,18 @@ export interface components {
       code: string;
       exception: string;
       evidence: string;
+    };
+    /**
+     * CommunicationParts
+     * @description What the average step's `communication` is spent on, as the other ranks' files tell; mean ns.
+     *
+     *     transfer_ns  data moves; waiting_ns: waiting for other ranks, at least; uncompared_ns: the rest, of operations
+     *                  that no other rank recorded alike. They sum to `communication`
+     */
+    CommunicationParts: {
+      transfer_ns: number;
+      waiting_ns: number;
+      uncompared_ns: number;
     };
     /**
      * OperatorsPayload

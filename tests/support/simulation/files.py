@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.support.traces import document, read_bytes
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary, summarize
+from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Member, Members
 
 BASE_NS = 1_700_000_000_000_000_000
@@ -56,6 +57,10 @@ class Collected:
             )
             for rank in wanted
         )  # fmt: skip
+
+    def trace(self, rank: int) -> Trace:
+        """The file of one rank, read."""
+        return read_bytes(self._file(rank, True, 0, 0))
 
     def _file(self, rank: int, metadata: bool, ahead: float, drift: float) -> bytes:
         groups = {(span.collective.group, span.collective.ranks) for span in self.spans[rank] if span.collective}

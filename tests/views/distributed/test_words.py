@@ -14,10 +14,10 @@ from torch_tb_profiler.analyses.distributed.job import Source
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.view import Member, Members, NoParams
+from torch_tb_profiler.views._shared.job.rank_names import RANKS_TABLE, rank_names
 from torch_tb_profiler.views._shared.text import Phrase, Text, plain
 from torch_tb_profiler.views.distributed.build import build
 from torch_tb_profiler.views.distributed.payload.job import Distributed
-from torch_tb_profiler.views.distributed.rank_names import RANKS_TABLE, rank_names
 
 
 def links(text: Text) -> dict[str, str]:

@@ -8,7 +8,7 @@ from torch_tb_profiler.analyses.overview.finding import Advice, Finding
 from torch_tb_profiler.views._shared.text import Phrase, plain
 from torch_tb_profiler.views.overview.advice import recommendation
 from torch_tb_profiler.views.overview.payload import Average, Categories, Step
-from torch_tb_profiler.views.overview.words import explanation, headline, no_advice
+from torch_tb_profiler.views.overview.words import explanation, headline, no_advice, spent
 
 NONE = dict.fromkeys(Categories.__struct_fields__, 0.0)
 MS = 1_000_000
@@ -20,7 +20,7 @@ def categories(**times: float) -> Categories:
 
 def says(times: dict[str, float], device: str = "CUDA", recorded: bool = True) -> str:
     average = Average(sum(times.values()), categories(**times), 2, [], sum(times.values()))
-    return plain(headline(average, device, "the average step" if recorded else "the trace", []))
+    return plain(headline(spent(average, device, "the average step" if recorded else "the trace"), []))
 
 
 def step(name: str, complete: bool = True, **times: float) -> Step:
@@ -73,31 +73,29 @@ def test_a_trace_without_steps_is_not_called_a_step() -> None:
 
 
 def test_nothing_to_average() -> None:
-    assert plain(headline(None, "CUDA", "the average step", [])) == "There is no complete step to analyze."
+    assert plain(headline(spent(None, "CUDA", "the average step"), [])) == "There is no complete step to analyze."
     assert says({"kernel": 0}) == "No time passes in the average step."
 
 
 def test_the_first_recommendation_follows() -> None:
     found = [Advice(Finding("data_loading", case=case), 5.0, 0.5) for case in ("process", "workers")]
     advice = [recommendation(each, "the average step") for each in found]
-    answer = headline(Average(1.0, categories(kernel=1), 2, [], 1.0), "CUDA", "the average step", advice)
+    answer = headline(spent(Average(1.0, categories(kernel=1), 2, [], 1.0), "CUDA", "the average step"), advice)
     assert plain(answer).endswith("of the average step. First recommendation: Load data in worker processes.")
 
 
 def test_time_in_which_nothing_is_recorded_is_named_by_its_frame() -> None:
     average = Average(100.0, categories(kernel=20, other=80), 2, [], 100.0)
     frame = Phrase("train.py(9): preprocess", "trace?event=4")
-    said = headline(average, "CUDA", "the average step", [], frame)
+    said = spent(average, "CUDA", "the average step", frame)
     assert plain(said) == (
         "The GPU waits for 80% of the average step; 100% of that is time outside of operators and calls, "
         "most of it in train.py(9): preprocess."
     )
     assert frame in said
-    alone = headline(Average(100.0, categories(other=80), 2, [], 100.0), "CPU", "the trace", [], frame)
+    alone = spent(Average(100.0, categories(other=80), 2, [], 100.0), "CPU", "the trace", frame)
     assert plain(alone).endswith("outside of operators and calls, most of it in train.py(9): preprocess.")
-    loading = headline(
-        Average(100.0, categories(kernel=20, dataloader=80), 2, [], 100.0), "CUDA", "the trace", [], frame
-    )
+    loading = spent(Average(100.0, categories(kernel=20, dataloader=80), 2, [], 100.0), "CUDA", "the trace", frame)
     assert "preprocess" not in plain(loading)
 
 

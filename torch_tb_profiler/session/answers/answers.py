@@ -10,7 +10,7 @@ from torch_tb_profiler.session.answers.of_trace import TraceAnswers
 from torch_tb_profiler.session.files import Files
 from torch_tb_profiler.session.log import LogFolders
 from torch_tb_profiler.session.targets import Targets
-from torch_tb_profiler.view import FileView, PairView, RunView, TraceView
+from torch_tb_profiler.view import FileView, PairView, RankView, RunView, TraceView
 from torch_tb_profiler.views import find_view
 
 
@@ -29,7 +29,7 @@ class Answers:
         match view:
             case TraceView():
                 return self._of_trace.answer(view, question)
-            case RunView():
+            case RunView() | RankView():
                 return self._of_run.answer(view, question)
             case PairView():
                 return self._of_pair.answer(view, question)

@@ -1,23 +1,25 @@
-"""Views of all workers of a run."""
+"""Views of all workers of a run, and of one of them beside the others."""
 
 from __future__ import annotations
 
 import logging
 import time
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.discovery import Run, Span, Worker
-from torch_tb_profiler.session.answers.answer import Answer, Question
+from torch_tb_profiler.session.answers.answer import Answer, Question, check_available
 from torch_tb_profiler.session.files import Files
 from torch_tb_profiler.session.jobs import encode
 from torch_tb_profiler.session.state import FileState, ProgressInfo, StateName
-from torch_tb_profiler.session.targets import Targets
+from torch_tb_profiler.session.targets import Target, Targets
 from torch_tb_profiler.storage import FileId
-from torch_tb_profiler.view import Member, Members, Reduction, RunView, parse_params
+from torch_tb_profiler.view import Member, Members, RankView, Reduction, RunView, TraceView, parse_params
+
+R = TypeVar("R", bound=msgspec.Struct)
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +40,7 @@ class RunAnswers:
         self._targets = targets
         self._last: tuple[list[tuple[str, str, _WorkerFile]], Members[Any]] = [], Members(())
 
-    def answer(self, view: RunView[Any, Any, Any], question: Question) -> Answer:
+    def answer(self, view: RunView[Any, Any, Any] | RankView[Any, Any, Any], question: Question) -> Answer:
         params = parse_params(view.params, question.params)
         run = self._targets.run(question.names.run)
         span = _span_name(run, question.names.span)
@@ -56,8 +58,14 @@ class RunAnswers:
         reasons = [member.reason for member in members if member.state == "ready" and member.result is None]
         if len(reasons) == len(members) and reasons[0] is not None:
             raise NotFoundError(reasons[0], where=run.name)
-        payload = encode(view.build(members, params))
-        return replace(answer, state=FileState("ready"), payload=payload, loading=loading)
+        if isinstance(view, RunView):
+            whole = encode(view.build(members, params))
+            return replace(answer, state=FileState("ready"), payload=whole, loading=loading)
+        target = self._targets.find(question.names._replace(span=span))
+        worker, alone = target.worker.name, self._alone(view.alone, target)
+        payload = None if alone is None else encode(view.build(alone, worker, members, params))
+        state = self._files.state(target.file.id)
+        return replace(answer, worker=worker, state=state, payload=payload, loading=loading)
 
     def _request(self, spans: list[Span], question: Question) -> None:
         """Ask for all files before the workers are listed: what is in the cache then says its rank."""
@@ -110,6 +118,15 @@ class RunAnswers:
             return member("ready", summary.unavailable[reduction.slug])
         result = self._reduced(reduction, file.file, file.rank)
         return member("loading", None) if result is None else member("ready", None, result)
+
+    def _alone(self, view: TraceView[Any, R], target: Target) -> R | None:
+        """What an eager view answers of one trace; None while it is loading, or if it has failed."""
+        check_available(view, self._files.summary(target.file.id), target)
+        content = self._files.result(target.file.id, view.slug, target.rank)
+        if content is not None:
+            return msgspec.json.decode(content, type=view.payload)
+        _, trace = self._files.open(target.file.id, target.rank)
+        return None if trace is None else view.build(trace, view.params())
 
     def _reduced(self, reduction: Reduction[Any], file: FileId, rank: int | None) -> object | None:
         """What a trace was reduced to: kept since it was loaded, else made again; None while it is loading."""

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch_tb_profiler.analyses.distributed.meanwhile import meanwhile
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.steps import waiting_by_step
-from torch_tb_profiler.analyses.distributed.stragglers import stragglers
-from torch_tb_profiler.analyses.distributed.totals import worker_totals
-from torch_tb_profiler.analyses.distributed.verdict import judge
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.trace import Trace, derived
 from torch_tb_profiler.view import Members, NoParams, RunView, Tab
+from torch_tb_profiler.views._shared.job.judgement import judge_members
+from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, compare_members
+from torch_tb_profiler.views._shared.job.verdict import headline
 from torch_tb_profiler.views.distributed import operations, ranks, words
 from torch_tb_profiler.views.distributed import stragglers as late_ranks
 from torch_tb_profiler.views.distributed.collective import COLLECTIVE
 from torch_tb_profiler.views.distributed.collectives import COLLECTIVES
 from torch_tb_profiler.views.distributed.connections import CONNECTIONS
-from torch_tb_profiler.views.distributed.members import RANK_SUMMARIES, compare_members, members_costs
 from torch_tb_profiler.views.distributed.payload.job import Distributed
 from torch_tb_profiler.views.distributed.problems import problems
 from torch_tb_profiler.views.distributed.reasons import reasons
@@ -31,16 +29,13 @@ def build(members: Members[RankSummary], params: NoParams) -> Distributed:
 
 @derived
 def _build(members: Members[RankSummary]) -> Distributed:
-    comparison = compare_members(members)
-    cost = members_costs(members)
-    rows, totals, by_step = stragglers(comparison, cost), worker_totals(comparison), waiting_by_step(comparison)
-    before = meanwhile(comparison, cost.work, late_ranks.explained(rows))
-    verdict = judge(comparison, cost, rows, totals, before)
-    headline = words.headline(members, verdict)
+    comparison, judged = compare_members(members), judge_members(members)
+    by_step, verdict, before = waiting_by_step(comparison), judged.verdict, judged.before
+    said = headline(members, verdict)
     return Distributed(
-        headline=headline,
+        headline=said,
         explanation=words.explanation(members, verdict),
-        verdict=late_ranks.verdict(comparison, verdict, headline),
+        verdict=late_ranks.verdict(comparison, verdict, said),
         problems=problems(members),
         ranks=ranks.ranks(members),
         nodes=ranks.nodes(comparison),
@@ -50,11 +45,11 @@ def _build(members: Members[RankSummary]) -> Distributed:
         averages=ranks.averages(comparison),
         waiting=operations.waiting(comparison, by_step),
         average_waiting=operations.average_waiting(comparison, by_step),
-        collectives=operations.collective_rows(comparison, totals),
-        groups=operations.groups(comparison, totals),
+        collectives=operations.collective_rows(comparison, judged.totals),
+        groups=operations.groups(comparison, judged.totals),
         mismatches=operations.mismatches(comparison),
         mismatch_count=len(comparison.matching.differences),
-        stragglers=late_ranks.stragglers(comparison, rows, verdict, before),
+        stragglers=late_ranks.stragglers(comparison, judged.rows, verdict, before),
         heat_map=late_ranks.heat_map(comparison),
         meanwhile=late_ranks.meanwhile(comparison, before),
         reasons=reasons(comparison),

@@ -7,8 +7,8 @@ from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.view import Members, RunView
+from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, compare_members
 from torch_tb_profiler.views.distributed.collectives import instance
-from torch_tb_profiler.views.distributed.members import RANK_SUMMARIES, compare_members
 from torch_tb_profiler.views.distributed.payload.collectives import (
     Before,
     Collective,

@@ -12,7 +12,7 @@ from torch_tb_profiler.analyses.distributed.collectives.table import (
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.model.trace import derived
 from torch_tb_profiler.view import Members, RunView
-from torch_tb_profiler.views.distributed.members import RANK_SUMMARIES, compare_members
+from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, compare_members
 from torch_tb_profiler.views.distributed.payload.collectives import (
     CollectiveInstance,
     Collectives,

@@ -8,9 +8,9 @@ from torch_tb_profiler.analyses.distributed.collectives import connections
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.view import Members, RunView
+from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, compare_members
 from torch_tb_profiler.views._shared.lists import parse_texts
 from torch_tb_profiler.views.distributed import timeline_words
-from torch_tb_profiler.views.distributed.members import RANK_SUMMARIES, compare_members
 from torch_tb_profiler.views.distributed.payload.connections import (
     AlignedRank,
     Connection,

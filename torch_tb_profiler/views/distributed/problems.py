@@ -12,10 +12,10 @@ from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSu
 from torch_tb_profiler.base.units import format_duration, plural
 from torch_tb_profiler.model.communication.groups import spell_ranks
 from torch_tb_profiler.view import Members
+from torch_tb_profiler.views._shared.job.members import coming, compare_members, rank_of
+from torch_tb_profiler.views._shared.job.rank_names import RANKS_TABLE, rank_names
 from torch_tb_profiler.views._shared.text import Phrase, link, text
-from torch_tb_profiler.views.distributed.members import coming, compare_members, rank_of
 from torch_tb_profiler.views.distributed.payload.job import Problem
-from torch_tb_profiler.views.distributed.rank_names import RANKS_TABLE, rank_names
 
 NOTABLE_NS = 1_000_000
 """Corrections and errors of clocks above this are mentioned; the others stand in `ranks`."""

@@ -7,7 +7,7 @@ from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSu
 from torch_tb_profiler.analyses.distributed.steps import average_steps
 from torch_tb_profiler.base.sorting import natural_order
 from torch_tb_profiler.view import Member, Members
-from torch_tb_profiler.views.distributed.members import compare_members, host_and_process, rank_of
+from torch_tb_profiler.views._shared.job.members import compare_members, host_and_process, rank_of
 from torch_tb_profiler.views.distributed.payload.ranks import (
     AverageTimes,
     Clock,

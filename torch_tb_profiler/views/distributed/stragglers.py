@@ -9,19 +9,12 @@ from torch_tb_profiler.analyses.distributed import stragglers as delays
 from torch_tb_profiler.analyses.distributed import verdict as verdicts
 from torch_tb_profiler.analyses.distributed.causes import Cause, work_cause
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
+from torch_tb_profiler.views._shared.job.causes import because, held_up_by
+from torch_tb_profiler.views._shared.job.judgement import EXPLAINED
 from torch_tb_profiler.views._shared.text import Text
-from torch_tb_profiler.views.distributed.causes import because, held_up_by
 from torch_tb_profiler.views.distributed.payload.job import Verdict
 from torch_tb_profiler.views.distributed.payload.stragglers import HeatMap, Meanwhile, RankTime, Straggler
 from torch_tb_profiler.views.distributed.words import meanwhile_summary
-
-EXPLAINED = 3
-"""Of so many ranks it is shown what they did meanwhile; the cause of as many more is named."""
-
-
-def explained(rows: Sequence[delays.Straggler]) -> list[int]:
-    """The ranks whose windows are compared, most cost first."""
-    return [row.member for row in rows if row.cost > 0][: 2 * EXPLAINED]
 
 
 def verdict(comparison: Comparison, judged: verdicts.Verdict, headline: Text) -> Verdict:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.groups import expected_ranks
 from torch_tb_profiler.analyses.distributed.matching.differences import Difference
 from torch_tb_profiler.analyses.distributed.meanwhile import Meanwhile
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
@@ -13,24 +12,15 @@ from torch_tb_profiler.analyses.distributed.stragglers import Straggler
 from torch_tb_profiler.analyses.distributed.verdict import Communication, Verdict
 from torch_tb_profiler.base.units import format_duration, format_ratio, plural
 from torch_tb_profiler.view import Members
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
-from torch_tb_profiler.views.distributed.causes import cause_sentence
-from torch_tb_profiler.views.distributed.members import coming, compare_members
-from torch_tb_profiler.views.distributed.rank_names import (
+from torch_tb_profiler.views._shared.job.causes import cause_sentence
+from torch_tb_profiler.views._shared.job.members import coming, compare_members
+from torch_tb_profiler.views._shared.job.rank_names import (
     MOST_NAMES,
-    RANKS_TABLE,
     names_of,
     per_step,
-    rank_names,
 )
-
-
-def headline(members: Members[RankSummary], verdict: Verdict) -> Text:
-    """Who keeps the others waiting, that no rank stands out, or why that is unknown."""
-    comparison = compare_members(members)
-    if verdict.kind == "unknown":
-        return text("Reading the ranks.") if coming(members) else _unknown(comparison, verdict)
-    return _costly(comparison, verdict) if verdict.kind == "straggler" else text("No rank stands out.")
+from torch_tb_profiler.views._shared.job.verdict import most_costly
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 
 
 def explanation(members: Members[RankSummary], verdict: Verdict) -> Text:
@@ -39,83 +29,11 @@ def explanation(members: Members[RankSummary], verdict: Verdict) -> Text:
     if verdict.kind == "unknown":
         if coming(members):
             return text("Waiting can be attributed once two of them are read.")
-        return _most_costly(comparison, verdict.most) if verdict.reason in ("few", "absent") else ()
+        return most_costly(comparison, verdict.most) if verdict.reason in ("few", "absent") else ()
     return sentences(
-        _most_costly(comparison, verdict.most) if verdict.kind == "balanced" else (),
+        most_costly(comparison, verdict.most) if verdict.kind == "balanced" else (),
         _communicating(comparison, verdict.communication, verdict.ranks) if verdict.communication else (),
         cause_sentence(comparison, verdict.cause, per_step(comparison)) if verdict.cause else (),
-    )
-
-
-def _unknown(comparison: Comparison, verdict: Verdict) -> Text:
-    if verdict.reason == "empty":
-        return text("No {rank} of this job can be compared.", rank=Phrase("rank", RANKS_TABLE))
-    if verdict.reason == "alone":
-        only = rank_names(comparison.sources, capital=False)
-        return text("Only {rank} is here: without the other ranks, waiting cannot be attributed.", rank=only)
-    if verdict.reason == "few":
-        return text(
-            "Only {count} of {all} are here: which rank keeps the job waiting cannot be told.",
-            count=Phrase(f"{len(comparison.sources):,}", RANKS_TABLE),
-            all=plural(len(expected_ranks(comparison)), "rank"),
-        )
-    if verdict.reason == "groups":
-        return text("Which ranks communicate with each other is not recorded, so waiting cannot be attributed.")
-    if verdict.reason == "absent" and verdict.suspect is not None:
-        return text(
-            "The late rank is not here: all {ranks} that are wait for one whose trace is missing, "
-            "at least {cost} {per_step}.",
-            ranks=Phrase("ranks", RANKS_TABLE), cost=format_duration(verdict.suspect.cost),
-            per_step=per_step(comparison),
-        )  # fmt: skip
-    return text("No collective could be compared between the ranks, so waiting cannot be attributed.")
-
-
-# ---- cost -----------------------------------------------------------------------------------------------
-
-
-def _costly(comparison: Comparison, verdict: Verdict) -> Text:
-    names = names_of(comparison, [row.member for row in verdict.ranks])
-    suspect, row = verdict.suspect, verdict.ranks[0]
-    cost = format_duration(suspect.cost if suspect else row.cost)
-    others = "the other" if len(comparison.sources) == 2 else "the others"
-    if suspect is not None and suspect.host is not None:
-        names = text("{names} of {host}", names=names, host=suspect.host)
-    if len(verdict.ranks) > 1:
-        return text(
-            "{names} keep {others} waiting, {cost} {per_step} in total.",
-            names=names, others=others, cost=cost, per_step=per_step(comparison),
-        )  # fmt: skip
-    if row.last == 0:
-        return text(
-            "{names} keeps {others} waiting, which costs {cost} {per_step}.",
-            names=names, others=others, cost=cost, per_step=per_step(comparison),
-        )  # fmt: skip
-    return text(
-        "{names} keeps {others} waiting: it arrives last in {collectives}, which costs {cost} {per_step}.",
-        names=names, others=others, collectives=_last_in(comparison, row), cost=cost,
-        per_step=per_step(comparison),
-    )  # fmt: skip
-
-
-def _most_costly(comparison: Comparison, row: Straggler | None) -> Text:
-    if row is None:
-        return text("No delay is attributed to any of them.")
-    return text(
-        "Of those that are here, {name} costs the others most: {cost} {per_step}."
-        if len(comparison.sources) < len(expected_ranks(comparison))
-        else "{Name} costs the others most: {cost} {per_step}.",
-        name=rank_names([comparison.sources[row.member]], capital=False),
-        Name=names_of(comparison, [row.member]),
-        cost=format_duration(row.cost), per_step=per_step(comparison),
-    )  # fmt: skip
-
-
-def _last_in(comparison: Comparison, row: Straggler) -> Phrase:
-    worker = comparison.sources[row.member].worker
-    return Phrase(
-        f"{row.last:,} of {plural(row.collectives, 'collective')}",
-        link("distributed", table="collectives", late=worker, sort="-skew"),
     )
 
 

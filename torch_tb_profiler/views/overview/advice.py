@@ -9,11 +9,14 @@ from torch_tb_profiler.views.overview.payload import Recommendation
 from torch_tb_profiler.views.overview.sentences import SENTENCES
 
 
-def recommendation(advice: Advice, whole: str) -> Recommendation:
-    """What to do about a finding; `whole`: the average step, or the trace where none are recorded."""
+def recommendation(advice: Advice, whole: str, evidence: str | None = None) -> Recommendation:
+    """What to do about a finding; `whole`: the average step, or the trace where none are recorded.
+
+    `evidence`: the link that shows it, if not what the finding names.
+    """
     finding = advice.finding
     words = SENTENCES[finding.id, finding.case]
-    evidence = _evidence(finding)
+    evidence = evidence or _evidence(finding)
     parts: dict[str, str | Phrase | Text] = {
         "time": Phrase(format_duration(advice.gain_ns), evidence),
         "share": Phrase(format_ratio(finding.value), evidence),
@@ -25,9 +28,10 @@ def recommendation(advice: Advice, whole: str) -> Recommendation:
     }
     return Recommendation(
         id=finding.id,
+        case=finding.case,
         title=text(words.title, subject=finding.subject),
         text=text(words.text, **parts),
-        gain=_gain(advice),
+        gain=gain_words(advice.gain_ns, advice.gain_share),
         gain_ns=advice.gain_ns,
         gain_share=advice.gain_share,
         rule=words.rule,
@@ -37,10 +41,11 @@ def recommendation(advice: Advice, whole: str) -> Recommendation:
     )
 
 
-def _gain(advice: Advice) -> str:
-    if advice.gain_ns is None:
+def gain_words(gain_ns: float | None, gain_share: float | None) -> str:
+    """Up to how much following an advice gains."""
+    if gain_ns is None:
         return "no time, but room"
-    return f"up to {format_ratio(advice.gain_share)}, {format_duration(advice.gain_ns)}"
+    return f"up to {format_ratio(gain_share)}, {format_duration(gain_ns)}"
 
 
 def _evidence(finding: Finding) -> str:

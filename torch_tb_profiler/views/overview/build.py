@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from torch_tb_profiler.analyses.overview.advice import advice
@@ -19,7 +19,8 @@ from torch_tb_profiler.model.kinds import Kind, of_kind
 from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.view import NoParams, Tab, TraceView
+from torch_tb_profiler.view import NoParams, RankView, Tab, TraceView
+from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
 from torch_tb_profiler.views._shared.tensor_cores import tensor_core_time
 from torch_tb_profiler.views._shared.text import Phrase, Text, link
 from torch_tb_profiler.views._shared.truncated import truncated
@@ -31,9 +32,9 @@ from torch_tb_profiler.views.overview.payload import (
     Configuration,
     Device,
     Overview,
-    Recommendation,
     Step,
 )
+from torch_tb_profiler.views.overview.ranks import build as beside
 
 
 def build(trace: Trace, params: NoParams) -> Overview:
@@ -43,8 +44,10 @@ def build(trace: Trace, params: NoParams) -> Overview:
     whole = "the average step" if times.steps.recorded else "the trace"
     recommendations = [recommendation(each, whole) for each in advice(trace)]
     configuration = _configuration(trace)
+    spent = _spent(trace, average, configuration.device_type, whole)
     return Overview(
-        headline=_headline(trace, average, configuration.device_type, whole, recommendations),
+        headline=words.headline(spent, recommendations),
+        spent=spent,
         explanation=words.explanation(step_list, average, reasons),
         trace_start_ns=trace.trace_start_ns,
         base_ns=trace.base_ns,
@@ -55,19 +58,19 @@ def build(trace: Trace, params: NoParams) -> Overview:
         configuration=configuration,
         recommendations=recommendations,
         no_advice=() if recommendations else words.no_advice(average, no_advice(trace)),
+        beside=(),
+        waiting=None,
         reasons=reasons,
         health=[*trace.health, *_doubts(trace, times)],
     )
 
 
-def _headline(
-    trace: Trace, average: Average | None, device_type: str, whole: str, recommendations: Sequence[Recommendation]
-) -> Text:
+def _spent(trace: Trace, average: Average | None, device_type: str, whole: str) -> Text:
     if is_truncated(trace.health):
         return truncated()
     frame = unrecorded(trace)
     name = None if frame is None else Phrase(frame.name, link("trace", event=frame.event))
-    return words.headline(average, device_type, whole, recommendations, name)
+    return words.spent(average, device_type, whole, name)
 
 
 def _steps(times: Breakdown) -> list[Step]:
@@ -180,4 +183,15 @@ def _unavailable(trace: Trace) -> str | None:
     return None
 
 
-TAB = Tab("", TraceView("overview", "Overview", NoParams, Overview, build, eager=True), _unavailable)
+_ALONE = TraceView("overview", "Overview", NoParams, Overview, build, eager=True)
+
+TAB = Tab(
+    "",
+    _ALONE,
+    _unavailable,
+    (
+        RankView(
+            "overview/ranks", "Overview beside other ranks", NoParams, Overview, beside, _ALONE, RANK_SUMMARIES
+        ),
+    ),
+)

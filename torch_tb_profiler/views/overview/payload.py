@@ -48,6 +48,18 @@ class Average(msgspec.Struct, frozen=True):
     typical_ns: float
 
 
+class CommunicationParts(msgspec.Struct, frozen=True):
+    """What the average step's `communication` is spent on, as the other ranks' files tell; mean ns.
+
+    transfer_ns  data moves; waiting_ns: waiting for other ranks, at least; uncompared_ns: the rest, of operations
+                 that no other rank recorded alike. They sum to `communication`
+    """
+
+    transfer_ns: float
+    waiting_ns: float
+    uncompared_ns: float
+
+
 class Device(msgspec.Struct, frozen=True):
     """One accelerator with work in this trace. Ratios are 0..1; None is explained in `reasons`.
 
@@ -83,6 +95,7 @@ class Configuration(msgspec.Struct, frozen=True):
 class Recommendation(msgspec.Struct, frozen=True):
     """What to do.
 
+    case        which words of the rule fit
     gain        what following it gains at most, in words
     gain_ns     the same per step, and gain_share of the step; None where no time is to gain
     rule        when it is shown
@@ -92,6 +105,7 @@ class Recommendation(msgspec.Struct, frozen=True):
     """
 
     id: str
+    case: str
     title: Text
     text: Text
     gain: str
@@ -106,13 +120,16 @@ class Recommendation(msgspec.Struct, frozen=True):
 class Overview(msgspec.Struct, frozen=True):
     """How the time of a step is spent.
 
-    headline     how the average step is spent, and what to do first
+    headline     how the average step is spent (`spent`), and what to do first
     explanation  how the steps vary, which are left out
     recommendations  largest gain first; no_advice: why there are none, and what that does not mean
+    beside       what the files of the other ranks say, empty where they were not asked (`overview/ranks` does)
+    waiting      null likewise, and where they do not tell
     reasons      category, `steps` or `average` -> why it is null
     """
 
     headline: Text
+    spent: Text
     explanation: Text
     trace_start_ns: int
     base_ns: int
@@ -123,5 +140,7 @@ class Overview(msgspec.Struct, frozen=True):
     configuration: Configuration
     recommendations: list[Recommendation]
     no_advice: Text
+    beside: Text
+    waiting: CommunicationParts | None
     reasons: Mapping[str, str]
     health: list[Note]

@@ -123,8 +123,8 @@ SENTENCES = {
     ("late_rank", ""): Sentences(
         "Find the rank that is late",
         "For {time} of {whole}, collectives (the longest: {subject}) take longer than their size and others of "
-        "their "
-        "kind explain. Most likely they wait for another rank, which Distributed names if its file is in the run.",
+        "their kind explain. Most likely they wait for another rank; which one, this file alone cannot tell: that "
+        "takes the files of the other ranks in the same run.",
         f"collectives take more than {USUAL} times the median of their kind, or move less than 4 GB/s; this is "
         f"more "
         f"than half of the communication that nothing hides, and {_WORTH}",

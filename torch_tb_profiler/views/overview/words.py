@@ -39,22 +39,10 @@ ALIKE = 0.005
 """Steps whose categories vary by less than this share of the longest step are alike."""
 
 
-def headline(
-    average: Average | None,
-    device_type: str,
-    whole: str,
-    recommendations: Sequence[Recommendation],
-    frame: Phrase | None = None,
-) -> Text:
-    """How the average step is spent, and what to do first.
-
-    `whole`: the average step, or the trace where none are recorded. `frame`: what the host does for half or more
-    of the time in which nothing else is recorded.
-    """
-    if average is None:
-        return text("There is no complete step to analyze.")
+def headline(spent: Text, recommendations: Sequence[Recommendation], waiting: Text = ()) -> Text:
+    """How the average step is spent, how much of it waits for other ranks, and what to do first."""
     first = text("First recommendation: {title}.", title=recommendations[0].title) if recommendations else ()
-    return sentences(_spent(average, device_type, whole, frame), first)
+    return sentences(spent, waiting, first)
 
 
 def no_advice(average: Average | None, reason: str | None) -> Text:
@@ -69,7 +57,14 @@ def no_advice(average: Average | None, reason: str | None) -> Text:
     return text("No rule finds {share} of the step to gain.", share=format_ratio(LEAST_GAIN))
 
 
-def _spent(average: Average, device_type: str, whole: str, frame: Phrase | None) -> Text:
+def spent(average: Average | None, device_type: str, whole: str, frame: Phrase | None = None) -> Text:
+    """How the average step is spent.
+
+    `whole`: the average step, or the trace where none are recorded. `frame`: what the host does for half or more
+    of the time in which nothing else is recorded.
+    """
+    if average is None:
+        return text("There is no complete step to analyze.")
     total = average.duration_ns
     times = {name: getattr(average.categories, name) or 0.0 for name in CATEGORIES}
     if total <= 0:

@@ -1,3 +1,4 @@
+import { Fragment } from 'react';
 import { CATEGORY_TITLE, categoryColor } from '../../base/category';
 import { toCsv } from '../../base/csv';
 import { durationParts, exactDuration, formatRatio } from '../../base/format';
@@ -8,12 +9,20 @@ import { Icon } from '../../widgets/Icon';
 import { Meter } from '../../widgets/charts/Meter';
 import { Panel } from '../../widgets/Panel';
 import { Term, Tip } from '../../widgets/Term';
-import { range, rows, type Shown } from './select';
+import { communicationParts, range, rows, type Shown } from './select';
 import type { Overview } from '../../api/types';
 import css from './Breakdown.module.css';
 
-export function Breakdown({ overview, now }: { overview: Overview; now: Shown }) {
+interface Props {
+  overview: Overview;
+  now: Shown;
+  /** The average is shown, not one step. */
+  ofAverage: boolean;
+}
+
+export function Breakdown({ overview, now, ofAverage }: Props) {
   const found = rows(overview, now);
+  const parts = ofAverage ? communicationParts(overview) : [];
   const durations = overview.steps.filter(step => step.complete).map(step => step.duration_ns);
   const csv = () =>
     toCsv(
@@ -53,25 +62,38 @@ export function Breakdown({ overview, now }: { overview: Overview; now: Shown })
         </thead>
         <tbody>
           {found.map(row => (
-            <tr key={row.category}>
-              <th scope="row">
-                <i className="dot" style={{ background: categoryColor(row.category) }} />
-                {CATEGORY_TITLE[row.category]}
-                <Term id={row.category} />
-              </th>
-              <td className="num">
-                {row.average === null ? <Unknown reason={row.reason} /> : <Duration ns={row.average} />}
-              </td>
-              <td>
-                {row.share !== null && (
-                  <span className={css.share}>
-                    <Meter ratio={row.share} color={categoryColor(row.category)} />
-                    <span className="num">{formatRatio(row.share)}</span>
-                  </span>
-                )}
-              </td>
-              <td className="num dim">{row.average === null ? '' : range(row.least, row.most)}</td>
-            </tr>
+            <Fragment key={row.category}>
+              <tr>
+                <th scope="row">
+                  <i className="dot" style={{ background: categoryColor(row.category) }} />
+                  {CATEGORY_TITLE[row.category]}
+                  <Term id={row.category} />
+                </th>
+                <td className="num">
+                  {row.average === null ? <Unknown reason={row.reason} /> : <Duration ns={row.average} />}
+                </td>
+                <td>
+                  {row.share !== null && (
+                    <span className={css.share}>
+                      <Meter ratio={row.share} color={categoryColor(row.category)} />
+                      <span className="num">{formatRatio(row.share)}</span>
+                    </span>
+                  )}
+                </td>
+                <td className="num dim">{row.average === null ? '' : range(row.least, row.most)}</td>
+              </tr>
+              {row.category === 'communication' &&
+                parts.map(part => (
+                  <tr key={part.title} className={css.part}>
+                    <th scope="row">{part.title}</th>
+                    <td className="num">
+                      <Duration ns={part.ns} />
+                    </td>
+                    <td className="num">{part.share !== null && formatRatio(part.share)}</td>
+                    <td />
+                  </tr>
+                ))}
+            </Fragment>
           ))}
         </tbody>
         <tfoot>

@@ -1,5 +1,5 @@
 import { fireEvent, screen } from '@testing-library/react';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import golden from '../../../../tests/golden/payloads/overview.json';
 import { drawView, serveGoldens, textOf } from '../../testing/view';
 import View from '.';
@@ -21,4 +21,27 @@ it('shows one step alone, and the average again', async () => {
   expect(screen.getByText('Step 1, 1.00 ms')).toBeTruthy();
   fireEvent.click(screen.getByText('Show the average'));
   expect(screen.getByText('An average step, 1.00 ms')).toBeTruthy();
+});
+
+it('says what the other ranks tell of its communication once they are compared', async () => {
+  const ranks = golden['overview/ranks'];
+  const alone = {
+    ...ranks,
+    headline: [{ text: 'Alone', link: null }],
+    beside: [],
+    waiting: null,
+    recommendations: [],
+  };
+  drawView(View, alone);
+  expect(document.querySelector('h1')!.textContent).toBe('Alone');
+  expect(await screen.findByText('waiting for other ranks', { selector: 'th' })).toBeTruthy();
+  expect(document.querySelector('h1')!.textContent).toBe(textOf(ranks.headline));
+  expect(document.querySelector('[data-part="beside"]')!.textContent).toBe(textOf(ranks.beside));
+  expect(screen.getByText('Find out why rank 1 is late')).toBeTruthy();
+});
+
+it('asks no other rank about a process that communicates with none', () => {
+  const fetched = vi.spyOn(globalThis, 'fetch');
+  drawView(View, golden.overview);
+  expect(fetched).not.toHaveBeenCalled();
 });

@@ -2,6 +2,7 @@ import { useRef, type RefObject } from 'react';
 import type { Overview } from '../../api/types';
 import { formatDuration } from '../../base/format';
 import { saveFile, savePng, svgText } from '../../base/browser/save';
+import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { Answer } from '../../widgets/Answer';
@@ -12,13 +13,24 @@ import { Term } from '../../widgets/Term';
 import { Advice } from './Advice';
 import { Breakdown } from './Breakdown';
 import { Configuration, DeviceCard } from './Devices';
-import { shown } from './select';
+import { communicates, shown } from './select';
 import { StepBar } from './StepBar';
 import { StepColumns } from './StepColumns';
 import css from './index.module.css';
 
-export default function OverviewView({ payload, crumb }: { payload: Overview; crumb: string }) {
+interface Props {
+  payload: Overview;
+  crumb: string;
+  run: string;
+  worker: string;
+  span: string;
+}
+
+export default function OverviewView({ payload: alone, crumb, run, worker, span }: Props) {
   const { selection, select } = useSelection();
+  const ranks = useView<Overview>('overview/ranks', { run, worker, span }, {}, communicates(alone));
+  const beside = ranks.data?.state === 'ready' ? ranks.data : undefined;
+  const payload = beside?.payload ?? alone;
   const bar = useRef<SVGSVGElement | null>(null);
   const columns = useRef<SVGSVGElement | null>(null);
   const chosen = payload.steps.some(step => step.name === selection.params.step)
@@ -50,6 +62,11 @@ export default function OverviewView({ payload, crumb }: { payload: Overview; cr
       <Answer crumb={crumb} why={<Sentence text={payload.explanation} />}>
         <Sentence text={payload.headline} />
       </Answer>
+      {payload.beside.length > 0 && (
+        <p className={css.beside} data-part="beside">
+          <Sentence text={payload.beside} />
+        </p>
+      )}
       <Advice items={payload.recommendations} none={payload.no_advice} />
       <Panel
         title={`${now.title}, ${formatDuration(now.duration)}`}
@@ -80,7 +97,7 @@ export default function OverviewView({ payload, crumb }: { payload: Overview; cr
             register={node => (columns.current = node)}
           />
         </Panel>
-        <Breakdown overview={payload} now={now} />
+        <Breakdown overview={payload} now={now} ofAverage={chosen === undefined} />
         <div className={css.stack}>
           {payload.devices.map(device => (
             <DeviceCard key={device.id} device={device} />

@@ -62,6 +62,34 @@ export function busy(times: Times): number {
   return BUSY.reduce((sum, category) => sum + (times[category] ?? 0), 0);
 }
 
+/** Whether files of other ranks can tell more: this one is of a job of several, or waits in collectives. */
+export const communicates = ({ configuration, average }: Overview): boolean =>
+  average !== null && ((configuration.world_size ?? 1) > 1 || (average.categories.communication ?? 0) > 0);
+
+export interface CommunicationPart {
+  title: string;
+  ns: number;
+  share: number | null;
+}
+
+/** What the average step's communication is spent on, where the other ranks tell. */
+export function communicationParts({ waiting, average }: Overview): CommunicationPart[] {
+  if (!waiting || !average) {
+    return [];
+  }
+  const part = (title: string, ns: number) => ({
+    title,
+    ns,
+    share: average.duration_ns > 0 ? ns / average.duration_ns : null,
+  });
+  const parts = [
+    part('waiting for other ranks', waiting.waiting_ns),
+    part('transfer', waiting.transfer_ns),
+    part('not compared', waiting.uncompared_ns),
+  ];
+  return parts.filter(({ ns }) => ns > 0);
+}
+
 export interface Row {
   category: Category;
   title: string;

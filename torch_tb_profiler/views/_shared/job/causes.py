@@ -7,9 +7,9 @@ from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.job import Source
 from torch_tb_profiler.base.units import format_duration
 from torch_tb_profiler.model.kernels.short_names import short_name
+from torch_tb_profiler.views._shared.job.rank_names import rank_names
 from torch_tb_profiler.views._shared.names import spoken_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
-from torch_tb_profiler.views.distributed.rank_names import rank_names
 
 _CATEGORY_WORDS = {
     "kernel": "in kernels",

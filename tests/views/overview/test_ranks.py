@@ -1,0 +1,142 @@
+"""The overview of a rank beside the others, on simulated jobs whose truth is known."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from tests.support.simulation.files import Collected
+from tests.support.simulation.simulator import Delay, Simulation, ddp, fsdp
+from torch_tb_profiler.analyses.overview.finding import Advice, Finding
+from torch_tb_profiler.view import Members, NoParams
+from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.overview.advice import recommendation
+from torch_tb_profiler.views.overview.build import build
+from torch_tb_profiler.views.overview.payload import Overview
+from torch_tb_profiler.views.overview.ranks import build as beside
+
+LATE = Delay("host", 5, us=5000)
+
+
+def alone(job: Collected, rank: int) -> Overview:
+    return build(job.trace(rank), NoParams())
+
+
+def both(job: Collected, rank: int, only: Sequence[int] | None = None) -> tuple[Overview, Overview]:
+    """What the file of a rank says alone, and beside those of the others (of `only` these)."""
+    members, own = job.members(only), alone(job, rank)
+    worker = next(member.worker for member in members if member.rank == rank)
+    return own, beside(own, worker, members, NoParams())
+
+
+def union(intervals: Iterable[tuple[float, float]]) -> float:
+    """Length of the union, the slow way."""
+    length, reached = 0.0, float("-inf")
+    for start, end in sorted(intervals):
+        length += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return length
+
+
+def waited_us(job: Collected, rank: int, steps: int) -> float:
+    """µs per step in which a rank is in a collective, but neither computes nor moves data, as simulated."""
+    moving: dict[object, float] = {}
+    for spans in job.spans:
+        for span in spans:
+            if span.collective is not None:
+                moving[span.key] = max(moving.get(span.key, 0.0), span.start)
+    spans = job.spans[rank]
+    collectives = [span for span in spans if span.collective is not None]
+    busy = [(span.start, span.end) for span in spans if span.kind == "kernel"]
+    busy += [(moving[span.key], span.end) for span in collectives]
+    everything = union([*busy, *((span.start, span.end) for span in collectives)])
+    return (everything - union(busy)) / steps
+
+
+@pytest.mark.parametrize(
+    ("programs", "delay"),
+    [
+        (ddp(8), LATE),
+        (ddp(8, overlap=False), LATE),
+        (fsdp(4), Delay("device", 2, factor=1.3)),
+        (ddp(8), Delay("work", 5, us=3000)),
+    ],
+)
+def test_the_waiting_of_a_rank_is_parted_from_its_transfer_and_the_late_rank_is_the_advice(
+    programs: Sequence[Sequence[object]], delay: Delay
+) -> None:
+    simulation = Simulation(programs, delays=[delay], jitter=0.02)  # type: ignore[arg-type]
+    job = simulation.run()
+    own, payload = both(job, 0)
+    assert own.waiting is None and payload.waiting is not None and payload.average is not None
+    assert payload.waiting.waiting_ns == pytest.approx(1000 * waited_us(job, 0, simulation.steps), rel=0.01)
+    parts = payload.waiting.waiting_ns + payload.waiting.transfer_ns + payload.waiting.uncompared_ns
+    assert parts == pytest.approx(payload.average.categories.communication)
+    first = payload.recommendations[0]
+    assert (first.id, first.evidence) == ("straggler", "distributed")
+    assert plain(first.title) == f"Find out why rank {delay.rank} is late"
+    assert first.gain_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.1)
+    assert plain(payload.headline).endswith(
+        f"of the average step is waiting for other ranks. "
+        f"First recommendation: Find out why rank {delay.rank} is late."
+    )
+    assert not {"late_rank", "communication"} & {each.id for each in payload.recommendations}
+
+
+def test_the_late_rank_reads_that_it_is_late_and_does_not_wait() -> None:
+    _, payload = both(Simulation(ddp(8), delays=[LATE], jitter=0.02).run(), 5)
+    titles = {each.id: plain(each.title) for each in payload.recommendations}
+    assert titles["straggler"] == "Find out why this rank is late"
+    assert payload.waiting is not None and payload.waiting.waiting_ns < 100_000
+    assert "waiting for other ranks" not in plain(payload.headline)
+    assert "in prepare_batch" in plain(next(e.text for e in payload.recommendations if e.id == "straggler"))
+
+
+def test_in_a_balanced_job_nobody_is_late_and_the_step_is_spent_as_the_file_says() -> None:
+    own, payload = both(Simulation(ddp(8, overlap=False), jitter=0.02).run(), 0)
+    assert payload.headline == own.headline
+    assert payload.recommendations == own.recommendations == []
+    assert plain(payload.beside).startswith("Of 1.36 ms of communication that nothing hides, 159 µs is waiting")
+    assert plain(payload.beside).endswith("and 1.20 ms transfer. No rank stands out.")
+
+
+def test_a_file_without_the_others_says_what_it_says_alone_and_why() -> None:
+    job = Simulation(ddp(8), delays=[LATE], jitter=0.02).run()
+    own, payload = both(job, 0, only=[0])
+    assert payload == replace(own, beside=payload.beside)
+    assert plain(payload.beside).startswith("Only rank 0 is here")
+
+
+def test_while_other_ranks_are_read_a_file_says_what_it_says_alone() -> None:
+    job = Simulation(ddp(8), delays=[LATE], jitter=0.02).run()
+    first, *others = job.members()
+    members = Members([first, *(dataclasses.replace(each, state="loading", result=None) for each in others)])
+    own = alone(job, 0)
+    assert beside(own, first.worker, members, NoParams()) == own
+
+
+def test_advice_on_communication_gains_no_waiting() -> None:
+    job = Simulation(ddp(8, overlap=False), jitter=0.02).run()
+    members, own = job.members(), alone(job, 0)
+    assert own.average is not None
+    step = own.average.duration_ns
+    advice = [
+        recommendation(Advice(Finding("communication", case="ddp", event=7), 0.9 * step, 0.9), "the average step"),
+        recommendation(Advice(Finding("late_rank", event=7), 0.8 * step, 0.8), "the average step"),
+    ]
+    payload = beside(replace(own, recommendations=advice), members[0].worker, members, NoParams())
+    (only,) = payload.recommendations
+    assert payload.waiting is not None and only.id == "communication"
+    assert only.gain_ns == payload.waiting.transfer_ns == 1_200_000
+    assert only.evidence == "trace?event=7" and "1.20 ms" in plain(only.text)
+
+
+def test_advice_on_communication_that_is_all_waiting_is_not_given() -> None:
+    job = Simulation(fsdp(4), delays=[Delay("host", 2, us=80_000)]).run()
+    members, own = job.members(), alone(job, 0)
+    advice = [recommendation(Advice(Finding("communication", case="fsdp"), 70e6, 0.8), "the average step")]
+    payload = beside(replace(own, recommendations=advice), members[0].worker, members, NoParams())
+    assert [each.id for each in payload.recommendations] == ["straggler"]

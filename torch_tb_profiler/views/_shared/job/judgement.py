@@ -1,0 +1,38 @@
+"""Which ranks keep the others waiting, as every view that says so takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from torch_tb_profiler.analyses.distributed.meanwhile import Meanwhile, meanwhile
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.stragglers import Straggler, stragglers
+from torch_tb_profiler.analyses.distributed.totals import WorkerTotal, worker_totals
+from torch_tb_profiler.analyses.distributed.verdict import Verdict, judge
+from torch_tb_profiler.model.trace import derived
+from torch_tb_profiler.view import Members
+from torch_tb_profiler.views._shared.job.members import compare_members, members_costs
+
+EXPLAINED = 3
+"""Of so many ranks it is shown what they did meanwhile; the cause of as many more is named."""
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """rows: every rank, most cost first; before: what the first of them did meanwhile."""
+
+    rows: Sequence[Straggler]
+    totals: Sequence[WorkerTotal]
+    before: Sequence[Meanwhile]
+    verdict: Verdict
+
+
+@derived
+def judge_members(members: Members[RankSummary]) -> Judgement:
+    """Of the members that are ready."""
+    comparison, cost = compare_members(members), members_costs(members)
+    rows, totals = stragglers(comparison, cost), worker_totals(comparison)
+    explained = [row.member for row in rows if row.cost > 0][: 2 * EXPLAINED]
+    before = meanwhile(comparison, cost.work, explained)
+    return Judgement(rows, totals, before, judge(comparison, cost, rows, totals, before))

@@ -1,0 +1,74 @@
+"""What the other ranks' files say of a rank's step, in words."""
+
+from __future__ import annotations
+
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.verdict import WORTH_NAMING, Verdict
+from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN
+from torch_tb_profiler.base.units import format_duration, format_ratio
+from torch_tb_profiler.view import Members
+from torch_tb_profiler.views._shared.job.causes import cause_sentence
+from torch_tb_profiler.views._shared.job.members import compare_members
+from torch_tb_profiler.views._shared.job.rank_names import per_step, rank_names
+from torch_tb_profiler.views._shared.job.verdict import headline
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, plain, sentences, text
+from torch_tb_profiler.views.overview.advice import gain_words
+from torch_tb_profiler.views.overview.payload import Average, CommunicationParts, Recommendation
+
+_EVIDENCE = link("distributed")
+
+
+def share(average: Average, waiting: CommunicationParts, whole: str) -> Text:
+    """How much of a step is waiting for other ranks, where that is worth a person's time."""
+    if waiting.waiting_ns < LEAST_GAIN * average.duration_ns:
+        return ()
+    part = Phrase(f"{format_ratio(waiting.waiting_ns / average.duration_ns)} of {whole}", _EVIDENCE)
+    return text("{part} is waiting for other ranks.", part=part)
+
+
+def parts(members: Members[RankSummary], verdict: Verdict, waiting: CommunicationParts) -> Text:
+    """What the communication that nothing hides is spent on, and whether a rank stands out."""
+    whole = waiting.transfer_ns + waiting.waiting_ns + waiting.uncompared_ns
+    if whole <= 0:
+        return headline(members, verdict)
+    split = text(
+        "Of {whole} of communication that nothing hides, {waiting} is waiting for other ranks and {transfer} "
+        "transfer{rest}.",
+        whole=format_duration(whole),
+        waiting=Phrase(format_duration(waiting.waiting_ns) if waiting.waiting_ns else "none", _EVIDENCE),
+        transfer=format_duration(waiting.transfer_ns),
+        rest=_rest(waiting.uncompared_ns, whole),
+    )
+    return sentences(split, headline(members, verdict))
+
+
+def _rest(uncompared_ns: float, whole: float) -> str:
+    """The part that is neither, if it is not only rounding."""
+    if uncompared_ns < 0.01 * whole:
+        return ""
+    return f"; for {format_duration(uncompared_ns)} no other rank tells"
+
+
+def straggler(members: Members[RankSummary], verdict: Verdict, position: int, average: Average) -> Recommendation:
+    """To find out why the ranks that keep the others waiting are late; `position`: the rank that is looked at."""
+    comparison, late = compare_members(members), [row.member for row in verdict.ranks]
+    cause = cause_sentence(comparison, verdict.cause, per_step(comparison)) if verdict.cause else ()
+    cost = verdict.suspect.cost if verdict.suspect is not None else 0.0
+    gain_share = cost / average.duration_ns if average.duration_ns else 0.0
+    others = rank_names([comparison.sources[member] for member in sorted(late)], capital=False)
+    names = "this rank" if late == [position] else plain(others)
+    title = "Find out why {names} is late" if len(late) == 1 else "Find out why {names} are late"
+    return Recommendation(
+        id="straggler",
+        case="",
+        title=text(title, names=names),
+        text=sentences(headline(members, verdict), cause),
+        gain=gain_words(cost, gain_share),
+        gain_ns=cost,
+        gain_share=gain_share,
+        rule=f"the files of all ranks, compared in Distributed, show who is late, which costs at least "
+        f"{WORTH_NAMING:.0%} of a step",
+        code="",
+        exception="the work cannot be divided more evenly between the ranks.",
+        evidence=_EVIDENCE,
+    )

@@ -1,0 +1,70 @@
+"""The overview of a rank beside the other ranks of its job: what it waits for, and who is late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from torch_tb_profiler.analyses.distributed.exposed import ExposedCommunication, exposed_communication
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN, Advice, Finding
+from torch_tb_profiler.model.health import is_truncated
+from torch_tb_profiler.view import Members, NoParams
+from torch_tb_profiler.views._shared.job.judgement import judge_members
+from torch_tb_profiler.views._shared.job.members import coming, compare_members
+from torch_tb_profiler.views._shared.job.verdict import headline
+from torch_tb_profiler.views.overview import rank_words, words
+from torch_tb_profiler.views.overview.advice import recommendation
+from torch_tb_profiler.views.overview.payload import Average, CommunicationParts, Overview, Recommendation
+
+
+def build(alone: Overview, worker: str, members: Members[RankSummary], params: NoParams) -> Overview:
+    """What the rank's own file says, corrected by what the files of all ranks say together.
+
+    In its own file, waiting for a late rank looks like slow communication. While other ranks are read, and where
+    they cannot tell who is late, the answer is that of the file alone; `beside` says why.
+    """
+    if coming(members) or is_truncated(alone.health) or alone.average is None:
+        return alone
+    comparison, verdict = compare_members(members), judge_members(members).verdict
+    position = comparison.positions.get(worker)
+    if verdict.kind == "unknown" or position is None:
+        return replace(alone, beside=headline(members, verdict))
+    average, whole = alone.average, "the average step" if alone.steps_recorded else "the trace"
+    waiting = _waiting(average, exposed_communication(comparison, position))
+    recommendations = list(_own(alone.recommendations, average, waiting, whole))
+    if verdict.suspect is not None:
+        recommendations.append(rank_words.straggler(members, verdict, position, average))
+    recommendations.sort(key=lambda each: -(each.gain_ns or 0))
+    said = rank_words.share(average, waiting, whole)
+    return replace(
+        alone,
+        headline=words.headline(alone.spent, recommendations, said),
+        recommendations=recommendations,
+        no_advice=() if recommendations else alone.no_advice or words.no_advice(average, None),
+        beside=rank_words.parts(members, verdict, waiting),
+        waiting=waiting,
+    )
+
+
+def _waiting(average: Average, exposed: ExposedCommunication | None) -> CommunicationParts:
+    """The average step's communication in parts."""
+    whole = average.categories.communication or 0.0
+    waiting = min(exposed.waiting, whole) if exposed else 0.0
+    transfer = min(exposed.transfer, whole - waiting) if exposed else 0.0
+    return CommunicationParts(transfer, waiting, whole - waiting - transfer)
+
+
+def _own(
+    recommendations: list[Recommendation], average: Average, waiting: CommunicationParts, whole: str
+) -> Iterator[Recommendation]:
+    """What the file advises, without its guess that a rank is late; less communication gains no waiting."""
+    for each in recommendations:
+        if each.id == "communication" and each.gain_ns is not None:
+            gain = min(each.gain_ns, waiting.transfer_ns + waiting.uncompared_ns)
+            if gain >= LEAST_GAIN * average.duration_ns:
+                advice = Advice(Finding(each.id, case=each.case), gain, gain / average.duration_ns)
+                yield recommendation(advice, whole, each.evidence)
+        elif each.id != "late_rank":
+            yield each
