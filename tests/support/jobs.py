@@ -47,6 +47,7 @@ class Job:
     program       the operations of one step
     straggler     a rank that spends `slow_us` more, in an operator named CULPRIT, at the beginning of each step
     slow_kernel   it spends that in a kernel of that name instead
+    kernel        what computes
     clock_ns      rank -> by how much its clock is ahead
     metadata, sequence  record the groups and sizes, the sequence numbers
     jitter_us     of the computing; half a microsecond of the ends
@@ -62,6 +63,7 @@ class Job:
     straggler: int | None = None
     slow_us: float = 5000.0
     slow_kernel: bool = False
+    kernel: str = "gemm"
     clock_ns: dict[int, int] = field(default_factory=dict)
     metadata: bool = True
     sequence: bool = True
@@ -168,7 +170,7 @@ class _Writer:
         )
 
     def compute(self, start: float, took: float) -> None:
-        self._launch("aten::mm", "gemm", start, took)
+        self._launch("aten::mm", self._job.kernel, start, took)
 
     def slow(self, start: float, took: float) -> None:
         if self._job.slow_kernel:

@@ -28,7 +28,7 @@ HOOKS = """
 MEMORY_TIMELINE = [[-1, 1, 400, 0], [2_000, 2, 300, 4], [3_000, 2, 250, 5], [4_000, 4, -300, 4]]
 
 
-def training(steps: int = 6, name: str = "ProfilerStep#", kernel_us: float = 500) -> bytes:
+def training(steps: int = 6, name: str = "ProfilerStep#", kernel_us: float = 500, kernel: str = "sgemm") -> bytes:
     """A drawn training run on a GPU whose data loading takes a third of each step."""
     events: list[dict[str, object]] = []
     for i in range(steps):
@@ -40,7 +40,7 @@ def training(steps: int = 6, name: str = "ProfilerStep#", kernel_us: float = 500
             ("cpu_op", "enumerate(DataLoader)#_SingleProcess.__next__", at, 330, 1, {}),
             ("cpu_op", f"aten::mm {SCRIPT}", at + 340, 100, 1, {}),
             ("cuda_runtime", "cudaLaunchKernel", at + 350, 20, 1, call),
-            ("kernel", "sgemm", at + 400, kernel_us, 7, work),
+            ("kernel", kernel, at + 400, kernel_us, 7, work),
         ):
             pid = 0 if cat == "kernel" else 1
             row = {"ph": "X", "cat": cat, "name": title, "pid": pid, "tid": tid, "ts": start, "dur": duration}
@@ -56,8 +56,28 @@ def training(steps: int = 6, name: str = "ProfilerStep#", kernel_us: float = 500
     return document(events, deviceProperties=[device])
 
 
-def products() -> bytes:
-    """Operators with recorded shapes on a known GPU: a product, an addition, a cast, a short one, unknown ones."""
+def two_streams(kernel: str, rounds: int = 4) -> bytes:
+    """A stream that waits for a kernel on another one, again and again; before and after it runs `kernel` too."""
+    lines = []
+    for i in range(rounds):
+        at, first = 200 * i, 3 * i + 1
+        lines += [
+            f"host cuda_runtime cudaLaunchKernel    {at}      2 correlation={first}",
+            f"host cuda_runtime cudaLaunchKernel    {at + 3}  2 correlation={first + 1}",
+            f"host cuda_runtime cudaStreamWaitEvent {at + 6}  1",
+            f"host cuda_runtime cudaLaunchKernel    {at + 8}  2 correlation={first + 2}",
+            f"gpu0 kernel sum                       {at + 10} 10 correlation={first} stream=7",
+            f"gpu0 kernel {kernel.replace(' ', '~')} {at + 12} 88 correlation={first + 1} stream=8",
+            f"gpu0 kernel {kernel.replace(' ', '~')} {at + 102} 10 correlation={first + 2} stream=7",
+        ]
+    return document([event(line) for line in lines])
+
+
+def products(product: str = "mm_kernel") -> bytes:
+    """Operators with recorded shapes on a known GPU: a product, an addition, a cast, a short one, unknown ones.
+
+    `product`: the kernel of the first.
+    """
     bf16, big = "c10::BFloat16", [4096, 4096]
     calls = (
         ("aten::mm", [big, big], [bf16, bf16], 250),
@@ -72,10 +92,11 @@ def products() -> bytes:
     for number, (name, dims, types, duration) in enumerate(calls, 1):
         inputs = {"Input Dims": dims, "Input type": types}
         call, work = {"correlation": number}, {"correlation": number, "device": 0, "stream": 7}
+        kernel = product if number == 1 else f"{name.partition('::')[2]}_kernel"
         for cat, title, start, length, thread, args in (
             ("cpu_op", name, at, 10, 1, inputs),
             ("cuda_runtime", "cudaLaunchKernel", at + 1, 5, 1, call),
-            ("kernel", f"{name.partition('::')[2]}_kernel", 100 + at, duration, 7, work),
+            ("kernel", kernel, 100 + at, duration, 7, work),
         ):
             row = {"ph": "X", "cat": cat, "name": title, "pid": 1, "tid": thread, "ts": start, "dur": length}
             events.append({**row, "args": args})

@@ -17,10 +17,16 @@ import msgspec
 
 import torch_tb_profiler
 from tests.support.jobs import Job, ddp
-from tests.support.page import MEMORY_TIMELINE, leaking, model, products, training
+from tests.support.page import MEMORY_TIMELINE, leaking, model, products, training, two_streams
 from tests.support.snapshots import snapshot
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "payloads"
+
+RAW_NAME = (
+    "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_64x3_nn_align8>("
+    "cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_64x3_nn_align8::Params)"
+)
+"""A kernel as its compiler calls it. No view shows this as the name of anything."""
 
 
 class Ask(NamedTuple):
@@ -43,11 +49,11 @@ ASKED = (
     Ask("kernels/instances", "training", _KERNEL),
     Ask("idle", "training"),
     Ask("idle/gaps", "training", {"cause": "operator"}),
-    Ask("idle/flame", "training"),
+    Ask("idle/flame", "streams", {"stream": "7"}),
     Ask("idle/launches", "training"),
     Ask("idle/queue", "training", {"points": "20"}),
     Ask("idle/bandwidth", "training", {"points": "20"}),
-    Ask("idle/sequences", "training"),
+    Ask("idle/sequences", "streams"),
     Ask("critical_path", "training"),
     Ask("critical_path/what_if", "training", {"target": "host"}),
     Ask("critical_path/pieces", "training"),
@@ -87,13 +93,15 @@ ASKED = (
 
 
 def write_runs(folder: Path) -> None:
+    job = Job(3, ddp(2), straggler=1, kernel=RAW_NAME)
     documents = {
-        "training/w": training(3),
-        "faster/w": training(3, kernel_us=300),
+        "training/w": training(3, kernel=RAW_NAME),
+        "faster/w": training(3, kernel_us=300, kernel=RAW_NAME),
+        "streams/w": two_streams(RAW_NAME),
         "modules/w": model(),
-        "work/w": products(),
+        "work/w": products(product=RAW_NAME),
         "memory/w": leaking(4, 5),
-        **{f"job/rank{rank}": content for rank, content in Job(3, ddp(2), straggler=1).documents().items()},
+        **{f"job/rank{rank}": content for rank, content in job.documents().items()},
     }
     for path, content in documents.items():
         file = folder / f"{path}.pt.trace.json"

@@ -11,6 +11,7 @@ from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_of_name
 from torch_tb_profiler.model.kernels.short_names import short_names
 from torch_tb_profiler.model.kinds import DEVICE, Kind, kinds, names_of
+from torch_tb_profiler.model.pair import Pair
 from torch_tb_profiler.model.trace import Trace, derived, distinct
 
 NONE = -1
@@ -43,3 +44,8 @@ def shown_name(trace: Trace, row: int, name: str) -> str:
 def kernel_names(trace: Trace) -> Mapping[str, str]:
     """The name of every kernel -> its short name, which no other kernel of the trace has."""
     return short_names(names_of(trace, Kind.KERNEL))
+
+
+def pair_kernel_names(pair: Pair) -> Mapping[str, str]:
+    """The name of every kernel of two sides -> its short name, which no other kernel of either side has."""
+    return short_names(name for trace in (*pair.base, *pair.candidate) for name in names_of(trace, Kind.KERNEL))

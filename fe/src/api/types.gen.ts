@@ -5278,6 +5278,7 @@ export interface components {
      * @description Idle time of one cause and subject, in all steps that count.
      *
      *     subject     null: nothing is recorded; by emptied_by: no call, the device caught up with the host
+     *     short_subject  of a kernel as the Kernels view has it, of all else the subject
      *     event       row of what is to blame in the longest part; null: nothing is recorded
      *     begin_ns, end_ns  the longest part
      *     gaps        gaps with a part of this row; median_ns: of the parts
@@ -5289,6 +5290,7 @@ export interface components {
     IdleRow: {
       cause: string;
       subject: string | null;
+      short_subject: string | null;
       event: number | null;
       begin_ns: number;
       end_ns: number;
@@ -5321,6 +5323,8 @@ export interface components {
     /**
      * IdleGap
      * @description A part of a gap. `event`: what is to blame; `emptied_by`: row of the call that had emptied the queue.
+     *
+     *     short_name  of a kernel as the Kernels view has it, of all else the name
      */
     IdleGap: {
       begin_ns: number;
@@ -5328,6 +5332,7 @@ export interface components {
       step: string;
       event: number | null;
       name: string | null;
+      short_name: string | null;
       emptied_by: number | null;
     };
     /**
@@ -5341,9 +5346,12 @@ export interface components {
     /**
      * IdleFrame
      * @description A frame of the flame graph: a cause (`parent` null), and in it what the host was in.
+     *
+     *     short_name  of a kernel as the Kernels view has it, of all else the name
      */
     IdleFrame: {
       name: string;
+      short_name: string;
       cause: string;
       parent: number | null;
       value_ns: number;
@@ -5473,11 +5481,12 @@ export interface components {
     };
     /**
      * SequenceItem
-     * @description One item of a sequence in its first run.
+     * @description One item of a sequence in its first run. short_name: of a kernel as the Kernels view has it.
      */
     SequenceItem: {
       event: number;
       name: string;
+      short_name: string;
       duration_ns: number;
     };
     /**
@@ -6223,10 +6232,12 @@ export interface components {
      * RankTime
      * @description Time by name: of the late rank, and of the median rank before the same collectives.
      *
+     *     short_name  of a kernel as the rank's Kernels view has it, of all else the name
      *     median_ns  null where it is not among the largest of the median rank: then it is less than those
      */
     RankTime: {
       name: string;
+      short_name: string;
       time_ns: number;
       median_ns: number | null;
     };
@@ -6337,10 +6348,11 @@ export interface components {
     };
     /**
      * NamedTime
-     * @description Time by name.
+     * @description Time by name. short_name: of a kernel as the rank's Kernels view has it, of all else the name.
      */
     NamedTime: {
       name: string;
+      short_name: string;
       ns: number;
     };
     /**
@@ -6969,6 +6981,7 @@ export interface components {
      *                      of the fourth; the parameter `path` of `diff/part`
      *     name             in the base; in the candidate if it was added
      *     candidate_name   the other name if `status` is renamed, else None
+     *     short_name, short_candidate_name  of a kernel as in DiffKernel, of all else the names
      *     kind             step | module | backward | dataloader | optimizer | annotation | operators (those at the
      *                      top that belong to no module) | threads (work of other threads) | operator | runtime |
      *                      device (a kernel, memcpy or memset) | unlinked (device work without a recorded launch) |
@@ -6983,6 +6996,8 @@ export interface components {
       path: string;
       name: string;
       candidate_name: string | null;
+      short_name: string;
+      short_candidate_name: string | null;
       kind: string;
       /** @enum {unknown} */
       status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'removed' | 'renamed';
@@ -7090,9 +7105,12 @@ export interface components {
     /**
      * DiffCollective
      * @description Communication kernels, or host operations that launched none, by name.
+     *
+     *     short_name  of a kernel as in DiffKernel, of an operation the name
      */
     DiffCollective: {
       name: string;
+      short_name: string;
       /** @enum {unknown} */
       status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'removed' | 'renamed';
       calls: components['schemas']['Calls'];

@@ -1,7 +1,7 @@
 // Draws a view as the page does: its payload and those of its parts are goldens that the Python side has written.
 import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { cleanup, render } from '@testing-library/react';
+import { cleanup, render, waitFor } from '@testing-library/react';
 import { Suspense, type ComponentType, type ReactElement } from 'react';
 import { afterEach, beforeEach, vi } from 'vitest';
 import { httpClient } from '../api/client';
@@ -67,8 +67,12 @@ export function serveGoldens(payloads: Payloads): void {
   });
 }
 
-export function drawView(View: ComponentType<never>, payload: unknown, { params, base }: Options = {}) {
-  const Component = View as unknown as ComponentType<ViewProps>;
+export function drawView(
+  View: ComponentType<never> | ComponentType<ViewProps>,
+  payload: unknown,
+  { params, base }: Options = {},
+) {
+  const Component = View as ComponentType<ViewProps>;
   return draw(
     <Component
       payload={payload as never}
@@ -97,7 +101,7 @@ export function draw(element: ReactElement, params: Record<string, string> = {})
       </SelectionContext>
     );
   }
-  return render(
+  const drawn = render(
     <MantineProvider>
       <QueryClientProvider client={queries}>
         <ClientContext value={client}>
@@ -106,6 +110,14 @@ export function draw(element: ReactElement, params: Record<string, string> = {})
       </QueryClientProvider>
     </MantineProvider>,
   );
+  /** Resolves when every answer that was asked for is there. */
+  const settled = () =>
+    waitFor(() => {
+      if (queries.isFetching() > 0) {
+        throw new Error('answers are missing');
+      }
+    });
+  return { ...drawn, settled };
 }
 
 /** A sentence of the server as one text. */

@@ -26,7 +26,9 @@ from torch_tb_profiler.views.diff.payload import (
 
 MS = 1_000_000
 CALLS = Calls(1, 1, 0)
-ROOT = DiffPart("", "step", None, "step", "matched", 1, CALLS, NO_TIME, NO_TIME, None, None, None, None)
+ROOT = DiffPart(
+    "", "step", None, "step", None, "step", "matched", 1, CALLS, NO_TIME, NO_TIME, None, None, None, None
+)
 
 
 def change(base: float, candidate: float, verdict: Verdict) -> Change:

@@ -79,7 +79,7 @@ def _targets(trace: Trace) -> list[TargetRow]:
     spelled = tuple(each.target for each in ordered)
     known = dict(zip(spelled, curves(trace, spelled).tolist(), strict=True)) if spelled else {}
     count = recorded_spans(trace).begin.shape[1]
-    return [target_row(each, known.get(each.target), count) for each in found]
+    return [target_row(trace, each, known.get(each.target), count) for each in found]
 
 
 def _unnamed(targets: list[TargetRow]) -> list[WhatIf]:

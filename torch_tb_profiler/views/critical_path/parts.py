@@ -7,6 +7,7 @@ from torch_tb_profiler.analyses.schedule.categories import CATEGORIES, path_piec
 from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
 from torch_tb_profiler.analyses.schedule.what_if import curves
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.model.families import kernel_names
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace
@@ -20,13 +21,13 @@ from torch_tb_profiler.views.critical_path.payload import (
 )
 
 
-def target_row(found: Candidate, curve: list[int] | None, count: int) -> TargetRow:
+def target_row(trace: Trace, found: Candidate, curve: list[int] | None, count: int) -> TargetRow:
     """A row of the table, per mean step of `count`."""
     kind, _, name = found.target.partition(":")
     return TargetRow(
         target=found.target,
         kind=kind,
-        title=words.title(kind, name),
+        title=words.title(kind, name, kernel_names(trace)),
         path_ns=found.path_ns / count,
         calls=found.calls / count,
         slack_ns=found.slack_ns,
@@ -39,7 +40,7 @@ def build_what_if(trace: Trace, params: TargetParams) -> TargetRow:
     """UsageError if the target cannot be read, NotFoundError if the steps have nothing of it."""
     found = candidate(trace, params.target)
     count = recorded_spans(trace).begin.shape[1]
-    return target_row(found, curves(trace, (params.target,))[0].tolist(), count)
+    return target_row(trace, found, curves(trace, (params.target,))[0].tolist(), count)
 
 
 def build_pieces(trace: Trace, params: PiecesParams) -> PathPiecesPayload:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from torch_tb_profiler.base.units import format_duration, format_ratio
-from torch_tb_profiler.model.kernels.short_names import short_name
 from torch_tb_profiler.views._shared.names import spoken_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.critical_path.payload import PathSummary, TargetRow
@@ -51,11 +50,11 @@ LIMITS = text(
 )
 
 
-def title(kind: str, name: str) -> str:
-    """A target in people's words."""
+def title(kind: str, name: str, kernels: Mapping[str, str]) -> str:
+    """A target in people's words; `kernels`: their short names."""
     if not name:
         return _ALONE[kind]
-    return short_name(name) if kind == "kernel" else name
+    return kernels.get(name, name) if kind == "kernel" else name
 
 
 def evidence(category: str) -> str | None:

@@ -15,6 +15,7 @@ from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.shared.memory_curve import levels
 from torch_tb_profiler.analyses.shared.significance import CONFIDENCE, typical_interval
 from torch_tb_profiler.model.devices import device_kind, devices
+from torch_tb_profiler.model.families import pair_kernel_names
 from torch_tb_profiler.model.memory.events import is_memory
 from torch_tb_profiler.model.pair import Pair, Recordings
 from torch_tb_profiler.model.ranks import rank
@@ -47,7 +48,8 @@ def build(pair: Pair, params: DiffParams) -> DiffPayload:
         candidate_ns=by_category.candidate_ns,
         delta_ns=by_category.delta_ns,
     )
-    root = level(comparison.level)
+    short = pair_kernel_names(pair)
+    root = level(comparison.level, short)
     return DiffPayload(
         headline=verdicts.headline(step, *sides, params.min_effect, pair.one_run),
         base=sides[0],
@@ -61,10 +63,10 @@ def build(pair: Pair, params: DiffParams) -> DiffPayload:
         step=step,
         waterfalls=waterfalls,
         level=root,
-        kernels=kernels(comparison.kernels),
+        kernels=kernels(comparison.kernels, short),
         devices=whole.devices(comparison),
         memory=whole.memory(pair),
-        communication=whole.communication(comparison),
+        communication=whole.communication(comparison, short),
         reasons={**root.reasons, **_reasons(pair, step)},
     )
 

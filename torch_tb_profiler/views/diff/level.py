@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.diff.level import ComparedLevel, ComparedPart, compare_part
+from torch_tb_profiler.analyses.diff.roles import Role
+from torch_tb_profiler.model.families import pair_kernel_names
 from torch_tb_profiler.model.pair import Pair
 from torch_tb_profiler.views.diff.payload import DiffCrumb, DiffLevel, DiffPart, DiffPartParams
 from torch_tb_profiler.views.diff.rows import names, operators
@@ -14,22 +18,22 @@ SELF = "self"
 
 def build_part(pair: Pair, params: DiffPartParams) -> DiffLevel:
     """The level of a path; NotFoundError if there is no such part."""
-    return level(compare_part(pair, params.path, params.min_effect))
+    return level(compare_part(pair, params.path, params.min_effect), pair_kernel_names(pair))
 
 
-def level(compared: ComparedLevel) -> DiffLevel:
-    """The payload of a level."""
+def level(compared: ComparedLevel, short: Mapping[str, str]) -> DiffLevel:
+    """The payload of a level; `short`: the short names of kernels."""
     return DiffLevel(
         path=compared.part.path,
         crumbs=[DiffCrumb(path, name) for path, name in compared.trail],
-        part=_part(compared.part),
-        parts=_accumulated([_part(part) for part in compared.parts]),
+        part=_part(compared.part, short),
+        parts=_accumulated([_part(part, short) for part in compared.parts]),
         operators=operators(compared.operators),
         reasons=compared.reasons,
     )
 
 
-def _part(part: ComparedPart) -> DiffPart:
+def _part(part: ComparedPart, short: Mapping[str, str]) -> DiffPart:
     if part.role is None:
         kind, (name, candidate_name, status) = SELF, names(SELF, SELF)
     else:
@@ -37,10 +41,14 @@ def _part(part: ComparedPart) -> DiffPart:
             part.role.name.lower(),
             names(part.base_name, part.candidate_name, part.moved),
         )
+    if part.role not in (Role.DEVICE, Role.UNLINKED):
+        short = {}
     return DiffPart(
         path=part.path,
         name=name,
         candidate_name=candidate_name,
+        short_name=short.get(name, name),
+        short_candidate_name=None if candidate_name is None else short.get(candidate_name, candidate_name),
         kind=kind,
         status=status,
         parts=part.parts,

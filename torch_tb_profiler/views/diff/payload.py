@@ -46,6 +46,7 @@ class DiffPart(msgspec.Struct, frozen=True):
                      of the fourth; the parameter `path` of `diff/part`
     name             in the base; in the candidate if it was added
     candidate_name   the other name if `status` is renamed, else None
+    short_name, short_candidate_name  of a kernel as in DiffKernel, of all else the names
     kind             step | module | backward | dataloader | optimizer | annotation | operators (those at the
                      top that belong to no module) | threads (work of other threads) | operator | runtime |
                      device (a kernel, memcpy or memset) | unlinked (device work without a recorded launch) |
@@ -60,6 +61,8 @@ class DiffPart(msgspec.Struct, frozen=True):
     path: str
     name: str
     candidate_name: str | None
+    short_name: str
+    short_candidate_name: str | None
     kind: str
     status: Status
     parts: int
@@ -178,9 +181,13 @@ class DiffMemory(msgspec.Struct, frozen=True):
 
 
 class DiffCollective(msgspec.Struct, frozen=True):
-    """Communication kernels, or host operations that launched none, by name."""
+    """Communication kernels, or host operations that launched none, by name.
+
+    short_name  of a kernel as in DiffKernel, of an operation the name
+    """
 
     name: str
+    short_name: str
     status: Status
     calls: Calls
     total: Change

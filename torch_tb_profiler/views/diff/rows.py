@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.analyses.diff.name_tables import ComparedName
-from torch_tb_profiler.model.kernels.short_names import short_names
 from torch_tb_profiler.views.diff.payload import DiffCollective, DiffKernel, DiffOperator, Status
 
 
@@ -16,12 +15,10 @@ def operators(rows: Iterable[ComparedName]) -> list[DiffOperator]:
     return sorted(drawn, key=lambda row: magnitude(row.host_self, row.device_self))
 
 
-def kernels(rows: Iterable[ComparedName]) -> list[DiffKernel]:
-    """Kernels, those that changed most first."""
-    listed = list(rows)
-    short = short_names(name for row in listed for name in (row.base_name, row.candidate_name) if name)
+def kernels(rows: Iterable[ComparedName], short: Mapping[str, str]) -> list[DiffKernel]:
+    """Kernels, those that changed most first; `short`: their short names."""
     drawn = []
-    for row in listed:
+    for row in rows:
         name, renamed, state = _names(row)
         (total,) = row.changes
         shown = short[renamed] if renamed else None
@@ -29,11 +26,12 @@ def kernels(rows: Iterable[ComparedName]) -> list[DiffKernel]:
     return sorted(drawn, key=lambda row: magnitude(row.total))
 
 
-def collectives(rows: Iterable[ComparedName]) -> list[DiffCollective]:
+def collectives(rows: Iterable[ComparedName], short: Mapping[str, str]) -> list[DiffCollective]:
     """Collectives, those that changed most first. (None is ever renamed.)"""
     drawn = [
         DiffCollective(
             row.base_name or row.candidate_name or "",
+            short.get(row.base_name or row.candidate_name or "", row.base_name or row.candidate_name or ""),
             status(row.base_name, row.candidate_name, row.moved),
             row.calls,
             *row.changes,

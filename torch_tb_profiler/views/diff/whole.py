@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from torch_tb_profiler.analyses.diff.comparison import ComparedDevice, Comparison
 from torch_tb_profiler.analyses.shared.memory_curve import Levels, Peak, levels, peak
 from torch_tb_profiler.analyses.shared.utilization import Utilization
@@ -62,6 +64,7 @@ def _size(base: Peak | None, candidate: Peak | None) -> Size:
     return Size(old, new, new - old, (new - old) / old if old else (0.0 if new == old else None))
 
 
-def communication(comparison: Comparison) -> DiffCommunication:
-    """Totals and rows."""
-    return DiffCommunication(comparison.communication, comparison.exposed, collectives(comparison.collectives))
+def communication(comparison: Comparison, short: Mapping[str, str]) -> DiffCommunication:
+    """Totals and rows; `short`: the short names of kernels."""
+    rows = collectives(comparison.collectives, short)
+    return DiffCommunication(comparison.communication, comparison.exposed, rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from torch_tb_profiler.analyses.distributed.collectives import rows
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
@@ -54,16 +56,16 @@ def _participant(comparison: Comparison, part: rows.Participant, span: str) -> P
         waiting_ns=part.waiting,
         exposed_ns=part.exposed,
         after_first_ns=part.after_first,
-        before=None if part.before is None else _before(part.before),
+        before=None if part.before is None else _before(part.before, part.source.summary.short_names),
     )
 
 
-def _before(window: rows.Window) -> Before:
+def _before(window: rows.Window, short: Mapping[str, str]) -> Before:
     return Before(
         window_ns=window.length,
-        categories=[NamedTime(*row) for row in window.categories.items()],
-        host=[NamedTime(*row) for row in window.host],
-        kernels=[NamedTime(*row) for row in window.kernels],
+        categories=[NamedTime(name, name, time) for name, time in window.categories.items()],
+        host=[NamedTime(name, name, time) for name, time in window.host],
+        kernels=[NamedTime(name, short.get(name, name), time) for name, time in window.kernels],
     )
 
 

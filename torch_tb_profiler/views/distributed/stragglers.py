@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from torch_tb_profiler.analyses.distributed import meanwhile as windows
 from torch_tb_profiler.analyses.distributed import stragglers as delays
@@ -60,7 +60,7 @@ def _straggler(comparison: Comparison, row: delays.Straggler, cause: Cause | Non
         delay_per_step_ns=row.delay_per_step,
         waiting_ns=row.waiting,
         cause="held_up" if by else cause.kind if cause else None,
-        why=held_up_by(by) if by else because(cause) if cause else (),
+        why=held_up_by(by) if by else because(comparison, cause) if cause else (),
         held_up_by=by.worker if by else None,
     )
 
@@ -85,13 +85,13 @@ def meanwhile(comparison: Comparison, rows: Sequence[windows.Meanwhile]) -> list
             latest=row.latest,
             window_ns=row.window,
             median_window_ns=row.median_window,
-            categories=_times(row.categories),
-            host=_times(row.host),
-            kernels=_times(row.kernels),
+            categories=_times(row.categories, {}),
+            host=_times(row.host, {}),
+            kernels=_times(row.kernels, comparison.sources[row.member].summary.short_names),
         )
         for row in rows[:EXPLAINED]
     ]
 
 
-def _times(rows: Iterable[windows.RankTime]) -> list[RankTime]:
-    return [RankTime(row.name, row.time, row.median) for row in rows]
+def _times(rows: Iterable[windows.RankTime], short: Mapping[str, str]) -> list[RankTime]:
+    return [RankTime(row.name, short.get(row.name, row.name), row.time, row.median) for row in rows]

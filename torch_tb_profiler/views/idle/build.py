@@ -13,6 +13,7 @@ from torch_tb_profiler.analyses.shared.breakdown import NO_HOST
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.devices import device_kind
+from torch_tb_profiler.model.families import shown_name
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kinds import DEVICE, Kind, of_kind
 from torch_tb_profiler.model.schedule.clock import clock_shift_ns
@@ -46,7 +47,7 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
     table = idle_table(trace, device, params.stream, params.by, params.step)
     listed = _steps(step_times(trace, device, params.stream))
     counted = [step for step in listed if step.complete and params.step in ("", step.name)]
-    rows, speed = _rows(trace, table), pace(trace, device)
+    rows, speed = _rows(trace, table, params.by == "cause"), pace(trace, device)
     caught_up = int(table.time.sum()) - int(table.emptied_time.sum())
     payload = IdlePayload(
         headline=(),
@@ -89,7 +90,8 @@ def _steps(times: StepTimes) -> list[IdleStep]:
     ]
 
 
-def _rows(trace: Trace, table: IdleTable) -> list[IdleRow]:
+def _rows(trace: Trace, table: IdleTable, by_slice: bool) -> list[IdleRow]:
+    """`by_slice`: the subjects are the slices to blame."""
     rows: list[IdleRow] = []
     kept: dict[int, int] = {}
     rest: dict[int, list[int]] = {}
@@ -111,10 +113,12 @@ def _rows(trace: Trace, table: IdleTable) -> list[IdleRow]:
             rest.setdefault(cause, []).append(at)
             continue
         kept[cause] = kept.get(cause, 0) + 1
+        subject = table.subject[at]
         rows.append(
             IdleRow(
                 cause=CAUSES[cause],
-                subject=table.subject[at],
+                subject=subject,
+                short_subject=shown_name(trace, event, subject) if subject and by_slice else subject,
                 event=event if event >= 0 else None,
                 begin_ns=begin,
                 end_ns=end,
@@ -136,6 +140,7 @@ def _others(table: IdleTable, cause: int, at: list[int]) -> IdleRow:
     return IdleRow(
         cause=CAUSES[cause],
         subject=None,
+        short_subject=None,
         event=None,
         begin_ns=int(table.begin[first]),
         end_ns=int(table.end[first]),

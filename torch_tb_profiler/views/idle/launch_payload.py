@@ -118,10 +118,11 @@ class Bandwidth(msgspec.Struct, frozen=True):
 
 
 class SequenceItem(msgspec.Struct, frozen=True):
-    """One item of a sequence in its first run."""
+    """One item of a sequence in its first run. short_name: of a kernel as the Kernels view has it."""
 
     event: int
     name: str
+    short_name: str
     duration_ns: int
 
 

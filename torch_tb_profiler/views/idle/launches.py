@@ -10,6 +10,7 @@ from torch_tb_profiler.analyses.launches.queue import blocked_launches, longest_
 from torch_tb_profiler.analyses.launches.sequences import sequences
 from torch_tb_profiler.analyses.shared.device_work import chosen_work
 from torch_tb_profiler.analyses.tracks.sources import name_of
+from torch_tb_profiler.model.families import shown_name
 from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import TraceView
@@ -119,14 +120,16 @@ def build_sequences(trace: Trace, params: SequencesParams) -> SequencesPayload:
                 around_event=around if around >= 0 else None,
                 fusion_ns=each.fusion_ns,
                 capture_ns=None,
-                items=[
-                    SequenceItem(row, name_of(trace, row), max(int(trace.events.duration[row]), 0))
-                    for row in first[:MOST_ITEMS]
-                ],
+                items=[_item(trace, row) for row in first[:MOST_ITEMS]],
             )
         )
     share = found.covered_ns / found.time_ns if found.time_ns else None
     return SequencesPayload(rows, share, found.time_ns, {"capture_ns": GAIN} if rows else {})
+
+
+def _item(trace: Trace, row: int) -> SequenceItem:
+    name = name_of(trace, row)
+    return SequenceItem(row, name, shown_name(trace, row, name), max(int(trace.events.duration[row]), 0))
 
 
 LAUNCH_PARTS = (

@@ -54,6 +54,7 @@ class IdleRow(msgspec.Struct, frozen=True):
     """Idle time of one cause and subject, in all steps that count.
 
     subject     null: nothing is recorded; by emptied_by: no call, the device caught up with the host
+    short_subject  of a kernel as the Kernels view has it, of all else the subject
     event       row of what is to blame in the longest part; null: nothing is recorded
     begin_ns, end_ns  the longest part
     gaps        gaps with a part of this row; median_ns: of the parts
@@ -65,6 +66,7 @@ class IdleRow(msgspec.Struct, frozen=True):
 
     cause: str
     subject: str | None
+    short_subject: str | None
     event: int | None
     begin_ns: int
     end_ns: int
@@ -134,13 +136,17 @@ class IdlePayload(msgspec.Struct, frozen=True):
 
 
 class IdleGap(msgspec.Struct, frozen=True):
-    """A part of a gap. `event`: what is to blame; `emptied_by`: row of the call that had emptied the queue."""
+    """A part of a gap. `event`: what is to blame; `emptied_by`: row of the call that had emptied the queue.
+
+    short_name  of a kernel as the Kernels view has it, of all else the name
+    """
 
     begin_ns: int
     end_ns: int
     step: str
     event: int | None
     name: str | None
+    short_name: str | None
     emptied_by: int | None
 
 
@@ -153,9 +159,13 @@ class IdleGaps(msgspec.Struct, frozen=True):
 
 
 class IdleFrame(msgspec.Struct, frozen=True):
-    """A frame of the flame graph: a cause (`parent` null), and in it what the host was in."""
+    """A frame of the flame graph: a cause (`parent` null), and in it what the host was in.
+
+    short_name  of a kernel as the Kernels view has it, of all else the name
+    """
 
     name: str
+    short_name: str
     cause: str
     parent: int | None
     value_ns: int

@@ -6,6 +6,7 @@ import msgspec
 
 from torch_tb_profiler.analyses.timeline.summary import summarize
 from torch_tb_profiler.analyses.tracks.tracks import device_labels
+from torch_tb_profiler.model.families import shown_name
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views._shared.text import Text
@@ -38,9 +39,10 @@ class TraceHeadline(msgspec.Struct, frozen=True):
 def build_headline(trace: Trace, params: HeadlineParams) -> TraceHeadline:
     """What a person should know of a window first."""
     summary = summarize(trace, params.begin, params.end)
-    labels = device_labels(trace)
+    labels, top = device_labels(trace), summary.top
+    name = shown_name(trace, top.row, top.name) if top else ""
     return TraceHeadline(
-        headline=words.window(summary, labels, params.begin, params.end),
+        headline=words.window(summary, name, labels, params.begin, params.end),
         detail=words.window_detail(summary, params.end - params.begin),
     )
 

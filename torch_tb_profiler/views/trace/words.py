@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from torch_tb_profiler.analyses.timeline.device_times import DeviceTime
 from torch_tb_profiler.analyses.timeline.summary import WindowSummary, busiest
 from torch_tb_profiler.base.units import format_duration, format_ratio, plural
-from torch_tb_profiler.model.kernels.short_names import short_name
 from torch_tb_profiler.model.kinds import Kind
 from torch_tb_profiler.views._shared.names import spoken_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
@@ -39,13 +38,12 @@ def headline(
     )
 
 
-def window(summary: WindowSummary, labels: Mapping[int, str], begin: int, end: int) -> Text:
-    """How [begin, end) is spent: by the busiest device, else by the name with the most self time."""
+def window(summary: WindowSummary, top_name: str, labels: Mapping[int, str], begin: int, end: int) -> Text:
+    """How [begin, end) is spent: by the busiest device, else by the name with the most self time, `top_name`."""
     if summary.top is None:
         return text("No device work runs in this window." if summary.on_device else "Nothing runs in this window.")
     at = f"{begin}-{end}"
-    name = short_name(summary.top.name) if summary.on_device else spoken_name(summary.top.name)
-    top = Phrase(name or "a slice without a name", link("trace", event=summary.top.row, at=at))
+    top = Phrase(spoken_name(top_name) or "a slice without a name", link("trace", event=summary.top.row, at=at))
     device = busiest(summary.devices)
     if device is None:
         share = format_ratio(summary.top.self_time / summary.length)

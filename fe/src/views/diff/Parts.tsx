@@ -87,7 +87,7 @@ export function Parts({ level, time, onOpen, onHover }: Props) {
                 role="button"
                 tabIndex={0}
                 aria-disabled={part.parts === 0}
-                aria-label={`${part.name}: ${signed(delta)}`}
+                aria-label={`${part.short_name}: ${signed(delta)}`}
                 onClick={open}
                 onKeyDown={event => (event.key === 'Enter' || event.key === ' ') && open()}
                 onPointerEnter={() => onHover(part.path)}
@@ -120,7 +120,7 @@ export function Parts({ level, time, onOpen, onHover }: Props) {
                 />
                 {slot > 46 && (
                   <text x={middle(i)} y={height - 3} textAnchor="middle" className="soft">
-                    {short(part.name, slot)}
+                    {short(part.short_name, slot)}
                   </text>
                 )}
               </g>

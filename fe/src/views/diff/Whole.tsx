@@ -82,17 +82,28 @@ export function WholeTable({ payload }: { payload: DiffPayload }) {
         <Time name="Communication" change={communication.total} />
         <Time name="Exposed communication" change={communication.exposed} />
         {communication.collectives.map(each => (
-          <Time key={`${each.name}/${each.status}`} name={each.name} change={each.total} />
+          <Time
+            key={`${each.name}/${each.status}`}
+            name={each.short_name}
+            whole={each.name}
+            change={each.total}
+          />
         ))}
       </tbody>
     </table>
   );
 }
 
-function Time({ name, change }: { name: string; change: DiffPayload['step'] }) {
+interface TimeProps {
+  name: string;
+  whole?: string;
+  change: DiffPayload['step'];
+}
+
+function Time({ name, whole, change }: TimeProps) {
   return (
     <tr>
-      <td>{name}</td>
+      <td title={whole}>{name}</td>
       <td className="num">{change.base_ns === null ? '–' : formatDuration(change.base_ns)}</td>
       <td className="num">{change.candidate_ns === null ? '–' : formatDuration(change.candidate_ns)}</td>
       <td className="num">

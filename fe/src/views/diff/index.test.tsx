@@ -17,7 +17,7 @@ it('compares both sides, as a whole and by kernel', () => {
     '−20 points',
   );
   fireEvent.click(screen.getByText('Kernels'));
-  const row = screen.getByText('sgemm', { selector: '[role=row] *' }).closest('[role=row]')!;
+  const row = screen.getByText(/^GEMM bf16 128x128/, { selector: '[role=row] *' }).closest('[role=row]')!;
   expect(row.textContent).toContain('−200 µs');
 });
 

@@ -53,6 +53,7 @@ export const partRows = (rows: readonly DiffPart[], time: TimeOf): Row[] =>
     key: row.path,
     name: row.name,
     renamed: row.candidate_name,
+    short: { name: row.short_name, renamed: row.short_candidate_name },
     status: row.status,
     calls: row.calls,
     change: row[time],

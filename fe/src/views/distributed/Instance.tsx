@@ -2,7 +2,6 @@
 import type { Collective, Selectors } from '../../api/types';
 import { CATEGORY_TITLE, type Category } from '../../base/category';
 import { exactDuration, formatBytes, formatCount, formatDuration } from '../../base/format';
-import { sliceName } from '../../base/kernelName';
 import { useView } from '../../state/queries';
 import { Button } from '../../widgets/inputs/Button';
 import { Icon } from '../../widgets/Icon';
@@ -127,7 +126,7 @@ export function InstanceDetail({ selectors, id, onClose, onEvent, onMerged }: Pr
               {[...each.before!.host.slice(0, 4), ...each.before!.kernels.slice(0, 3)].map(row => (
                 <div key={row.name} className={css.fact}>
                   <dt className="clip" title={row.name}>
-                    {sliceName(row.name, 'kernel')}
+                    {row.short_name}
                   </dt>
                   <dd>{formatDuration(row.ns)}</dd>
                 </div>

@@ -3,7 +3,6 @@ import { useState } from 'react';
 import type { Distributed, Meanwhile, Straggler } from '../../api/types';
 import { CATEGORY_TITLE, type Category } from '../../base/category';
 import { formatCount, formatDuration, formatRatio } from '../../base/format';
-import { sliceName } from '../../base/kernelName';
 import { Button } from '../../widgets/inputs/Button';
 import { Choice } from '../../widgets/inputs/Choice';
 import { Panel } from '../../widgets/Panel';
@@ -151,9 +150,7 @@ function While({ row, onWorker }: { row: Meanwhile; onWorker: () => void }) {
       <ol className={css.whileList}>
         {shares.map(share => {
           const name =
-            by === 'categories'
-              ? (CATEGORY_TITLE[share.name as Category] ?? share.name)
-              : sliceName(share.name, by === 'kernels' ? 'kernel' : undefined);
+            by === 'categories' ? (CATEGORY_TITLE[share.name as Category] ?? share.name) : share.short_name;
           return (
             <li key={share.name} className={css.whileRow} data-part="while-row">
               <span className="clip" title={share.name}>

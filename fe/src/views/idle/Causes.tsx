@@ -45,6 +45,7 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] })
         rows={rows}
         columns={columns}
         rowKey={keyOf}
+        searchText={row => `${row.title}\n${row.whole}\n${emptied(row)}`}
         childRows={childrenOf}
         unfolded={rows.slice(0, 1).map(keyOf)}
         selected={params.select}
@@ -107,10 +108,10 @@ function columnsOf(payload: IdlePayload, idle: number): Column<Row>[] {
       id: 'cause',
       title: 'Cause, then subject',
       kind: 'text',
-      value: row => row.title,
+      value: row => row.whole,
       width: 260,
       render: row => (
-        <span className="clip" title={row.title}>
+        <span className="clip" title={row.whole}>
           {row.of === null && <i className="dot" style={{ background: causeColor(row.cause) }} />}
           {row.title}
         </span>

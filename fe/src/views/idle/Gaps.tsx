@@ -27,7 +27,7 @@ export function Gaps({ row, idle, onClose }: { row: Row; idle: number; onClose: 
   return (
     <aside className={rowDetailCss.detail} data-part="row-detail" aria-label={`Gaps of ${row.title}`}>
       <header>
-        <h2 title={row.title}>
+        <h2 title={row.whole}>
           <i className="dot" style={{ background: causeColor(row.cause) }} />
           {row.title}
         </h2>
@@ -66,7 +66,7 @@ export function Gaps({ row, idle, onClose }: { row: Row; idle: number; onClose: 
                   {formatDuration(gap.end_ns - gap.begin_ns)}
                 </Button>
                 <span className="clip" title={gap.name ?? undefined}>
-                  {gap.name ?? 'nothing recorded'}
+                  {gap.short_name ?? 'nothing recorded'}
                 </span>
                 <span className="dim">step {gap.step}</span>
               </li>

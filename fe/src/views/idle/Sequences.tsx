@@ -1,6 +1,5 @@
 import type { SequenceRow, SequencesPayload } from '../../api/types';
 import { formatCount, formatDuration, formatRatio } from '../../base/format';
-import { shortKernelName } from '../../base/kernelName';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
@@ -99,7 +98,7 @@ function stripes({ items }: SequenceRow) {
   const total = items.reduce((sum, item) => sum + item.duration_ns, 0);
   const names = [...new Set(items.map(item => item.name))];
   let x = 0;
-  return items.map(({ event, name, duration_ns: ns }) => {
+  return items.map(({ event, name, short_name, duration_ns: ns }) => {
     const width = total > 0 ? (WIDTH * ns) / total : WIDTH / items.length;
     x += width;
     return {
@@ -107,7 +106,7 @@ function stripes({ items }: SequenceRow) {
       x: x - width,
       width: Math.max(width - 0.6, 0.4),
       shade: 100 - (70 * names.indexOf(name)) / Math.max(names.length, 1),
-      title: `${shortKernelName(name)} ${formatDuration(ns)}`,
+      title: `${short_name} ${formatDuration(ns)}`,
     };
   });
 }

@@ -9,6 +9,8 @@ export interface Row {
   key: string;
   cause: string;
   title: string;
+  /** The subject in full, where its title is shorter. */
+  whole: string;
   of: IdleRow | null;
   time: number;
   gaps: number;
@@ -36,6 +38,7 @@ export function causeRows({ causes, sums, counted, by }: IdlePayload): Row[] {
         key: cause,
         cause,
         title: causeTitle(cause),
+        whole: causeTitle(cause),
         of: null,
         time: sum(rows.map(row => row.time_ns)) / steps,
         gaps: sums.find(each => each.cause === cause)?.gaps ?? 0,
@@ -49,6 +52,7 @@ export function causeRows({ causes, sums, counted, by }: IdlePayload): Row[] {
           key: `${cause} ${i}`,
           cause,
           title: subjectTitle(row, by),
+          whole: row.subject ?? subjectTitle(row, by),
           of: row,
           time: row.time_ns / steps,
           gaps: row.gaps,
@@ -68,7 +72,7 @@ function subjectTitle(row: IdleRow, by: IdlePayload['by']): string {
   if (row.others > 0) {
     return `${formatCount(row.others)} more`;
   }
-  return row.subject ?? (by === 'emptied_by' ? 'caught up' : NOTHING[by]);
+  return row.short_subject ?? (by === 'emptied_by' ? 'caught up' : NOTHING[by]);
 }
 
 const NOTHING = {
@@ -97,7 +101,7 @@ export function chosen(params: Record<string, string>, ...names: string[]): Reco
 
 export function flameRoot({ frames, total_ns: total }: IdleFlame): FlameNode {
   const nodes = frames.map((frame): FlameNode => ({
-    name: frame.parent === null ? causeTitle(frame.cause) : frame.name,
+    name: frame.parent === null ? causeTitle(frame.cause) : frame.short_name,
     value: frame.value_ns,
     children: [],
     data: frame.event,

@@ -8,7 +8,9 @@ serveGoldens(golden);
 
 it('shows the kernels, and what is known of the one that is chosen', async () => {
   drawView(View, golden.kernels);
-  const row = within(screen.getByRole('grid', { name: 'kernels' })).getByRole('row', { name: /sgemm/ });
+  const row = within(screen.getByRole('grid', { name: 'kernels' })).getByRole('row', {
+    name: /GEMM bf16 128x128/,
+  });
   expect(row.textContent).toContain('500 µs');
   fireEvent.click(row);
   expect(await screen.findByText('median 500 µs')).toBeTruthy();

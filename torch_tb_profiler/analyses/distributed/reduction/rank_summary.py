@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.reduction.operations import (
+    LONGEST_NAME,
     OPERATION,
     Names,
     Operations,
@@ -22,6 +23,7 @@ from torch_tb_profiler.model.communication.collectives import Collectives, colle
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.communication.groups import ProcessGroup
 from torch_tb_profiler.model.devices import DeviceInfo, devices
+from torch_tb_profiler.model.families import kernel_names
 from torch_tb_profiler.model.kinds import HOST, Kind, ends, of_kind
 from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.steps import Steps, steps
@@ -79,6 +81,7 @@ class RankSummary(msgspec.Struct, frozen=True):
     base_ns, trace_start_ns  as in Trace
     length      ns from the first event to the end of the last step or operation
     names       texts that the codes in `operations` stand for
+    short_names  of the kernels among them: name -> short name, which no other kernel of the rank has
     operations  bytes of an array of OPERATION, in order of time
     by_kernels  computation is measured by kernels; False: by CPU Exec, as there is no GPU
     recorded_steps  False: no ProfilerStep is recorded, and the only step is the whole recording
@@ -98,6 +101,7 @@ class RankSummary(msgspec.Struct, frozen=True):
     recorded_steps: bool
     by_kernels: bool
     names: tuple[str, ...]
+    short_names: Mapping[str, str]
     totals: tuple[NameTotal, ...]
     kernels: tuple[KernelTotal, ...]
     operations: Annotated[bytes, OPERATION]
@@ -136,10 +140,18 @@ def summarize(trace: Trace) -> RankSummary:
         recorded_steps=spans.recorded,
         by_kernels=_has_kernels(trace),
         names=tuple(names.texts),
+        short_names=_short_names(trace, names),
         totals=_totals(operations, computation),
         kernels=kernels,
         operations=table.tobytes(),
     )
+
+
+def _short_names(trace: Trace, names: Names) -> dict[str, str]:
+    used = set(names.texts)
+    return {
+        name[:LONGEST_NAME]: short for name, short in kernel_names(trace).items() if name[:LONGEST_NAME] in used
+    }
 
 
 def _has_kernels(trace: Trace) -> bool:

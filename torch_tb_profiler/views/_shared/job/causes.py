@@ -6,7 +6,6 @@ from torch_tb_profiler.analyses.distributed.causes import Cause
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.job import Source
 from torch_tb_profiler.base.units import format_duration
-from torch_tb_profiler.model.kernels.short_names import short_name
 from torch_tb_profiler.views._shared.job.rank_names import rank_names
 from torch_tb_profiler.views._shared.names import spoken_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
@@ -48,12 +47,13 @@ def cause_sentence(comparison: Comparison, cause: Cause, per_step: str) -> Text:
         )  # fmt: skip
     return text(
         "Meanwhile {rank}'s {where} spends {time} {per_step} in {name}; {other}'s spends {median}.",
-        rank=rank, where=cause.where, time=time, per_step=per_step, name=Phrase(_spoken(cause), evidence),
+        rank=rank, where=cause.where, time=time, per_step=per_step,
+        name=Phrase(_spoken(comparison, cause), evidence),
         other=other, median=median,
     )  # fmt: skip
 
 
-def because(cause: Cause) -> Text:
+def because(comparison: Comparison, cause: Cause) -> Text:
     """The evidence alone, as the cell of a table."""
     evidence = link("distributed", table="collectives", collective=cause.collective)
     if cause.kind == "slower_link":
@@ -63,7 +63,7 @@ def because(cause: Cause) -> Text:
     more = format_duration(cause.time - (cause.median or 0))
     if cause.where == "category":
         return text("{more} more {doing}", more=Phrase(more, evidence), doing=_CATEGORY_WORDS[cause.name])
-    return text("{more} more in {name}", more=more, name=Phrase(_spoken(cause), evidence))
+    return text("{more} more in {name}", more=more, name=Phrase(_spoken(comparison, cause), evidence))
 
 
 def held_up_by(source: Source) -> Text:
@@ -71,5 +71,6 @@ def held_up_by(source: Source) -> Text:
     return text("waits for {rank}", rank=rank_names([source], capital=False))
 
 
-def _spoken(cause: Cause) -> str:
-    return short_name(cause.name) if cause.where == "device" else spoken_name(cause.name)
+def _spoken(comparison: Comparison, cause: Cause) -> str:
+    kernels = comparison.sources[cause.member].summary.short_names if cause.where == "device" else {}
+    return spoken_name(kernels.get(cause.name, cause.name))

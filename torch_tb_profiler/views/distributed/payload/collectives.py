@@ -81,9 +81,10 @@ class CollectiveParams(msgspec.Struct, frozen=True):
 
 
 class NamedTime(msgspec.Struct, frozen=True):
-    """Time by name."""
+    """Time by name. short_name: of a kernel as the rank's Kernels view has it, of all else the name."""
 
     name: str
+    short_name: str
     ns: int
 
 

@@ -54,10 +54,12 @@ class HeatMap(msgspec.Struct, frozen=True):
 class RankTime(msgspec.Struct, frozen=True):
     """Time by name: of the late rank, and of the median rank before the same collectives.
 
+    short_name  of a kernel as the rank's Kernels view has it, of all else the name
     median_ns  null where it is not among the largest of the median rank: then it is less than those
     """
 
     name: str
+    short_name: str
     time_ns: int
     median_ns: int | None
 

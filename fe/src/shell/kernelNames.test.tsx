@@ -1,0 +1,78 @@
+import { waitFor } from '@testing-library/react';
+import { beforeEach, describe, expect, it } from 'vitest';
+import criticalPath from '../../../tests/golden/payloads/critical_path.json';
+import diff from '../../../tests/golden/payloads/diff.json';
+import distributed from '../../../tests/golden/payloads/distributed.json';
+import idle from '../../../tests/golden/payloads/idle.json';
+import kernels from '../../../tests/golden/payloads/kernels.json';
+import operators from '../../../tests/golden/payloads/operators.json';
+import overview from '../../../tests/golden/payloads/overview.json';
+import trace from '../../../tests/golden/payloads/trace.json';
+import { drawView, serveGoldens } from '../testing/view';
+import { VIEWS } from '../views';
+
+const { name: RAW, short_name: SHORT } = kernels.kernels.rows[0]!;
+const base = { run: 'base', worker: 'w', span: '1' };
+
+serveGoldens({
+  ...criticalPath,
+  ...diff,
+  ...distributed,
+  ...idle,
+  ...kernels,
+  ...operators,
+  ...overview,
+  ...trace,
+});
+
+/** What the page shows as text; what appears when the pointer rests on something is none. */
+function texts(): string[] {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const found: string[] = [];
+  while (walker.nextNode()) {
+    if (walker.currentNode.parentElement?.tagName.toLowerCase() !== 'title') {
+      found.push(walker.currentNode.textContent!);
+    }
+  }
+  return found;
+}
+
+describe('a kernel', () => {
+  beforeEach(() => expect(RAW.length).toBeGreaterThan(48));
+
+  it.each([
+    ['overview', overview.overview, {}],
+    ['operators', operators.operators, {}],
+    ['kernels', kernels.kernels, {}],
+    ['idle', { ...idle.idle, causes: blamed() }, { select: 'waits_for_stream 0' }],
+    ['critical_path', criticalPath.critical_path, {}],
+    ['distributed', distributed.distributed, { collective: '0' }],
+    ['diff', diff.diff, {}],
+    ['diff', diff.diff, { table: 'kernels' }],
+    ['trace', trace.trace, { event: '4' }],
+    ['trace', trace.trace, { area: '0-3000000' }],
+  ] as const)('has its short name in %s %#', async (slug, payload, params) => {
+    await VIEWS[slug]!.load();
+    const { settled } = drawView(VIEWS[slug]!.Component, payload, { params, base });
+    await settled();
+    expect(texts().filter(text => text.includes(RAW.slice(0, 48)))).toEqual([]);
+  });
+
+  it.each([
+    ['kernels', kernels.kernels, {}],
+    ['idle', { ...idle.idle, causes: blamed() }, {}],
+    ['diff', diff.diff, { table: 'kernels' }],
+    ['trace', trace.trace, { area: '0-3000000' }],
+  ] as const)('is shown by %s', async (slug, payload, params) => {
+    await VIEWS[slug]!.load();
+    drawView(VIEWS[slug]!.Component, payload, { params, base });
+    await waitFor(() => expect(texts()).toContain(SHORT));
+    expect(document.querySelector(`[title="${RAW}"]`)).not.toBeNull();
+  });
+});
+
+/** The causes, the first of which is the wait for that kernel. */
+function blamed() {
+  const [first, ...others] = idle.idle.causes;
+  return [{ ...first!, cause: 'waits_for_stream', subject: RAW, short_subject: SHORT }, ...others];
+}
