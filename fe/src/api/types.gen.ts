@@ -4513,6 +4513,7 @@ export interface components {
      *     tc_eligible      could run on Tensor (matrix) cores
      *     tc_self_ratio    share of device_self that runs on them, at least; null without such time or if no kernel tells
      *     tc_self_unknown  share of device_self whose kernels do not tell; null without such time
+     *     speed            of the calls whose own device work this is; null where the trace says nothing about work
      */
     OperatorRow: {
       event: number;
@@ -4533,6 +4534,24 @@ export interface components {
       tc_total_ratio: number | null;
       tc_self_unknown: number | null;
       tc_total_unknown: number | null;
+      speed: components['schemas']['Speed'] | null;
+    };
+    /**
+     * Speed
+     * @description How fast a row works while it runs; None is unknown.
+     *
+     *     flops_per_s, bytes_per_s  of its calls of which they are known
+     *     efficiency  attainable over measured time; above 1 where a cache served it, or bytes are estimated
+     *     bound       what most of its time is bound by
+     *     reason      why something is unknown
+     */
+    Speed: {
+      flops_per_s: number | null;
+      bytes_per_s: number | null;
+      efficiency: number | null;
+      /** @enum {unknown} */
+      bound: 'communication' | 'compute' | 'latency' | 'launch' | 'memory' | 'unknown';
+      reason: string | null;
     };
     /**
      * UnlinkedWork
@@ -4666,6 +4685,7 @@ export interface components {
      *     tc_used             runs on Tensor (matrix) cores; null if the name does not tell
      *     tc_reason           what this rests on
      *     limiter             what keeps more blocks off a multiprocessor: threads, registers, shared memory, grid
+     *     speed               a call shares its work among its kernels; null where the trace says nothing about work
      */
     KernelRow: {
       event: number;
@@ -4689,6 +4709,7 @@ export interface components {
       tc_used: boolean | null;
       tc_reason: string;
       limiter: string | null;
+      speed: components['schemas']['Speed'] | null;
     };
     /**
      * MemoryOperationRow
@@ -5643,6 +5664,7 @@ export interface components {
      *     device_share      device total / all device time of the trace; null if there is none
      *     forward_device_*, backward_device_*  the two parts of it
      *     backward_host_*   host time of its backward operators; not part of `host_*`
+     *     speed             of its device work, with the modules inside; null where the trace says nothing about work
      */
     ModuleRow: {
       place: number;
@@ -5666,6 +5688,7 @@ export interface components {
       backward_device_self_ns: number;
       backward_host_total_ns: number;
       backward_host_self_ns: number;
+      speed: components['schemas']['Speed'] | null;
       children: components['schemas']['ModuleRow'][];
     };
     /**
@@ -5675,6 +5698,7 @@ export interface components {
      *     modules            how many places
      *     host_exclusive_ns  host self + operators
      *     place              the one with the most device time, of those without any the one with the most host time
+     *     speed              of its device self time; null where the trace says nothing about work
      */
     ModuleClass: {
       name: string;
@@ -5687,6 +5711,7 @@ export interface components {
       host_exclusive_ns: number;
       backward_host_self_ns: number;
       place: number;
+      speed: components['schemas']['Speed'] | null;
     };
     /**
      * UnplacedWork

@@ -37,6 +37,7 @@ export type KernelsPayload = Schemas['KernelsPayload'];
 export type KernelRow = Schemas['KernelRow'];
 export type RooflinePayload = Schemas['RooflinePayload'];
 export type RooflineRow = Schemas['RooflineRow'];
+export type Speed = Schemas['Speed'];
 export type DevicePeaks = Schemas['DevicePeaks'];
 export type MemoryOperationRow = Schemas['MemoryOperationRow'];
 export type IdlePayload = Schemas['IdlePayload'];

@@ -32,7 +32,7 @@ def one(name: str, inputs: dict[str, Any], duration: float, after: float = 0) ->
 
 def table_of(trace: Trace, group_by: GroupBy = "operator", given: str = SMALL) -> tuple[Table, Sums, list[str]]:
     table = roofline_table(trace, group_by, ALL, given)
-    found = sums(trace, table, given)
+    found = sums(trace, table.items, table.groups, given)
     return table, found, [trace.strings[trace.events.name[event]] for event in found.event]
 
 

@@ -14,7 +14,7 @@ from torch_tb_profiler.model.modules.modules import Modules
 class ClassTimes(msgspec.Struct, frozen=True):
     """The modules of one class; times in ns, without those of modules inside.
 
-    modules         how many places
+    places          of the class
     forward, backward  device work launched in them
     host            of their calls: Python, framework and operators
     backward_host   of their backward operators
@@ -22,7 +22,7 @@ class ClassTimes(msgspec.Struct, frozen=True):
     """
 
     name: str
-    modules: int
+    places: tuple[int, ...]
     calls: int
     operators: int
     forward: int
@@ -51,7 +51,7 @@ def class_times(model: Modules, times: ModuleTimes, order: Iterable[int]) -> lis
     return [
         ClassTimes(
             name=name,
-            modules=len(codes),
+            places=tuple(codes),
             calls=sum_of(times.calls, codes),
             operators=sum_of(times.operators, codes),
             forward=sum_of(times.forward_self, codes),

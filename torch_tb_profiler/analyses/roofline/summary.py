@@ -8,7 +8,8 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.roofline.attainable import attainable
-from torch_tb_profiler.analyses.roofline.table import Table
+from torch_tb_profiler.analyses.roofline.table import Items
+from torch_tb_profiler.analyses.shared.grouping import Groups
 from torch_tb_profiler.model.trace import Float64, Int64, Trace
 from torch_tb_profiler.model.work.calls import NOT_MODELED, work
 
@@ -49,9 +50,9 @@ class Sums(msgspec.Struct, frozen=True):
     reason: list[str | None]
 
 
-def sums(trace: Trace, table: Table, given: str) -> Sums:
-    """Of every group of the table."""
-    items, groups, done, reach = table.items, table.groups, work(trace), attainable(trace, given)
+def sums(trace: Trace, items: Items, groups: Groups, given: str) -> Sums:
+    """Of every group of items."""
+    done, reach = work(trace), attainable(trace, given)
     count = len(groups)
     known = {name: ~np.isnan(getattr(items, name)) for name in ("flops", "bytes", "roof", "compute", "memory")}
 
@@ -91,7 +92,7 @@ def sums(trace: Trace, table: Table, given: str) -> Sums:
         unit=[_unit(trace, int(at)) for at in items.call[longest]],
         type=[_type(trace, int(at)) for at in items.call[longest]],
         bound=bound,
-        reason=_reasons(trace, table, known["flops"] & known["bytes"], communicates, count),
+        reason=_reasons(trace, items, groups, known["flops"] & known["bytes"], communicates, count),
     )
 
 
@@ -140,15 +141,15 @@ def _bounds(
 
 
 def _reasons(
-    trace: Trace, table: Table, known: np.ndarray, communicates: np.ndarray, count: int
+    trace: Trace, items: Items, groups: Groups, known: np.ndarray, communicates: np.ndarray, count: int
 ) -> list[str | None]:
-    items, done = table.items, work(trace)
+    done = work(trace)
     reasons: list[str | None] = [None] * count
     missing = ~known | np.append(done.host, False)[items.call]
     at = np.flatnonzero(missing & ~communicates)
-    order = at[np.lexsort((items.busy[at], table.groups.which[at]))]
+    order = at[np.lexsort((items.busy[at], groups.which[at]))]
     last = np.full(count, -1, np.int64)
-    last[table.groups.which[order]] = order
+    last[groups.which[order]] = order
     for group_number in np.flatnonzero(last >= 0).tolist():
         call = int(items.call[last[group_number]])
         if call < 0:

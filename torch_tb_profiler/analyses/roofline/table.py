@@ -18,8 +18,9 @@ from torch_tb_profiler.analyses.shared.shapes import shapes
 from torch_tb_profiler.model.devices import device_of
 from torch_tb_profiler.model.kinds import Kind, ends, kinds
 from torch_tb_profiler.model.modules.modules import modules
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, Trace
-from torch_tb_profiler.model.work.calls import Work, work
+from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.work.calls import work
+from torch_tb_profiler.model.work.ownership import owners
 
 GroupBy = Literal["operator", "shape", "kernel", "module"]
 """operator; operator + input shapes; kernel; nn.Module of the call."""
@@ -71,11 +72,15 @@ def roofline_table(trace: Trace, group_by: GroupBy, kept: Filter, given: str) ->
     lost = kept_unlinked(trace, kept)
     length = int((ends(trace) - trace.events.start)[lost].sum())
     if group_by == "kernel":
-        items = _events(trace, done, reach, calls, lost)
+        own = done.owners
+        wanted = np.zeros(len(own.calls) + 1, np.bool_)
+        wanted[calls] = True
+        at = np.flatnonzero(wanted[own.call] | np.isin(own.events, lost))
+        items = items_of_events(trace, at, given)
         keys = [trace.events.name[items.event]]
     else:
         rows = done.owners.calls[calls]
-        items = _calls(done, reach, calls)
+        items = items_of_calls(trace, calls, given)
         keys = {
             "operator": [trace.events.name[rows]],
             "shape": [trace.events.name[rows], shapes(trace)[rows]],
@@ -108,7 +113,9 @@ def kept_unlinked(trace: Trace, kept: Filter) -> Int32:
     return lost
 
 
-def _calls(done: Work, reach: Attainable, calls: Int64) -> Items:
+def items_of_calls(trace: Trace, calls: Int64, given: str) -> Items:
+    """Calls as what is grouped: `calls` are positions in those of `work`."""
+    done, reach = work(trace), attainable(trace, given)
     return Items(
         call=calls,
         event=done.owners.calls[calls],
@@ -123,36 +130,45 @@ def _calls(done: Work, reach: Attainable, calls: Int64) -> Items:
     )
 
 
-def _events(trace: Trace, done: Work, reach: Attainable, calls: Int64, lost: Int32) -> Items:
-    own = done.owners
-    wanted = np.zeros(len(own.calls) + 1, np.bool_)
-    wanted[calls] = True
-    at = np.flatnonzero(wanted[own.call])
-    rows, call = own.events[at], own.call[at].astype(np.int64)
+def items_of_events(trace: Trace, at: Int64, given: str) -> Items:
+    """Device events, positions `at` in those of `owners`, each with its share of its call."""
+    done, reach = work(trace), attainable(trace, given)
+    call = done.owners.call[at].astype(np.int64)
+    rows = done.owners.events[at]
     length = (ends(trace) - trace.events.start)[rows]
-    share = _shares(kinds(trace)[rows] == Kind.KERNEL, call, length, len(own.calls))
-    none = np.full(len(lost), np.nan)
-    alone = (ends(trace) - trace.events.start)[lost]
-    every = np.concatenate([length, alone])
+    share = _event_shares(trace)[at]
+    # The last cell answers for what no operator launched.
     flops, moved, compute, memory, roof = (
-        np.concatenate([values[call] * share, none])
+        np.append(values, np.nan)[call] * share
         for values in (done.flops, done.bytes, reach.compute, reach.memory, reach.roof)
     )
     return Items(
-        call=np.concatenate([call, np.full(len(lost), NO_CODE, np.int64)]),
-        event=np.concatenate([rows, lost]),
+        call=call,
+        event=rows,
         flops=flops,
         bytes=moved,
         compute=compute,
         memory=memory,
         roof=roof,
-        busy=every,
-        device=every,
-        idle=np.concatenate([reach.idle[call], np.zeros(len(lost), np.int64)]),
+        busy=length,
+        device=length,
+        idle=np.append(reach.idle, 0)[call],
     )
 
 
-def _shares(kernel: Bool, call: Int64, length: Int64, count: int) -> Float64:
+@derived
+def _event_shares(trace: Trace) -> Float64:
+    """float64[m]: of each device event the part of its call's work; 1 where no operator launched it."""
+    own = owners(trace)
+    owned = own.call >= 0
+    rows = own.events[owned]
+    length = (ends(trace) - trace.events.start)[rows]
+    shares = np.ones(len(own.events))
+    shares[owned] = _shares(kinds(trace)[rows] == Kind.KERNEL, own.call[owned], length, len(own.calls))
+    return shares
+
+
+def _shares(kernel: Bool, call: Int32, length: Int64, count: int) -> Float64:
     """float64[m]: of each event the part of its call's work; all events share where none is a kernel."""
     has_kernel = np.zeros(count, np.bool_)
     has_kernel[call[kernel]] = True

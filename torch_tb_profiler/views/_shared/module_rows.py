@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from torch_tb_profiler.analyses.modules.classes import ClassTimes
 from torch_tb_profiler.analyses.modules.times import DeviceWork, ModuleTimes
+from torch_tb_profiler.analyses.roofline.speeds import Speed, class_speeds, place_speeds, untold
 from torch_tb_profiler.model.modules.modules import Modules
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
 
 MAX_DEPTH = 200
 """Places nested deeper are left out of the tree; their times are in the totals above them."""
@@ -31,6 +34,7 @@ class ModuleRow(msgspec.Struct, frozen=True):
     device_share      device total / all device time of the trace; null if there is none
     forward_device_*, backward_device_*  the two parts of it
     backward_host_*   host time of its backward operators; not part of `host_*`
+    speed             of its device work, with the modules inside; null where the trace says nothing about work
     """
 
     place: int
@@ -54,6 +58,7 @@ class ModuleRow(msgspec.Struct, frozen=True):
     backward_device_self_ns: int
     backward_host_total_ns: int
     backward_host_self_ns: int
+    speed: Speed | None
     children: list[ModuleRow]
 
 
@@ -63,6 +68,7 @@ class ModuleClass(msgspec.Struct, frozen=True):
     modules            how many places
     host_exclusive_ns  host self + operators
     place              the one with the most device time, of those without any the one with the most host time
+    speed              of its device self time; null where the trace says nothing about work
     """
 
     name: str
@@ -75,6 +81,7 @@ class ModuleClass(msgspec.Struct, frozen=True):
     host_exclusive_ns: int
     backward_host_self_ns: int
     place: int
+    speed: Speed | None
 
 
 class UnplacedWork(msgspec.Struct, frozen=True):
@@ -84,10 +91,11 @@ class UnplacedWork(msgspec.Struct, frozen=True):
     device_ns: int
 
 
-def module_rows(model: Modules, times: ModuleTimes, order: list[int]) -> list[ModuleRow]:
+def module_rows(trace: Trace, model: Modules, times: ModuleTimes, order: list[int]) -> list[ModuleRow]:
     """The outermost places, each with those inside it, in this order."""
     outermost = sum(int(times.host_total[code]) for code in order if model.parent[code] == NO_CODE)
-    rows = [_row(model, times, code, outermost) for code in range(len(model.names))]
+    speeds = place_speeds(trace, model.code, model.parent)
+    rows = [_row(model, times, code, outermost, speed) for code, speed in enumerate(speeds)]
     depth = [0] * len(rows)
     roots: list[ModuleRow] = []
     for code in order:
@@ -98,7 +106,7 @@ def module_rows(model: Modules, times: ModuleTimes, order: list[int]) -> list[Mo
     return roots
 
 
-def _row(model: Modules, times: ModuleTimes, code: int, outermost: int) -> ModuleRow:
+def _row(model: Modules, times: ModuleTimes, code: int, outermost: int, speed: Speed | None) -> ModuleRow:
     calls, total = int(times.calls[code]), int(times.host_total[code])
     forward_total, backward_total = int(times.forward_total[code]), int(times.backward_total[code])
     forward_self, backward_self = int(times.forward_self[code]), int(times.backward_self[code])
@@ -126,15 +134,21 @@ def _row(model: Modules, times: ModuleTimes, code: int, outermost: int) -> Modul
         backward_device_self_ns=backward_self,
         backward_host_total_ns=int(times.backward_host_total[code]),
         backward_host_self_ns=int(times.backward_host_self[code]),
+        speed=speed,
         children=[],
     )
 
 
-def class_row(times: ClassTimes) -> ModuleClass:
-    """A row of the table by class."""
+def class_rows(trace: Trace, model: Modules, classes: Sequence[ClassTimes]) -> list[ModuleClass]:
+    """The table by class."""
+    speeds = class_speeds(trace, model.code, [each.places for each in classes])
+    return [_class_row(each, speed) for each, speed in zip(classes, speeds, strict=True)]
+
+
+def _class_row(times: ClassTimes, speed: Speed | None) -> ModuleClass:
     return ModuleClass(
         name=times.name,
-        modules=times.modules,
+        modules=len(times.places),
         calls=times.calls,
         operators=times.operators,
         device_self_ns=times.device,
@@ -143,6 +157,7 @@ def class_row(times: ClassTimes) -> ModuleClass:
         host_exclusive_ns=times.host,
         backward_host_self_ns=times.backward_host,
         place=times.longest,
+        speed=speed,
     )
 
 
@@ -151,9 +166,11 @@ def unplaced(work: DeviceWork) -> UnplacedWork:
     return UnplacedWork(work.events, work.time)
 
 
-def reasons(model: Modules, times: ModuleTimes) -> dict[str, str]:
+def reasons(trace: Trace, model: Modules, times: ModuleTimes) -> dict[str, str]:
     """Why fields of the rows are null."""
     reasons: dict[str, str] = {}
+    if (silent := untold(trace)) is not None:
+        reasons["speed"] = silent
     if (times.calls == 0).any():
         text = "only operators name these modules (`Module Hierarchy`); their calls are not recorded"
         reasons |= dict.fromkeys(("calls", "host_self_ns", "host_mean_ns"), text)

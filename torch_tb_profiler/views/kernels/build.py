@@ -20,6 +20,7 @@ from torch_tb_profiler.analyses.kernels.table import (
     launches_beside,
     memory_operations,
 )
+from torch_tb_profiler.analyses.roofline.speeds import kernel_speeds, untold
 from torch_tb_profiler.analyses.shared.core_time import core_time
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.model.devices import devices
@@ -64,7 +65,7 @@ def build(trace: Trace, params: KernelsParams) -> KernelsPayload:
         group_by=params.group_by,
         streams=[KernelStream(each.device, each.stream, each.calls, each.total) for each in stream_times(trace)],
         steps=list(dict.fromkeys(recorded.names)) if recorded.recorded else [],
-        reasons=_reasons(rows),
+        reasons=_reasons(trace, rows),
     )
 
 
@@ -102,6 +103,7 @@ def _rows(trace: Trace, table: Table, by_launch: bool) -> list[KernelRow]:
         sums.tc_used,
         sums.tc_reason,
         sums.limiter,
+        kernel_speeds(trace, table.rows, table.groups.which, count),
     )
     return [KernelRow(*row) for row in zip(*columns, strict=True)]
 
@@ -139,8 +141,10 @@ def _memory_operations(trace: Trace, kept: Filter) -> list[MemoryOperationRow]:
     return sorted(rows, key=lambda row: row.total_ns, reverse=True)
 
 
-def _reasons(rows: list[KernelRow]) -> dict[str, str]:
+def _reasons(trace: Trace, rows: list[KernelRow]) -> dict[str, str]:
     reasons = {}
+    if (silent := untold(trace)) is not None:
+        reasons["speed"] = silent
     if all(row.mean_blocks_per_sm is None for row in rows):
         reasons["mean_blocks_per_sm"] = "the profiler of this device does not record `blocks per SM`"
     if all(row.mean_occupancy is None for row in rows):

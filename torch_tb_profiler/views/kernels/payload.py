@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from torch_tb_profiler.analyses.kernels.table import GroupBy
+from torch_tb_profiler.analyses.roofline.speeds import Speed
 from torch_tb_profiler.views._shared.tensor_cores import TensorCoreTime
 from torch_tb_profiler.views._shared.text import Text
 
@@ -50,6 +51,7 @@ class KernelRow(msgspec.Struct, frozen=True):
     tc_used             runs on Tensor (matrix) cores; null if the name does not tell
     tc_reason           what this rests on
     limiter             what keeps more blocks off a multiprocessor: threads, registers, shared memory, grid
+    speed               a call shares its work among its kernels; null where the trace says nothing about work
     """
 
     event: int
@@ -73,6 +75,7 @@ class KernelRow(msgspec.Struct, frozen=True):
     tc_used: bool | None
     tc_reason: str
     limiter: str | None
+    speed: Speed | None
 
 
 class MemoryOperationRow(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from torch_tb_profiler.analyses.modules.times import module_times
 from torch_tb_profiler.model.modules.lightning import has_marks, lightning_hooks, lightning_modules
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
-from torch_tb_profiler.views._shared.module_rows import ModuleRow, class_row, module_rows, reasons, unplaced
+from torch_tb_profiler.views._shared.module_rows import ModuleRow, class_rows, module_rows, reasons, unplaced
 from torch_tb_profiler.views._shared.module_words import modules_details, modules_headline
 from torch_tb_profiler.views.lightning.payload import HookRow, LightningPayload
 from torch_tb_profiler.views.lightning.words import hooks_details, hooks_headline
@@ -18,11 +18,11 @@ def build(trace: Trace, _: NoParams) -> LightningPayload:
     """Hooks and modules of one trace."""
     model = lightning_modules(trace)
     times, order = module_times(trace, model), call_order(trace, model)
-    classes = [class_row(row) for row in class_times(model, times, order)]
+    classes = class_rows(trace, model, class_times(model, times, order))
     outside, unlinked = unplaced(times.outside), unplaced(times.unlinked)
     has_device, has_backward = times.device_time > 0, len(model.tasks) > 0
     hooks = _hooks(trace)
-    missing = reasons(model, times) if model.names else {}
+    missing = reasons(trace, model, times) if model.names else {}
     if not model.names:
         missing["rows"] = "no `[pl][module]` is recorded (`PyTorchProfiler(record_module_names=True)`)"
     if not hooks:
@@ -33,7 +33,7 @@ def build(trace: Trace, _: NoParams) -> LightningPayload:
         if hooks
         else modules_details(classes, has_backward, times.device_time, outside, unlinked),
         hooks=hooks,
-        rows=module_rows(model, times, order),
+        rows=module_rows(trace, model, times, order),
         classes=classes,
         device_ns=times.device_time,
         outside=outside,
@@ -46,7 +46,7 @@ def build(trace: Trace, _: NoParams) -> LightningPayload:
 
 def _hooks(trace: Trace) -> list[HookRow]:
     hooks = lightning_hooks(trace)
-    return [_hook(row) for row in module_rows(hooks, module_times(trace, hooks), call_order(trace, hooks))]
+    return [_hook(row) for row in module_rows(trace, hooks, module_times(trace, hooks), call_order(trace, hooks))]
 
 
 def _hook(row: ModuleRow) -> HookRow:

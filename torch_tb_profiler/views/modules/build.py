@@ -9,7 +9,7 @@ from torch_tb_profiler.model.kinds import Kind, of_kind
 from torch_tb_profiler.model.modules.modules import has_modules, modules
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
-from torch_tb_profiler.views._shared.module_rows import class_row, module_rows, reasons, unplaced
+from torch_tb_profiler.views._shared.module_rows import class_rows, module_rows, reasons, unplaced
 from torch_tb_profiler.views._shared.module_words import modules_details, modules_headline
 from torch_tb_profiler.views.modules.payload import ModulesPayload
 
@@ -18,20 +18,20 @@ def build(trace: Trace, _: NoParams) -> ModulesPayload:
     """The module tree of one trace."""
     model = modules(trace)
     times, order = module_times(trace, model), call_order(trace, model)
-    classes = [class_row(row) for row in class_times(model, times, order)]
+    classes = class_rows(trace, model, class_times(model, times, order))
     outside, unlinked = unplaced(times.outside), unplaced(times.unlinked)
     has_device, has_backward = times.device_time > 0, len(model.tasks) > 0
     return ModulesPayload(
         headline=modules_headline("modules", classes, has_device),
         details=modules_details(classes, has_backward, times.device_time, outside, unlinked),
-        rows=module_rows(model, times, order),
+        rows=module_rows(trace, model, times, order),
         classes=classes,
         device_ns=times.device_time,
         outside=outside,
         unlinked=unlinked,
         has_device=has_device,
         has_backward=has_backward,
-        reasons=reasons(model, times),
+        reasons=reasons(trace, model, times),
     )
 
 

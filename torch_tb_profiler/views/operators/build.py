@@ -6,6 +6,7 @@ from math import isnan
 
 from torch_tb_profiler.analyses.operators.summary import labels, operator_sums, operator_threads
 from torch_tb_profiler.analyses.operators.table import Filter, Table, operator_table, unlinked
+from torch_tb_profiler.analyses.roofline.speeds import operator_speeds, untold
 from torch_tb_profiler.analyses.shared.call_stacks import has_stacks
 from torch_tb_profiler.analyses.shared.shapes import shape_texts
 from torch_tb_profiler.analyses.tracks.sources import name_of
@@ -76,6 +77,7 @@ def _rows(trace: Trace, table: Table, params: OperatorsParams, device: bool) -> 
         _known(sums.tc_total_ratio.tolist()) if device else unknown,
         _known(sums.tc_self_unknown.tolist()) if device else unknown,
         _known(sums.tc_total_unknown.tolist()) if device else unknown,
+        operator_speeds(trace, table.rows, table.groups.which, len(table.groups)),
     )
     return [OperatorRow(*row) for row in zip(*columns, strict=True)]
 
@@ -93,6 +95,8 @@ def _reasons(trace: Trace, device: bool, group_by: str) -> dict[str, str]:
     reasons["tc_self_ratio"] = reasons["tc_total_ratio"] = (
         "there is no device time, or the names of the kernels do not tell"
     )
+    if (silent := untold(trace)) is not None:
+        reasons["speed"] = silent
     if not len(shape_texts(trace)):
         reasons["input_shape"] = "no input shapes are recorded (`profile(record_shapes=True)`)"
     if group_by == "module" and not modules(trace).names:

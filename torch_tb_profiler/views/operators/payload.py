@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from torch_tb_profiler.analyses.operators.table import GroupBy
+from torch_tb_profiler.analyses.roofline.speeds import Speed
 from torch_tb_profiler.analyses.tracks.sources import Frame
 from torch_tb_profiler.views._shared.text import Text
 
@@ -49,6 +50,7 @@ class OperatorRow(msgspec.Struct, frozen=True):
     tc_eligible      could run on Tensor (matrix) cores
     tc_self_ratio    share of device_self that runs on them, at least; null without such time or if no kernel tells
     tc_self_unknown  share of device_self whose kernels do not tell; null without such time
+    speed            of the calls whose own device work this is; null where the trace says nothing about work
     """
 
     event: int
@@ -69,6 +71,7 @@ class OperatorRow(msgspec.Struct, frozen=True):
     tc_total_ratio: float | None
     tc_self_unknown: float | None
     tc_total_unknown: float | None
+    speed: Speed | None
 
 
 class UnlinkedWork(msgspec.Struct, frozen=True):

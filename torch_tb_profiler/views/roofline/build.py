@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isfinite, isnan
 
 from torch_tb_profiler.analyses.roofline.attainable import device_peaks
+from torch_tb_profiler.analyses.roofline.speeds import speed, untold
 from torch_tb_profiler.analyses.roofline.summary import Sums, sums
 from torch_tb_profiler.analyses.roofline.table import Filter, Table, roofline_table
 from torch_tb_profiler.analyses.roofline.utilization import Utilization, utilization
@@ -13,7 +14,6 @@ from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.families import kernel_names
 from torch_tb_profiler.model.health import is_truncated
-from torch_tb_profiler.model.kinds import DEVICE, of_kind
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
@@ -71,7 +71,7 @@ def build(trace: Trace, params: RooflineParams) -> RooflinePayload:
 def _rows(trace: Trace, table: Table, params: RooflineParams) -> list[RooflineRow]:
     if len(table.groups) == 0:
         return []
-    found = sums(trace, table, params.peaks)
+    found = sums(trace, table.items, table.groups, params.peaks)
     return [_row(trace, found, i, params.group_by) for i in range(len(table.groups))]
 
 
@@ -79,7 +79,7 @@ def _row(trace: Trace, found: Sums, i: int, group_by: str) -> RooflineRow:
     event, busy = int(found.event[i]), int(found.busy[i])
     name = _name(trace, event, group_by)
     flops, moved, roof = (_known(float(values[i])) for values in (found.flops, found.bytes, found.roof))
-    roof_ns = int(found.roof_ns[i])
+    roof_ns, fast = int(found.roof_ns[i]), speed(found, i)
     return RooflineRow(
         event=event,
         name=name,
@@ -91,16 +91,16 @@ def _row(trace: Trace, found: Sums, i: int, group_by: str) -> RooflineRow:
         flops=flops,
         bytes=moved,
         intensity=flops / moved if flops and moved else None,
-        flops_per_s=_rate(flops, int(found.flops_ns[i])),
-        bytes_per_s=_rate(moved, int(found.bytes_ns[i])),
+        flops_per_s=fast.flops_per_s,
+        bytes_per_s=fast.bytes_per_s,
         roof_ns=roof,
-        efficiency=roof / roof_ns if roof is not None and roof_ns else None,
+        efficiency=fast.efficiency,
         saved_ns=max(0.0, roof_ns - roof) if roof is not None else None,
-        bound=found.bound[i],
+        bound=fast.bound,
         unit=found.unit[i],
         type=found.type[i],
         estimated=found.estimated[i],
-        reason=found.reason[i],
+        reason=fast.reason,
     )
 
 
@@ -119,10 +119,6 @@ def _shape(trace: Trace, event: int) -> str:
 
 def _known(value: float) -> float | None:
     return None if isnan(value) or not isfinite(value) else value
-
-
-def _rate(amount: float | None, ns: int) -> float | None:
-    return None if amount is None or ns == 0 else amount / (ns / 1e9)
 
 
 def _fitting(rows: list[RooflineRow]) -> int:
@@ -176,13 +172,7 @@ def _reasons(used: Utilization, peaks: list[DevicePeaks]) -> dict[str, str]:
 
 def unavailable(trace: Trace) -> str | None:
     """It needs device work, and inputs of operators to tell what was computed."""
-    if not len(of_kind(trace, *DEVICE)):
-        return "no device work is recorded; `activities=[..., ProfilerActivity.CUDA]` (or XPU, MTIA) records it"
-    if not len(shape_texts(trace)):
-        return (
-            "no input shapes are recorded, so that nobody knows what was computed (`profile(record_shapes=True)`)"
-        )
-    return None
+    return untold(trace)
 
 
 TAB = Tab(

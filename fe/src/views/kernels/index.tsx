@@ -14,6 +14,7 @@ import { CopyButton } from '../../widgets/inputs/CopyButton';
 import { Detail } from './Detail';
 import { MemoryOperations } from './MemoryOperations';
 import { rowKey, whole } from './select';
+import { speedColumns } from '../_shared/speed/columns';
 import splitCss from '../../widgets/table/Split.module.css';
 import css from './index.module.css';
 
@@ -304,6 +305,9 @@ function columnsOf(payload: KernelsPayload): Column<KernelRow>[] {
       grow: false,
       hidden: !byLaunch,
     },
+    ...(reasons.speed
+      ? []
+      : speedColumns<KernelRow>(row => row.speed, { hidden: ['flops_per_s', 'bytes_per_s', 'bound'] })),
   ];
   return columns.filter(column => column !== false);
 }

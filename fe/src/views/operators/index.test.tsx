@@ -15,3 +15,19 @@ it('shows the operators, and what is known of the one that is chosen', async () 
   expect(await screen.findByRole('group', { name: 'Distribution of the durations' })).toBeTruthy();
   expect(screen.getByText('median 100 µs')).toBeTruthy();
 });
+
+it('says how close an operator comes to its roof, and why that is not known', () => {
+  const { speed: _, ...reasons } = golden.operators.reasons;
+  const known = { flops_per_s: 2e12, bytes_per_s: 3e9, efficiency: 0.5, bound: 'memory', reason: null };
+  const unknown = { flops_per_s: null, bytes_per_s: null, efficiency: null, bound: 'unknown', reason: 'why' };
+  const [row] = golden.operators.rows;
+  const rows = [
+    { ...row, name: 'aten::known', speed: known },
+    { ...row, name: 'aten::unknown', speed: unknown },
+  ];
+  drawView(View, { ...golden.operators, rows, reasons });
+  const grid = within(screen.getByRole('grid'));
+  expect(grid.getByRole('row', { name: /aten::known/ }).textContent).toContain('50% memory');
+  expect(within(grid.getByRole('row', { name: /aten::unknown/ })).getAllByTitle('why')).toHaveLength(2);
+  expect(grid.queryByText('TFLOP/s')).toBeNull(); // until it is switched on
+});

@@ -13,6 +13,7 @@ import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { Detail } from './Detail';
 import { hasDevice, rowKey, whole } from './select';
+import { speedColumns } from '../_shared/speed/columns';
 import splitCss from '../../widgets/table/Split.module.css';
 
 const GROUPS = [
@@ -293,6 +294,9 @@ function columnsOf(payload: OperatorsPayload): Column<OperatorRow>[] {
       hidden: true,
       width: 84,
     },
+    ...(reasons.speed
+      ? []
+      : speedColumns<OperatorRow>(row => row.speed, { hidden: ['flops_per_s', 'bytes_per_s'] })),
   ];
   return columns.filter(column => column !== false);
 }

@@ -4,7 +4,8 @@ import { scaleLinear, scaleLog } from 'd3-scale';
 import type { RooflinePayload, RooflineRow } from '../../api/types';
 import { formatDuration, formatNumber, formatRatio } from '../../base/format';
 import { useWidth } from '../../widgets/charts/useWidth';
-import { ceilingsOf, COLORS, decades, movesOf, pointsOf, rowKey } from './select';
+import { COLORS } from '../_shared/speed/bounds';
+import { ceilingsOf, decades, movesOf, pointsOf, rowKey } from './select';
 import css from './Chart.module.css';
 
 interface Props {

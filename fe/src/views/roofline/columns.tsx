@@ -1,8 +1,6 @@
 import type { RooflinePayload, RooflineRow } from '../../api/types';
-import { formatNumber } from '../../base/format';
 import type { Column } from '../../widgets/table/columns';
-import { COLORS } from './select';
-import css from './index.module.css';
+import { speedColumns } from '../_shared/speed/columns';
 
 const NAMES: Record<string, string> = { kernel: 'Kernel', module: 'Module' };
 
@@ -37,21 +35,7 @@ export function columnsOf(payload: RooflinePayload): Column<RooflineRow>[] {
       value: row => row.device_ns,
       bar: { of: payload.device_ns, color: 'var(--c-kernel)', percent: true },
     },
-    {
-      id: 'flops_per_s',
-      title: 'TFLOP/s',
-      kind: 'number',
-      value: row => (row.flops_per_s === null ? null : row.flops_per_s / 1e12),
-      render: row => (row.flops_per_s === 0 ? 'no FLOPs' : formatNumber(row.flops_per_s! / 1e12)),
-      reason: unknown,
-    },
-    {
-      id: 'bytes_per_s',
-      title: 'GB/s',
-      kind: 'number',
-      value: row => (row.bytes_per_s === null ? null : row.bytes_per_s / 1e9),
-      reason: unknown,
-    },
+    ...speedColumns<RooflineRow>(row => row),
     {
       id: 'intensity',
       title: 'FLOP/byte',
@@ -59,30 +43,6 @@ export function columnsOf(payload: RooflinePayload): Column<RooflineRow>[] {
       value: row => row.intensity,
       reason: row => row.reason ?? 'It computes nothing.',
       width: 88,
-    },
-    {
-      id: 'efficiency',
-      title: 'Of the roof',
-      kind: 'ratio',
-      term: 'of_the_roof',
-      value: row => row.efficiency,
-      reason: unknown,
-      bar: { of: 1, color: 'var(--c-cpu_exec)' },
-      width: 124,
-    },
-    {
-      id: 'bound',
-      title: 'Bound by',
-      kind: 'text',
-      term: 'bound',
-      value: row => row.bound,
-      render: row => (
-        <span className={css.bound} title={row.reason ?? undefined}>
-          <i style={{ background: COLORS[row.bound] }} /> {row.bound}
-        </span>
-      ),
-      width: 140,
-      grow: false,
     },
     {
       id: 'saved_ns',

@@ -17,7 +17,8 @@ import { columnsOf } from './columns';
 import { Detail } from './Detail';
 import css from './index.module.css';
 import { Peaks } from './Peaks';
-import { COLORS, rowKey, type Bound } from './select';
+import { COLORS, type Bound } from '../_shared/speed/bounds';
+import { rowKey } from './select';
 
 const GROUPS = [
   ['operator', 'operator'],

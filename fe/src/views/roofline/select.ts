@@ -1,17 +1,6 @@
 // What the roofline draws: its points, its ceilings, and how a row is named in the address.
 import type { RooflinePayload, RooflineRow } from '../../api/types';
 
-export type Bound = RooflineRow['bound'];
-
-export const COLORS: Record<Bound, string> = {
-  compute: 'var(--c-kernel)',
-  memory: 'var(--c-memcpy)',
-  latency: 'var(--c-dataloader)',
-  launch: 'var(--c-runtime)',
-  communication: 'var(--c-communication)',
-  unknown: 'var(--c-other)',
-};
-
 export function rowKey(row: RooflineRow): string {
   return row.input_shape === null ? row.name : `${row.name} | ${row.input_shape}`;
 }

@@ -1,8 +1,12 @@
 import type { ModuleClass, ModuleRow } from '../../../api/types';
 import type { Column } from '../../../widgets/table/columns';
+import { speedColumns } from '../speed/columns';
 
 const DEVICE = 'var(--c-kernel)';
 const HOST = 'var(--c-cpu_exec)';
+
+/** The table is wide already. */
+const HIDDEN = ['flops_per_s', 'bytes_per_s', 'bound'];
 
 interface Shape {
   device: boolean;
@@ -101,13 +105,14 @@ export function moduleColumns(shape: Shape): Column<ModuleRow>[] {
       hidden: device,
       width: 124,
     },
+    ...(reasons.speed ? [] : speedColumns<ModuleRow>(row => row.speed, { hidden: HIDDEN })),
   ];
   return columns.filter(column => column !== false);
 }
 
 /** Columns of the sums by class. */
 export function classColumns(shape: Shape): Column<ModuleClass>[] {
-  const { device, backward } = shape;
+  const { device, backward, reasons } = shape;
   const columns: (Column<ModuleClass> | false)[] = [
     { id: 'name', title: 'Class', kind: 'code', value: row => row.name, width: 230 },
     { id: 'modules', title: 'Modules', kind: 'count', value: row => row.modules },
@@ -150,6 +155,7 @@ export function classColumns(shape: Shape): Column<ModuleClass>[] {
       hidden: device,
       width: 124,
     },
+    ...(reasons.speed ? [] : speedColumns<ModuleClass>(row => row.speed, { hidden: HIDDEN })),
   ];
   return columns.filter(column => column !== false);
 }
