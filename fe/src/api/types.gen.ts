@@ -4325,7 +4325,7 @@ export interface components {
      *     recommendations  largest gain first; no_advice: why there are none, and what that does not mean
      *     beside       what the files of the other ranks say, empty where they were not asked (`overview/ranks` does)
      *     waiting      null likewise, and where they do not tell
-     *     reasons      category, `steps` or `average` -> why it is null
+     *     reasons      category, `steps`, `average` or `hardware` -> why it is null
      */
     Overview: {
       headline: components['schemas']['Phrase'][];
@@ -4337,6 +4337,7 @@ export interface components {
       average: components['schemas']['Average'] | null;
       steps_recorded: boolean;
       devices: components['schemas']['Device'][];
+      hardware: components['schemas']['HardwareUse'] | null;
       configuration: components['schemas']['Configuration'];
       recommendations: components['schemas']['Recommendation'][];
       no_advice: components['schemas']['Phrase'][];
@@ -4426,6 +4427,25 @@ export interface components {
       used_ns: number;
       not_used_ns: number;
       unknown_ns: number;
+    };
+    /**
+     * HardwareUse
+     * @description How much of their peak the devices use during the steps, as `roofline` defines it; ratios are 0..1.
+     *
+     *     mfu, hfu  FLOPs that the model needs, and those that ran, over the peak; None is explained in `reasons`
+     *     coverage  share of the device time whose work is known; `complete`: all, else mfu and hfu are lower bounds
+     *     peaks     names of the devices in the data base, None if unknown; sources: the documents that say their peaks
+     */
+    HardwareUse: {
+      mfu: number | null;
+      hfu: number | null;
+      coverage: number;
+      complete: boolean;
+      peaks: string | null;
+      sources: string[];
+      reasons: {
+        [key: string]: string;
+      };
     };
     /**
      * Configuration

@@ -19,6 +19,7 @@ export type ViewInfo = Schemas['ViewInfo'];
 export type Pending = Schemas['Pending'];
 export type Overview = Schemas['Overview'];
 export type Device = Schemas['Device'];
+export type HardwareUse = Schemas['HardwareUse'];
 export type Recommendation = Schemas['Recommendation'];
 export type ModulesPayload = Schemas['ModulesPayload'];
 export type ModuleClass = Schemas['ModuleClass'];

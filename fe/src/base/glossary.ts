@@ -141,6 +141,16 @@ export const GLOSSARY = {
     text: 'Share of the device time whose FLOPs or bytes are known, from the recorded shapes of the operators that launched it.',
     caveat: 'Replays of graphs, compiled kernels and operators without a model are not.',
   },
+  mfu: {
+    title: 'Model FLOPs utilization (MFU)',
+    text: 'Share of the peak FLOP/s that the mathematics of the model used during the steps.',
+    formula: 'sum of FLOPs of matrix operators / peak of their type, over the time of the steps',
+    caveat: 'A lower bound unless all device time is modeled. Recomputation does not count.',
+  },
+  hfu: {
+    title: 'Hardware FLOPs utilization (HFU)',
+    text: 'The same of the FLOPs that ran: with what checkpointing computes again, and what backward of attention repeats.',
+  },
   of_the_roof: {
     title: 'Of the roof',
     text: 'The least time that the work could take on this device, as a share of the time that it took.',

@@ -7,7 +7,7 @@ import pytest
 from torch_tb_profiler.analyses.overview.finding import Advice, Finding
 from torch_tb_profiler.views._shared.text import Phrase, plain
 from torch_tb_profiler.views.overview.advice import recommendation
-from torch_tb_profiler.views.overview.payload import Average, Categories, Step
+from torch_tb_profiler.views.overview.payload import Average, Categories, HardwareUse, Step
 from torch_tb_profiler.views.overview.words import explanation, headline, no_advice, spent
 
 NONE = dict.fromkeys(Categories.__struct_fields__, 0.0)
@@ -18,9 +18,16 @@ def categories(**times: float) -> Categories:
     return Categories(**{**NONE, **times})
 
 
-def says(times: dict[str, float], device: str = "CUDA", recorded: bool = True) -> str:
+def says(
+    times: dict[str, float], device: str = "CUDA", recorded: bool = True, hardware: HardwareUse | None = None
+) -> str:
     average = Average(sum(times.values()), categories(**times), 2, [], sum(times.values()))
-    return plain(headline(spent(average, device, "the average step" if recorded else "the trace"), []))
+    whole = "the average step" if recorded else "the trace"
+    return plain(headline(spent(average, device, whole, hardware=hardware), []))
+
+
+def use(mfu: float | None, coverage: float) -> HardwareUse:
+    return HardwareUse(mfu, mfu, coverage, coverage == 1, "H100 SXM", [], {})
 
 
 def step(name: str, complete: bool = True, **times: float) -> Step:
@@ -127,4 +134,28 @@ def test_an_outlier_is_named_with_the_average_without_it() -> None:
     two = Average(140 * MS, categories(kernel=140 * MS), 4, ["3", "4"], 100 * MS)
     assert "Steps 3 (180 ms) and 4 (100 ms) are far from the others: without them" in plain(
         explanation(steps, two, {})
+    )
+
+
+@pytest.mark.parametrize(
+    ("hardware", "said"),
+    [
+        (use(0.166, 1.0), " and uses 16.6% of its peak FLOP/s"),
+        (use(0.166, 0.95), " and uses at least 16.6% of its peak FLOP/s"),
+        (use(0.166, 0.89), ""),  # the work that is not known may be more
+        (use(None, 1.0), ""),
+        (None, ""),
+    ],
+)
+def test_what_a_busy_device_makes_of_its_peak(hardware: HardwareUse | None, said: str) -> None:
+    busy = {"kernel": 95.0, "other": 5.0}
+    assert says(busy, hardware=hardware) == f"The GPU is busy for 95% of the average step{said}."
+    waits = {"kernel": 50.0, "other": 50.0}
+    assert says(waits, hardware=hardware) == says(waits)  # what it waits for is the news
+
+
+def test_communication_and_the_peak_in_one_sentence() -> None:
+    assert says({"kernel": 75, "communication": 25}, hardware=use(0.4, 1.0)) == (
+        "The GPU is busy for 100% of the average step, 25% of that in communication that no computation hides, "
+        "and uses 40% of its peak FLOP/s."
     )

@@ -26,11 +26,13 @@ from torch_tb_profiler.views._shared.text import Phrase, Text, link
 from torch_tb_profiler.views._shared.truncated import truncated
 from torch_tb_profiler.views.overview import words
 from torch_tb_profiler.views.overview.advice import recommendation
+from torch_tb_profiler.views.overview.hardware import hardware_use
 from torch_tb_profiler.views.overview.payload import (
     Average,
     Categories,
     Configuration,
     Device,
+    HardwareUse,
     Overview,
     Step,
 )
@@ -44,7 +46,8 @@ def build(trace: Trace, params: NoParams) -> Overview:
     whole = "the average step" if times.steps.recorded else "the trace"
     recommendations = [recommendation(each, whole) for each in advice(trace)]
     configuration = _configuration(trace)
-    spent = _spent(trace, average, configuration.device_type, whole)
+    hardware = _hardware(trace, reasons)
+    spent = _spent(trace, average, configuration.device_type, whole, hardware)
     return Overview(
         headline=words.headline(spent, recommendations),
         spent=spent,
@@ -55,6 +58,7 @@ def build(trace: Trace, params: NoParams) -> Overview:
         average=average,
         steps_recorded=times.steps.recorded,
         devices=[_device(entry) for entry in utilizations(trace)],
+        hardware=hardware,
         configuration=configuration,
         recommendations=recommendations,
         no_advice=() if recommendations else words.no_advice(average, no_advice(trace)),
@@ -65,12 +69,23 @@ def build(trace: Trace, params: NoParams) -> Overview:
     )
 
 
-def _spent(trace: Trace, average: Average | None, device_type: str, whole: str) -> Text:
+def _hardware(trace: Trace, reasons: dict[str, str]) -> HardwareUse | None:
+    """None, with its reason, where nothing can be said."""
+    found = hardware_use(trace)
+    if isinstance(found, str):
+        reasons["hardware"] = found
+        return None
+    return found
+
+
+def _spent(
+    trace: Trace, average: Average | None, device_type: str, whole: str, hardware: HardwareUse | None
+) -> Text:
     if is_truncated(trace.health):
         return truncated()
     frame = unrecorded(trace)
     name = None if frame is None else Phrase(frame.name, link("trace", event=frame.event))
-    return words.spent(average, device_type, whole, name)
+    return words.spent(average, device_type, whole, name, hardware)
 
 
 def _steps(times: Breakdown) -> list[Step]:

@@ -81,6 +81,23 @@ class Device(msgspec.Struct, frozen=True):
     reasons: Mapping[str, str]
 
 
+class HardwareUse(msgspec.Struct, frozen=True):
+    """How much of their peak the devices use during the steps, as `roofline` defines it; ratios are 0..1.
+
+    mfu, hfu  FLOPs that the model needs, and those that ran, over the peak; None is explained in `reasons`
+    coverage  share of the device time whose work is known; `complete`: all, else mfu and hfu are lower bounds
+    peaks     names of the devices in the data base, None if unknown; sources: the documents that say their peaks
+    """
+
+    mfu: float | None
+    hfu: float | None
+    coverage: float
+    complete: bool
+    peaks: str | None
+    sources: list[str]
+    reasons: Mapping[str, str]
+
+
 class Configuration(msgspec.Struct, frozen=True):
     """What was recorded, and how."""
 
@@ -125,7 +142,7 @@ class Overview(msgspec.Struct, frozen=True):
     recommendations  largest gain first; no_advice: why there are none, and what that does not mean
     beside       what the files of the other ranks say, empty where they were not asked (`overview/ranks` does)
     waiting      null likewise, and where they do not tell
-    reasons      category, `steps` or `average` -> why it is null
+    reasons      category, `steps`, `average` or `hardware` -> why it is null
     """
 
     headline: Text
@@ -137,6 +154,7 @@ class Overview(msgspec.Struct, frozen=True):
     average: Average | None
     steps_recorded: bool
     devices: list[Device]
+    hardware: HardwareUse | None
     configuration: Configuration
     recommendations: list[Recommendation]
     no_advice: Text

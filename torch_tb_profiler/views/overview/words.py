@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN
 from torch_tb_profiler.base.units import format_duration, format_ratio, plural
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, listed, sentences, text
-from torch_tb_profiler.views.overview.payload import Average, Categories, Recommendation, Step
+from torch_tb_profiler.views.overview.payload import Average, Categories, HardwareUse, Recommendation, Step
 
 CATEGORIES = Categories.__struct_fields__
 
@@ -35,6 +35,9 @@ _TIMELINE = Phrase("timeline", link("trace"))
 IDLE = 0.1
 """A device that waits for less than this share of the step counts as busy."""
 
+TOLD = 0.9
+"""Where less of the device time is modeled, its use of the peak is no headline: what is not known may be more."""
+
 ALIKE = 0.005
 """Steps whose categories vary by less than this share of the longest step are alike."""
 
@@ -57,11 +60,17 @@ def no_advice(average: Average | None, reason: str | None) -> Text:
     return text("No rule finds {share} of the step to gain.", share=format_ratio(LEAST_GAIN))
 
 
-def spent(average: Average | None, device_type: str, whole: str, frame: Phrase | None = None) -> Text:
+def spent(
+    average: Average | None,
+    device_type: str,
+    whole: str,
+    frame: Phrase | None = None,
+    hardware: HardwareUse | None = None,
+) -> Text:
     """How the average step is spent.
 
     `whole`: the average step, or the trace where none are recorded. `frame`: what the host does for half or more
-    of the time in which nothing else is recorded.
+    of the time in which nothing else is recorded. `hardware`: what a busy device makes of its peak.
     """
     if average is None:
         return text("There is no complete step to analyze.")
@@ -80,7 +89,11 @@ def spent(average: Average | None, device_type: str, whole: str, frame: Phrase |
     if 1 - busy < IDLE or not waits:
         share = Phrase(f"{format_ratio(busy)} of {whole}", link("kernels"))
         return text(
-            "The {device} is busy for {share}{talk}.", device=device, share=share, talk=_talk(times, busy * total)
+            "The {device} is busy for {share}{talk}{use}.",
+            device=device,
+            share=share,
+            talk=(talk := _talk(times, busy * total)),
+            use=_use(hardware, ", and" if talk else " and"),
         )
     cause = max(waits, key=lambda name: waits[name])
     return text(
@@ -89,6 +102,18 @@ def spent(average: Average | None, device_type: str, whole: str, frame: Phrase |
         share=Phrase(f"{format_ratio(1 - busy)} of {whole}", link("trace")),
         portion=format_ratio(waits[cause] / ((1 - busy) * total)),
         cause=_cause(cause, frame),
+    )
+
+
+def _use(hardware: HardwareUse | None, joined: str) -> Text:
+    """How much of its peak a busy device uses; nothing where that is not known well enough."""
+    if hardware is None or hardware.mfu is None or hardware.coverage < TOLD:
+        return ()
+    return text(
+        "{joined} uses {least}{mfu} of its peak FLOP/s",
+        joined=joined,
+        least="" if hardware.complete else "at least ",
+        mfu=Phrase(format_ratio(hardware.mfu), link("roofline")),
     )
 
 

@@ -15,6 +15,30 @@ it('says what the device waits for, and for how long', () => {
   expect(screen.getByText('up to 33%, 330 µs')).toBeTruthy();
 });
 
+it('says how much of the peak is used, at least, or why nobody knows', () => {
+  const use = {
+    ...{
+      mfu: 0.166,
+      hfu: null,
+      coverage: 0.95,
+      complete: false,
+      peaks: 'H100 SXM',
+      sources: ['a whitepaper'],
+    },
+    reasons: { hfu: 'why' },
+  };
+  drawView(View, { ...golden.overview, hardware: use });
+  expect(screen.getByText('MFU').closest('div')!.textContent).toContain('≥ 16.6%');
+  expect(screen.getByText('HFU').closest('div')!.textContent).toContain('unknown');
+  expect(screen.getByText('Modeled').closest('div')!.textContent).toContain('95%');
+  expect(screen.getByTitle('a whitepaper').textContent).toBe('H100 SXM');
+});
+
+it('names what has to be recorded to know the use of the peak', () => {
+  drawView(View, golden.overview);
+  expect(screen.getByText(/^Not known: no input shapes are recorded/)).toBeTruthy();
+});
+
 it('shows one step alone, and the average again', async () => {
   drawView(View, golden.overview);
   fireEvent.click(await screen.findByLabelText(/^Step 1, 1\.00 ms/));

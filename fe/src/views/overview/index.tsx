@@ -13,6 +13,7 @@ import { Term } from '../../widgets/Term';
 import { Advice } from './Advice';
 import { Breakdown } from './Breakdown';
 import { Configuration, DeviceCard } from './Devices';
+import { Hardware } from './Hardware';
 import { communicates, shown } from './select';
 import { StepBar } from './StepBar';
 import { StepColumns } from './StepColumns';
@@ -102,6 +103,9 @@ export default function OverviewView({ payload: alone, crumb, run, worker, span 
           {payload.devices.map(device => (
             <DeviceCard key={device.id} device={device} />
           ))}
+          {payload.devices.length > 0 && (
+            <Hardware use={payload.hardware} reason={payload.reasons.hardware} />
+          )}
           <Configuration overview={payload} />
         </div>
       </div>

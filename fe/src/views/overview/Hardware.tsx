@@ -1,0 +1,78 @@
+// How much of what the devices can do the steps use, each figure with what it means and whose peak it rests on.
+import type { HardwareUse } from '../../api/types';
+import { formatRatio } from '../../base/format';
+import type { TermId } from '../../base/glossary';
+import { useSelection } from '../../state/selection';
+import { Button } from '../../widgets/inputs/Button';
+import { Meter } from '../../widgets/charts/Meter';
+import { Panel } from '../../widgets/Panel';
+import { Term, Tip } from '../../widgets/Term';
+import css from './Devices.module.css';
+
+const METERS = [
+  ['mfu', 'MFU'],
+  ['hfu', 'HFU'],
+  ['coverage', 'Modeled'],
+] as const satisfies readonly (readonly [TermId, string])[];
+
+export function Hardware({ use, reason }: { use: HardwareUse | null; reason: string | undefined }) {
+  const { select } = useSelection();
+  return (
+    <Panel
+      title="Use of the peak"
+      note={use?.peaks && <span title={use.sources.join('; ')}>{use.peaks}</span>}
+      actions={use && <Button onClick={() => select({ view: 'roofline', params: {} })}>Roofline</Button>}
+    >
+      {use === null ? (
+        <p className="dim">Not known: {reason}.</p>
+      ) : (
+        <dl className={css.meters}>
+          {METERS.map(([key, title]) => (
+            <div key={key}>
+              <dt>
+                {title}
+                <Term id={key} />
+              </dt>
+              <dd>
+                <Ratio
+                  title={title}
+                  ratio={use[key]}
+                  least={key !== 'coverage' && !use.complete}
+                  reason={use.reasons[key]}
+                />
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </Panel>
+  );
+}
+
+interface RatioProps {
+  title: string;
+  ratio: number | null;
+  /** It is a lower bound. */
+  least: boolean;
+  reason: string | undefined;
+}
+
+function Ratio({ title, ratio, least, reason }: RatioProps) {
+  if (ratio === null) {
+    return (
+      <span className={`dim ${css.unknown}`}>
+        unknown
+        {reason && <Tip label="Why?" entry={{ title, text: `${reason}.` }} />}
+      </span>
+    );
+  }
+  return (
+    <>
+      <Meter ratio={ratio} color="var(--c-kernel)" />
+      <span className="num">
+        {least && '≥ '}
+        {formatRatio(ratio)}
+      </span>
+    </>
+  );
+}
