@@ -8,16 +8,19 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
+from torch_tb_profiler.analyses.roofline.table import Filter, GroupBy, roofline_table
+from torch_tb_profiler.analyses.roofline.utilization import utilization
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
 from torch_tb_profiler.model.ranks import split_ranks
+from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.work.calls import Work, work
 
@@ -54,16 +57,42 @@ def test_owned_unmodeled_and_unlinked_work_is_all_device_time(corpus: Path) -> N
             unknown = np.isnan(done.flops) | np.isnan(done.bytes)
             assert (unknown == (done.reason >= 0)).all(), path  # never unknown without its reason
             assert (done.flops[~np.isnan(done.flops)] >= 0).all(), path
+            _rows_sum_to_all(trace, done, path)
             seen += 1
     assert seen > 100
 
 
+def _rows_sum_to_all(trace: Trace, done: Work, path: Path) -> None:
+    """Device time and FLOPs of the rows are the same however they are grouped: all of the trace, all of a step."""
+    length = (ends(trace) - trace.events.start)[of_kind(trace, *DEVICE)]
+    spans = steps(trace)
+    for step in ["", *dict.fromkeys(spans.names[:2] if spans.recorded else [])]:
+        sums = {}
+        for group_by in get_args(GroupBy):
+            table = roofline_table(trace, group_by, Filter(step), "")
+            device = int(table.groups.sums(table.items.device).sum())
+            sums[group_by] = device + (0 if group_by == "kernel" else table.unlinked_ns)
+            assert step or sums[group_by] == int(length.sum()), (path, group_by)
+            if not step:
+                assert np.nansum(table.items.flops) == pytest.approx(np.nansum(done.flops)), (path, group_by)
+        assert len(set(sums.values())) == 1, (path, step)
+
+
 @pytest.mark.parametrize(
-    ("run", "gflop"), [("tl_h100_qwen15", 5760.28), ("tl_h100_owlv2", 29166.4), ("tl_mi300_xdit_sd35", 264455.0)]
+    ("run", "gflop", "mfu"),
+    [
+        ("tl_h100_qwen15", 5760.28, 0.1655),
+        ("tl_h100_owlv2", 29166.4, 0.0243),
+        ("tl_mi300_xdit_sd35", 264455.0, 0.1692),
+    ],
 )
-def test_matrix_operators_compute_what_was_counted_independently(corpus: Path, run: str, gflop: float) -> None:
-    done = work(of_run(corpus, run))
+def test_matrix_operators_compute_what_was_counted_independently(
+    corpus: Path, run: str, gflop: float, mfu: float
+) -> None:
+    trace = of_run(corpus, run)
+    done = work(trace)
     assert np.nansum(done.needed[done.matrix]) / 1e9 == pytest.approx(gflop, rel=2e-6)
+    assert utilization(trace, Filter(), "").mfu == pytest.approx(mfu, abs=5e-5)
 
 
 def test_convolution_backward_is_twice_forward_less_what_is_masked(corpus: Path) -> None:
@@ -79,6 +108,9 @@ def test_convolution_backward_is_twice_forward_less_what_is_masked(corpus: Path)
     assert gflop[forward & done.again].sum() == pytest.approx(101.733, abs=5e-4)
     assert int((forward & done.again).sum()) == 57
     assert not done.again[backward].any()
+    used = utilization(trace, Filter(), "")
+    assert used.mfu == pytest.approx(0.00432, abs=5e-6)
+    assert used.hfu == pytest.approx(0.00570, abs=5e-6)
     masked = 2 * gflop[forward & ~done.again].sum() - gflop[backward].sum()
     assert masked == pytest.approx(3 * 2 * 3 * 7 * 7 * 10 * 64 * 112 * 112 / 1e9)
 
