@@ -160,6 +160,11 @@ def test_the_explanation_says_what_the_others_spend_and_opens_the_collective() -
     assert links(payload.explanation)["nccl:all_reduce"] == "distributed?table=collectives&q=nccl%3Aall_reduce"
 
 
+@pytest.mark.parametrize(("steps", "whole"), [(1, "of the step in"), (2, "of each step in")])
+def test_one_step_is_not_called_each(steps: int, whole: str) -> None:
+    assert whole in plain(view(Job(4, ddp(4), straggler=2, steps=steps)).explanation)
+
+
 def test_of_several_collectives_the_one_with_most_time_is_named() -> None:
     payload = view(Job(8, fsdp(8), straggler=2))
     times: dict[str, int] = {}

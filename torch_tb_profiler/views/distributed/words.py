@@ -54,9 +54,17 @@ def _communicating(comparison: Comparison, spent: Communication, stragglers: Seq
     return text(
         "{names} {spend} {share} of {step} in {what}{largest}.",
         names=names, spend="spends" if count == 1 else "spend", share=format_ratio(spent.share),
-        step="each step" if per_step(comparison) == "per step" else "the recording",
+        step=_whole(comparison),
         what="exposed communication" if spent.exposed else "communication", largest=largest,
     )  # fmt: skip
+
+
+def _whole(comparison: Comparison) -> str:
+    """What the share is of: one step is not called each."""
+    if per_step(comparison) != "per step":
+        return "the recording"
+    alone = all(len(source.summary.complete_steps()) == 1 for source in comparison.sources)
+    return "the step" if alone else "each step"
 
 
 def meanwhile_summary(row: Meanwhile) -> Text:

@@ -18,7 +18,8 @@ export function WholeTable({ payload }: { payload: DiffPayload }) {
         </tr>
       </thead>
       <tbody>
-        <Time name="Step" change={payload.step} />
+        <TypicalStep payload={payload} />
+        <Time name="Mean step, all steps" change={payload.step} judged={false} />
         {devices.flatMap(device => {
           const id = `Device ${device.candidate_id ?? device.base_id}`;
           const shares = [
@@ -94,13 +95,31 @@ export function WholeTable({ payload }: { payload: DiffPayload }) {
   );
 }
 
+/** What the headline speaks of: a typical step, without the shortest and the longest. */
+function TypicalStep({ payload: { step, base, candidate } }: { payload: DiffPayload }) {
+  if (base.steps.length === 0 || candidate.steps.length === 0) {
+    return null;
+  }
+  const delta_ns = candidate.typical_ns - base.typical_ns;
+  const typical = {
+    ...step,
+    base_ns: base.typical_ns,
+    candidate_ns: candidate.typical_ns,
+    delta_ns,
+    delta_ratio: base.typical_ns > 0 ? delta_ns / base.typical_ns : null,
+  };
+  return <Time name="Typical step, as in the headline" change={typical} />;
+}
+
 interface TimeProps {
   name: string;
   whole?: string;
   change: DiffPayload['step'];
+  /** The verdict is about this figure. */
+  judged?: boolean;
 }
 
-function Time({ name, whole, change }: TimeProps) {
+function Time({ name, whole, change, judged = true }: TimeProps) {
   return (
     <tr>
       <td title={whole}>{name}</td>
@@ -112,7 +131,7 @@ function Time({ name, whole, change }: TimeProps) {
           <span className="dim"> {percent(change.delta_ratio)}</span>
         )}
       </td>
-      <td>{change.delta_ns !== null && <Verdict change={change} />}</td>
+      <td>{judged && change.delta_ns !== null && <Verdict change={change} />}</td>
     </tr>
   );
 }

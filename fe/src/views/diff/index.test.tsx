@@ -21,6 +21,21 @@ it('compares both sides, as a whole and by kernel', () => {
   expect(row.textContent).toContain('−200 µs');
 });
 
+it('tells the typical step of the headline from the mean', () => {
+  const { base: before, candidate } = golden.diff;
+  const payload = {
+    ...golden.diff,
+    step: { ...golden.diff.step, base_ns: 1_300_000, candidate_ns: 1_000_000, delta_ns: -300_000 },
+    base: { ...before, typical_ns: 1_200_000 },
+    candidate: { ...candidate, typical_ns: 900_000 },
+  };
+  drawView(View, payload, { base });
+  const row = (name: string) => screen.getByText(name, { selector: 'td' }).closest('tr')!.textContent;
+  expect(row('Typical step, as in the headline')).toContain('1.20 ms900 µs−300 µs −25%');
+  expect(row('Mean step, all steps')).toContain('1.30 ms1.00 ms−300 µs');
+  expect(row('Mean step, all steps')).not.toMatch(/faster|slower|unchanged|equal|tell/);
+});
+
 it('draws what makes the difference, and a pair of bars per part of the step', async () => {
   drawView(View, golden.diff, { base });
   expect(await screen.findByLabelText('What makes the difference')).toBeTruthy();

@@ -2,13 +2,13 @@
 import { useState } from 'react';
 import type { Distributed, Meanwhile, Straggler } from '../../api/types';
 import { CATEGORY_TITLE, type Category } from '../../base/category';
-import { formatCount, formatDuration, formatRatio } from '../../base/format';
+import { formatCount, formatDuration, formatRatio, plural } from '../../base/format';
 import { Button } from '../../widgets/inputs/Button';
 import { Choice } from '../../widgets/inputs/Choice';
 import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
-import { rankName } from './select';
+import { byNode, isNode, rankName, type NodeRow } from './select';
 import css from './Stragglers.module.css';
 import pageCss from './index.module.css';
 
@@ -34,7 +34,7 @@ interface Props {
 export function Stragglers({ payload, onWorker, onLate }: Props) {
   const [picked, setPicked] = useState<string>();
   const { stragglers, meanwhile } = payload;
-  const most = Math.max(...stragglers.map(row => row.cost_ns), 1);
+  const most = Math.max(...stragglers.map(row => row.cost_ns), payload.verdict.cost_ns ?? 0, 1);
   const shown = meanwhile.find(row => row.worker === picked) ?? meanwhile[0];
   return (
     <div className={css.grid}>
@@ -62,21 +62,44 @@ export function Stragglers({ payload, onWorker, onLate }: Props) {
               <span className="num">own wait</span>
               <span>why</span>
             </li>
-            {stragglers.slice(0, LISTED).map(row => (
-              <Row
-                key={row.worker}
-                row={row}
-                most={most}
-                chosen={row.worker === shown?.worker}
-                onPick={() => setPicked(row.worker)}
-                onLate={() => onLate(row.worker)}
-              />
-            ))}
+            {byNode(payload, LISTED).map(row =>
+              isNode(row) ? (
+                <Node key={`node ${row.host}`} row={row} most={most} />
+              ) : (
+                <Row
+                  key={row.worker}
+                  row={row}
+                  most={most}
+                  chosen={row.worker === shown?.worker}
+                  onPick={() => setPicked(row.worker)}
+                  onLate={() => onLate(row.worker)}
+                />
+              ),
+            )}
           </ol>
         )}
       </Panel>
       {shown && <While key={shown.worker} row={shown} onWorker={() => onWorker(shown.worker)} />}
     </div>
+  );
+}
+
+function Node({ row, most }: { row: NodeRow; most: number }) {
+  const what = row.together ? 'All its ranks together' : 'Of its ranks, the one that costs most';
+  return (
+    <li className={`${css.row} ${css.node}`} data-part="node-row">
+      <span className={`clip ${css.host}`} title={row.host}>
+        {row.host} <span className="dim">{plural(row.ranks, 'rank')}</span>
+      </span>
+      <span className={css.bar}>
+        <i style={{ width: `${(row.cost_ns / most) * 100}%` }} />
+      </span>
+      <span className="num" title={what}>
+        {formatDuration(row.cost_ns)}
+      </span>
+      <span />
+      <span className="dim clip">{row.together ? 'all together' : 'at most, of one'}</span>
+    </li>
   );
 }
 

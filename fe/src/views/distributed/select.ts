@@ -58,6 +58,43 @@ export function groupLabel(group: Payload['groups'][number]): string {
 export const backends = (payload: Payload): string =>
   [...new Set(payload.groups.flatMap(group => group.backends))].join(', ');
 
+export interface NodeRow {
+  host: string;
+  ranks: number;
+  /** Per step: of all its ranks together if they are late together, else of the one that costs most. */
+  cost_ns: number;
+  together: boolean;
+}
+
+type Straggler = Payload['stragglers'][number];
+
+/** The first rows, those of one host below each other under the host; as they are where hosts tell no ranks apart. */
+export function byNode({ stragglers, verdict }: Payload, listed: number): (NodeRow | Straggler)[] {
+  const hosts = new Map<string, Straggler[]>();
+  for (const row of stragglers) {
+    if (row.host !== null) {
+      hosts.set(row.host, [...(hosts.get(row.host) ?? []), row]);
+    }
+  }
+  const first = stragglers.slice(0, listed);
+  if (hosts.size < 2) {
+    return first;
+  }
+  const order = [...new Set(first.map(row => row.host ?? row))];
+  return order.flatMap(key => {
+    const ranks = typeof key === 'string' ? hosts.get(key)! : [key];
+    const shown = first.filter(row => ranks.includes(row));
+    if (typeof key !== 'string' || ranks.length < 2) {
+      return shown;
+    }
+    const together = verdict.host === key && verdict.cost_ns !== null;
+    const cost_ns = together ? verdict.cost_ns! : Math.max(...ranks.map(row => row.cost_ns));
+    return [{ host: key, ranks: ranks.length, cost_ns, together }, ...shown];
+  });
+}
+
+export const isNode = (row: NodeRow | Straggler): row is NodeRow => !('worker' in row);
+
 const BESIDE = 4;
 
 /** A few ranks for one timeline: the late one and those beside it, in order. */

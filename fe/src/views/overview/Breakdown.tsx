@@ -1,5 +1,5 @@
 import { Fragment } from 'react';
-import { CATEGORY_TITLE, categoryColor } from '../../base/category';
+import { CATEGORY_TITLE, categoryColor, type Category } from '../../base/category';
 import { toCsv } from '../../base/csv';
 import { durationParts, exactDuration, formatRatio } from '../../base/format';
 import { saveFile } from '../../base/browser/save';
@@ -72,14 +72,7 @@ export function Breakdown({ overview, now, ofAverage }: Props) {
                 <td className="num">
                   {row.average === null ? <Unknown reason={row.reason} /> : <Duration ns={row.average} />}
                 </td>
-                <td>
-                  {row.share !== null && (
-                    <span className={css.share}>
-                      <Meter ratio={row.share} color={categoryColor(row.category)} />
-                      <span className="num">{formatRatio(row.share)}</span>
-                    </span>
-                  )}
-                </td>
+                <td>{row.share !== null && <Share ratio={row.share} category={row.category} />}</td>
                 <td className="num dim">{row.average === null ? '' : range(row.least, row.most)}</td>
               </tr>
               {row.category === 'communication' &&
@@ -89,8 +82,8 @@ export function Breakdown({ overview, now, ofAverage }: Props) {
                     <td className="num">
                       <Duration ns={part.ns} />
                     </td>
-                    <td className="num">{part.share !== null && formatRatio(part.share)}</td>
-                    <td />
+                    <td>{part.share !== null && <Share ratio={part.share} category="communication" />}</td>
+                    <td aria-label="not known of each step" />
                   </tr>
                 ))}
             </Fragment>
@@ -110,6 +103,15 @@ export function Breakdown({ overview, now, ofAverage }: Props) {
         </tfoot>
       </table>
     </Panel>
+  );
+}
+
+function Share({ ratio, category }: { ratio: number; category: Category }) {
+  return (
+    <span className={css.share}>
+      <Meter ratio={ratio} color={categoryColor(category)} />
+      <span className="num">{formatRatio(ratio)}</span>
+    </span>
   );
 }
 
