@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Takes the pictures of the documentation: `python -m scripts.pictures [NAME ...]`, with the tests' environment.
+
+Starts TensorBoard on `samples/`, opens each page in Chromium and writes `docs/images/<NAME>.png`. What a page shows is
+in its address: a new picture is a line in PICTURES.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from playwright.sync_api import Browser, expect, sync_playwright
+
+from tests.support.servers.tensorboard import tensorboard
+from tests.support.waiting import PATIENCE
+
+ROOT = Path(__file__).resolve().parent.parent
+JOB, SLOW, FIXED = "simulated_8_h100_late_rank", "data_loading_slow", "data_loading_fixed"
+WIDTH = 1440
+MILLISECONDS = 1000 * PATIENCE
+
+
+class Picture(NamedTuple):
+    """A page at an address: its state there, the theme, and how high the window is."""
+
+    name: str
+    state: dict[str, str]
+    theme: str = "light"
+    height: int = 1000
+
+
+PICTURES = [
+    Picture("overview-light", {"view": "overview", "run": JOB, "worker": "rank0"}, height=1180),
+    Picture("overview-dark", {"view": "overview", "run": SLOW}, "dark", 1180),
+    Picture("critical-path-light", {"view": "critical_path", "run": JOB, "worker": "rank5"}),
+    Picture("critical-path-dark", {"view": "critical_path", "run": SLOW}, "dark"),
+    Picture("idle-light", {"view": "idle", "run": JOB, "worker": "rank5"}),
+    Picture("idle-dark", {"view": "idle", "run": JOB, "worker": "rank5", "by": "operator"}, "dark"),
+    Picture("roofline-light", {"view": "roofline", "run": JOB, "worker": "rank0"}),
+    Picture("roofline-dark", {"view": "roofline", "run": JOB, "worker": "rank0", "group_by": "kernel"}, "dark"),
+    Picture("operators-light", {"view": "operators", "run": JOB, "worker": "rank0"}),
+    Picture("operators-dark", {"view": "operators", "run": JOB, "worker": "rank0", "group_by": "module"}, "dark"),
+    Picture("kernels-light", {"view": "kernels", "run": JOB, "worker": "rank0"}),
+    Picture("kernels-dark", {"view": "kernels", "run": JOB, "worker": "rank0", "group_by": "family"}, "dark"),
+    Picture("trace-light", {"view": "trace", "run": JOB, "worker": "rank5"}),
+    Picture("trace-dark", {"view": "trace", "run": SLOW}, "dark"),
+    Picture("modules-light", {"view": "modules", "run": JOB, "worker": "rank0"}),
+    Picture("modules-dark", {"view": "modules", "run": "transformer"}, "dark"),
+    Picture("lightning-light", {"view": "lightning", "run": "lightning"}),
+    Picture("lightning-dark", {"view": "lightning", "run": "lightning"}, "dark"),
+    Picture("memory-light", {"view": "memory", "run": JOB, "worker": "rank0"}),
+    Picture("memory-dark", {"view": "memory", "run": "transformer"}, "dark"),
+    Picture("distributed-light", {"view": "distributed", "run": JOB}, height=1300),
+    Picture("distributed-dark", {"view": "distributed", "run": JOB}, "dark", 1300),
+    Picture("diff-light", {"view": "diff", "run": FIXED, "base_run": SLOW}, height=1300),
+    Picture("diff-dark", {"view": "diff", "run": FIXED, "base_run": SLOW}, "dark", 1300),
+]
+
+
+def main(names: Sequence[str]) -> int:
+    chosen = [picture for picture in PICTURES if not names or picture.name in names]
+    if unknown := set(names) - {picture.name for picture in chosen}:
+        sys.stderr.write(f"no picture is named {', '.join(sorted(unknown))}\n")
+        return 2
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    expect.set_options(timeout=MILLISECONDS)
+    with (
+        tempfile.TemporaryDirectory() as cache,
+        tensorboard("--logdir", str(ROOT / "samples"), cache=Path(cache)) as address,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        for picture in chosen:
+            take(browser, address, picture)
+            print(picture.name, flush=True)
+        browser.close()
+    return 0
+
+
+def take(browser: Browser, address: str, picture: Picture) -> None:
+    viewport = {"width": WIDTH, "height": picture.height}
+    context = browser.new_context(viewport=viewport, color_scheme="dark" if picture.theme == "dark" else "light")
+    context.set_default_timeout(MILLISECONDS)
+    page = context.new_page()
+    page.add_init_script(f"try {{ localStorage.setItem('pytorch_profiler.theme', '{picture.theme}') }} catch {{}}")
+    state = "&".join(f"p.pytorch_profiler.{key}={value}" for key, value in picture.state.items())
+    page.goto(f"{address}/#pytorch_profiler&{state}")
+    frame = page.frame_locator("iframe")
+    expect(frame.locator("h1")).to_be_visible()
+    expect(frame.locator("[aria-busy=true]")).to_have_count(0)
+    page.wait_for_load_state("networkidle")
+    page.screenshot(path=ROOT / "docs" / "images" / f"{picture.name}.png")
+    context.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
