@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     check_page()
     run(["bash", "scripts/check"], PYTHON=str(PYTHON))
     code = subprocess.call(
-        [str(PYTHON), "-m", "pytest", "-n", "2", *arguments],
+        [str(PYTHON), "-m", "pytest", "-n", "2", "--dist", "loadgroup", *arguments],
         cwd=ROOT,
         env=environment(CHROMIUM=chromium(), AZURITE=azurite()),
     )

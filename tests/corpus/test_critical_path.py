@@ -2,44 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.corpus import recordings
 from torch_tb_profiler.analyses.critical_path.slack import slack
 from torch_tb_profiler.analyses.schedule.categories import path_times
 from torch_tb_profiler.analyses.schedule.path import PieceKind, critical_path, path_between
 from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
 from torch_tb_profiler.analyses.schedule.what_if import curves
-from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.kinds import Kind, ends, of_kind
-from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views.critical_path.build import unavailable
 
-pytestmark = pytest.mark.slow
-
-
-def read(path: Path) -> Trace:
-    with path.open("rb") as stream:
-        return read_trace(stream, size=path.stat().st_size)
-
-
-def traces(corpus: Path) -> Iterator[tuple[Path, Trace]]:
-    for path in sorted((corpus / "traces").glob("*/*.json*")):
-        try:
-            trace = read(path)
-        except TraceError:
-            continue
-        if unavailable(trace) is None:
-            yield path, trace
+pytestmark = recordings.MARKS
 
 
 def test_every_path_tiles_its_steps_and_every_curve_falls(corpus: Path) -> None:
     paths = 0
-    for path, trace in traces(corpus):
+    for path, trace in recordings.whole_files(corpus):
+        if unavailable(trace) is not None:
+            continue
         spans, pieces = recorded_spans(trace), critical_path(trace)
         assert path_times(trace).sum(axis=1).tolist() == (spans.end - spans.begin)[0].tolist(), path
         for step, (begin, end) in enumerate(zip(spans.begin[0], spans.end[0], strict=True)):
@@ -69,7 +53,7 @@ def test_shares_of_host_and_device_are_within_3_points_of_holistic_trace_analysi
     corpus: Path, run: str, mark: str, host: float, device: float
 ) -> None:
     """Its `bound_by` CPU and GPU of the last annotation of a name; traces without Python, which it ignores."""
-    trace = read(next((corpus / "traces" / run).glob("*.json*")))
+    trace = recordings.of_run(corpus, run)
     row = [row for row in of_kind(trace, Kind.ANNOTATION) if trace.strings[trace.events.name[row]] == mark][-1]
     path = path_between(trace, int(trace.events.start[row]), int(ends(trace)[row]))
     time = np.bincount(path.kind, weights=path.end - path.begin, minlength=len(PieceKind))

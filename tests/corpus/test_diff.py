@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.corpus import recordings
 from tests.support.diffs import values
-from tests.support.traces import read_bytes
 from torch_tb_profiler.model.pair import Pair
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views._shared.text import plain
@@ -17,11 +17,11 @@ from torch_tb_profiler.views.diff.build import TAB, build
 from torch_tb_profiler.views.diff.level import build_part
 from torch_tb_profiler.views.diff.payload import DiffParams, DiffPartParams, DiffPayload
 
-pytestmark = pytest.mark.slow
+pytestmark = recordings.MARKS
 
 
 def load(traces: Path, run: str, which: int = 0) -> Trace:
-    return read_bytes(sorted((traces / run).iterdir())[which].read_bytes())
+    return recordings.read(sorted((traces / run).iterdir())[which])
 
 
 def bars(payload: DiffPayload, which: int = 0) -> dict[str, Any]:
@@ -115,10 +115,10 @@ def test_every_recording_against_itself_differs_in_nothing(traces: Path) -> None
         for file in files[:1]:
             if file.stat().st_size > 3_000_000:
                 continue
-            trace = read_bytes(file.read_bytes())
+            trace = recordings.read(file)
             if TAB.unavailable(trace) is not None:
                 continue
-            payload = build(Pair([trace], [read_bytes(file.read_bytes())]), DiffParams())
+            payload = build(Pair([trace], [trace]), DiffParams())
             nonzero = [value for value in _deltas(msgspec.to_builtins(payload)) if value]
             assert not nonzero, file
             assert {row.status for row in payload.level.operators} <= {"matched"}

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.corpus import recordings
 from tests.support.job_views import sentences
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary, summarize
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.communication.events import communication_kernels
-from torch_tb_profiler.model.ranks import split_ranks
 from torch_tb_profiler.model.trace import ABSENT, Trace
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views.distributed.build import build, unavailable
@@ -27,7 +26,7 @@ from torch_tb_profiler.views.distributed.collectives import build as build_colle
 from torch_tb_profiler.views.distributed.payload.collectives import CollectivesParams
 from torch_tb_profiler.views.distributed.payload.job import Distributed
 
-pytestmark = pytest.mark.slow
+pytestmark = recordings.MARKS
 
 RUNS = [
     "composer_merged_dev", "gen_ddp_dev", "gen_fsdp_dev", "param_dlrm_8rank_v100", "tok_llama_tp2_4090",
@@ -42,11 +41,9 @@ Load = Callable[[str], Members[RankSummary]]
 def traces(corpus: Path) -> Callable[[str], list[Trace]]:
     @cache
     def load(run: str) -> list[Trace]:
-        listed = []
+        listed: list[Trace] = []
         for path in sorted((corpus / "traces" / run).glob("*.json*")):
-            with path.open("rb") as stream:
-                trace = read_trace(stream, size=path.stat().st_size)
-            listed += list(split_ranks(trace).values()) or [trace]
+            listed += recordings.ranks(path).values()
         return listed
 
     return load
@@ -143,11 +140,9 @@ def test_a_known_bandwidth(job: Load) -> None:
 def test_a_file_cut_off_loses_only_its_own_times(job: Load, corpus: Path) -> None:
     members: list[Member[RankSummary]] = []
     for i, path in enumerate(sorted((corpus / "traces" / "malformed_rank1_broken_dev").glob("*.json*"))):
-        try:
-            with path.open("rb") as stream:
-                trace = read_trace(stream, size=path.stat().st_size)
-        except TraceError as error:
-            members.append(Member(path.name, i, "1", "failed", error.message, None))
+        trace = recordings.outcome(path)
+        if isinstance(trace, TraceError):
+            members.append(Member(path.name, i, "1", "failed", trace.message, None))
         else:
             members.append(Member(path.name, i, "1", "ready", None, summarize(trace)))
     payload = view(Members(members))
@@ -186,15 +181,8 @@ def _find(tree: object, key: str) -> dict[str, dict[str, dict[str, list[list[obj
 
 
 def test_no_file_of_any_kind_breaks_the_reduction(corpus: Path) -> None:
-    for path in sorted((corpus / "traces").glob("*/*.json*")):
-        try:
-            with path.open("rb") as stream:
-                trace = read_trace(stream, size=path.stat().st_size)
-        except TraceError:
-            continue
-        for part in split_ranks(trace).values() or [trace]:
-            summary = summarize(part)
-            table = summary.table()
-            known = table["window"] != ABSENT
-            assert (table["categories"][known].sum(axis=1) == table["window"][known]).all(), path.name
-            assert len(table) >= communication_kernels(part).any(), path.name
+    for name, part in recordings.recordings(corpus):
+        table = summarize(part).table()
+        known = table["window"] != ABSENT
+        assert (table["categories"][known].sum(axis=1) == table["window"][known]).all(), name
+        assert len(table) >= communication_kernels(part).any(), name

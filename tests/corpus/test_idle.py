@@ -2,48 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.corpus import hta
+from tests.corpus import hta, recordings
 from torch_tb_profiler.analyses.idle.breakdown import step_times
 from torch_tb_profiler.analyses.schedule.causes import CAUSES
 from torch_tb_profiler.analyses.schedule.gaps import Work, work_of
 from torch_tb_profiler.analyses.schedule.segments import segments
-from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.intervals import merge, subtract, total
-from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.devices import device_of, stream_of
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
-from torch_tb_profiler.model.ranks import split_ranks
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 
-pytestmark = pytest.mark.slow
-
-
-def read(path: Path) -> Trace | None:
-    try:
-        with path.open("rb") as stream:
-            return read_trace(stream, size=path.stat().st_size)
-    except TraceError:
-        return None
-
-
-def traces(corpus: Path) -> Iterator[tuple[str, Trace]]:
-    for path in sorted((corpus / "traces").glob("*/*.json*")):
-        trace = read(path)
-        if trace is not None:
-            for rank, part in (split_ranks(trace) or {0: trace}).items():
-                yield f"{path.parent.name}/{path.name}#{rank}", part
+pytestmark = recordings.MARKS
 
 
 def test_every_idle_nanosecond_has_one_cause_and_the_parts_sum_to_the_step(corpus: Path) -> None:
     looked_at = 0
-    for name, trace in traces(corpus):
+    for name, trace in recordings.recordings(corpus):
         rows = of_kind(trace, *DEVICE)
         for device in np.unique(device_of(trace)[rows]).tolist():
             mine = rows[device_of(trace)[rows] == device]
@@ -78,8 +58,7 @@ def test_every_idle_nanosecond_has_one_cause_and_the_parts_sum_to_the_step(corpu
 def test_what_known_runs_wait_for(
     corpus: Path, run: str, idle_ms: float, window_ms: float, shares: dict[str, int]
 ) -> None:
-    trace = read(sorted((corpus / "traces" / run).glob("*.json*"))[0])
-    assert trace is not None
+    trace = recordings.of_run(corpus, run)
     (device,) = np.unique(device_of(trace)[of_kind(trace, *DEVICE)]).tolist()
     times, found = step_times(trace, device), segments(trace, device)
     assert times.idle[times.complete].sum() / 1e6 == pytest.approx(idle_ms, abs=0.05)
@@ -110,8 +89,7 @@ def test_temporal_and_idle_time_breakdown_of_hta(
     waits: tuple[int, ...],
 ) -> None:
     """Microseconds; the window is from the first item to the last, without the time of none."""
-    trace = read(sorted((corpus / "traces" / run).glob("*.json*"))[span])
-    assert trace is not None
+    trace = recordings.of_run(corpus, run, span)
     trace = hta.kept(trace, last_step)
     (device,) = np.unique(device_of(trace)[of_kind(trace, *DEVICE)]).tolist()
     work = work_of(trace, device)
@@ -133,7 +111,6 @@ def idle_time(trace: Trace, work: Work) -> tuple[int, ...]:
 
 
 def test_copies_are_no_compute(corpus: Path) -> None:
-    trace = read(sorted((corpus / "traces" / "kineto2021_resnet50_v100_nw0").glob("*.json*"))[0])
-    assert trace is not None
+    trace = recordings.of_run(corpus, "kineto2021_resnet50_v100_nw0")
     work = work_of(trace, 0)
     assert set(np.unique(kinds(trace)[work.row[work.compute]]).tolist()) == {Kind.KERNEL}

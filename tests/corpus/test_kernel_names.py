@@ -12,13 +12,9 @@ import os
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest import read_trace
+from tests.corpus import recordings
 from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.families import NONE, families, kernel_names
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_of_name
@@ -26,27 +22,17 @@ from torch_tb_profiler.model.kernels.identifiers import identifiers
 from torch_tb_profiler.model.kernels.short_names import LONGEST
 from torch_tb_profiler.model.kinds import Kind, ends, names_of
 from torch_tb_profiler.model.tensor_cores import NO, UNKNOWN, YES, verdict
-from torch_tb_profiler.model.trace import Trace
 
-pytestmark = pytest.mark.slow
+pytestmark = recordings.MARKS
 
 TABLE = Path(__file__).with_name("kernel_names.tsv")
 HEAD = "vendor\tspelling\tfamily\ttensor cores\twhy\tnames\tdigest"
 WORDS = {YES: "yes", NO: "no", UNKNOWN: "unknown"}
 
 
-def traces(corpus: Path) -> Iterator[Trace]:
-    for path in sorted((corpus / "traces").glob("*/*.json*")):
-        try:
-            with path.open("rb") as stream:
-                yield read_trace(stream, size=path.stat().st_size)
-        except TraceError:
-            continue
-
-
 def lines(corpus: Path) -> list[str]:
     groups: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    for trace in traces(corpus):
+    for _, trace in recordings.whole_files(corpus):
         vendor = device_kind(trace)
         for name in names_of(trace, Kind.KERNEL):
             uses, why = verdict(name, vendor)
@@ -66,7 +52,7 @@ def test_every_kernel_name_has_the_verdict_that_was_reviewed(corpus: Path) -> No
 def test_no_two_kernels_of_a_trace_share_a_short_name_and_few_are_of_no_family(corpus: Path) -> None:
     """What is of no family are the unnamed phases of MTIA cards."""
     whole = other = 0
-    for trace in traces(corpus):
+    for _, trace in recordings.whole_files(corpus):
         short = kernel_names(trace)
         assert len(set(short.values())) == len(short)
         assert all(len(each) <= LONGEST for each in short.values())

@@ -7,25 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.corpus import hta
+from tests.corpus import hta, recordings
 from torch_tb_profiler.analyses.launches.bandwidth import bytes_between, copies
 from torch_tb_profiler.analyses.launches.calls import api_calls, launch_calls
 from torch_tb_profiler.analyses.launches.queue import queues
 from torch_tb_profiler.analyses.launches.sequences import sequences
-from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
-from torch_tb_profiler.model.trace import Trace
 
-pytestmark = pytest.mark.slow
+pytestmark = recordings.MARKS
 
 # What `get_cuda_kernel_launch_stats` counts.
 HTA_APIS = {"cudaLaunchKernel", "cudaLaunchKernelExC", "cudaMemcpyAsync", "cudaMemsetAsync"}
-
-
-def read(corpus: Path, run: str, span: int = 0) -> Trace:
-    path = sorted((corpus / "traces" / run).glob("*.json*"))[span]
-    with path.open("rb") as stream:
-        return read_trace(stream, size=path.stat().st_size)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +35,7 @@ def read(corpus: Path, run: str, span: int = 0) -> Trace:
 def test_launch_statistics_and_queue_lengths_of_hta(
     corpus: Path, run: str, span: int, last_step: bool, figures: tuple[int, ...], longest: int
 ) -> None:
-    trace = hta.kept(read(corpus, run, span), last_step)
+    trace = hta.kept(recordings.of_run(corpus, run, span), last_step)
     work = of_kind(trace, *DEVICE)
     found = api_calls(trace, launch_calls(trace, work))
     counted = np.isin([trace.strings[code] for code in trace.events.name[found.event]], list(HTA_APIS))
@@ -63,7 +55,7 @@ def test_launch_statistics_and_queue_lengths_of_hta(
 def test_the_layers_of_a_model_are_its_most_worthy_sequence(
     corpus: Path, run: str, runs: int, length: int, share: float
 ) -> None:
-    found = sequences(read(corpus, run))
+    found = sequences(recordings.of_run(corpus, run))
     best = found.sequences[0]
     assert (best.runs, best.length) == (runs, length)
     assert best.time_ns / found.time_ns == pytest.approx(share, abs=0.006)
@@ -72,8 +64,7 @@ def test_the_layers_of_a_model_are_its_most_worthy_sequence(
 def test_bytes_over_time_sum_to_the_bytes_of_the_copies(corpus: Path) -> None:
     compared = 0
     for path in sorted((corpus / "traces").glob("kineto*/*.json*")):
-        with path.open("rb") as stream:
-            trace = read_trace(stream, size=path.stat().st_size)
+        trace = recordings.read(path)
         work = of_kind(trace, *DEVICE)
         if len(work) == 0:
             continue

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from msgspec.structs import asdict
 
+from tests.corpus import recordings
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, breakdown
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.communication.events import host_communication
 from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
 from torch_tb_profiler.model.ranks import split_ranks
@@ -23,7 +23,7 @@ from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views.overview import build as overview
 from torch_tb_profiler.views.overview.payload import Overview
 
-pytestmark = pytest.mark.slow
+pytestmark = recordings.MARKS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,19 +34,9 @@ DEVICE_FIGURES = {
 }
 
 
-def load(path: Path) -> Trace | TraceError:
-    try:
-        with path.open("rb") as stream:
-            return read_trace(stream, size=path.stat().st_size)
-    except TraceError as error:
-        return error
-
-
 @pytest.fixture(scope="module")
 def traces(corpus: Path) -> dict[str, Trace | TraceError]:
-    files = sorted((corpus / "traces").glob("*/*.json*"))
-    assert files
-    return {f"{path.parent.name}/{path.name}": load(path) for path in files}
+    return {recordings.name(path): recordings.outcome(path) for path in recordings.files(corpus)}
 
 
 def parts(traces: dict[str, Trace | TraceError]) -> Iterator[tuple[str, Trace]]:

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest import read_trace
+from tests.corpus import recordings
 from torch_tb_profiler.model.memory.events import memory_records
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
@@ -24,27 +23,17 @@ from torch_tb_profiler.views.memory.live import LiveParams, build_live
 from torch_tb_profiler.views.memory.operators import MemoryOperatorsParams, build_operators
 from torch_tb_profiler.views.memory.reasons import unavailable
 
-pytestmark = pytest.mark.slow
+pytestmark = recordings.MARKS
 
 SET_ASIDE = re.compile(r"^(ProfilerStep#|nn\.Module: ).* \(aten::empty\)$")
 
 NAMES = {0: "CPU", 1: "GPU", 6: "GPU"}
 
 
-def read(path: Path) -> Trace | None:
-    try:
-        with path.open("rb") as stream:
-            return read_trace(stream, size=path.stat().st_size)
-    except TraceError:
-        return None
-
-
 @pytest.fixture(scope="module")
 def traces(corpus: Path) -> dict[str, Trace]:
     """Traces with memory events."""
-    files = sorted((corpus / "traces").glob("*/*.json*"))
-    loaded = {f"{path.parent.name}/{path.name}": read(path) for path in files}
-    recorded = {name: each for name, each in loaded.items() if each is not None and not unavailable(each)}
+    recorded = {name: trace for name, trace in recordings.whole_files(corpus) if not unavailable(trace)}
     assert len(recorded) > 25
     return recorded
 

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.corpus import recordings
 from torch_tb_profiler.analyses.modules.times import module_times
-from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.trace import Trace
@@ -22,25 +21,15 @@ from torch_tb_profiler.views._shared.module_parts import FlameParams, build_flam
 from torch_tb_profiler.views.lightning.build import build as build_lightning
 from torch_tb_profiler.views.modules.build import build
 
-pytestmark = pytest.mark.slow
+pytestmark = recordings.MARKS
 
 Row = dict[str, Any]
-
-
-def read(path: Path) -> Trace | None:
-    try:
-        with path.open("rb") as stream:
-            return read_trace(stream, size=path.stat().st_size)
-    except TraceError:
-        return None
 
 
 @pytest.fixture(scope="module")
 def traces(corpus: Path) -> dict[str, Trace]:
     """Traces with module calls."""
-    files = sorted((corpus / "traces").glob("*/*.json*"))
-    read_all = {f"{path.parent.name}/{path.name}": read(path) for path in files}
-    recorded = {name: trace for name, trace in read_all.items() if trace is not None and modules(trace).names}
+    recorded = {name: trace for name, trace in recordings.whole_files(corpus) if modules(trace).names}
     assert len(recorded) > 20
     return recorded
 
@@ -156,8 +145,7 @@ def walk(rows: list[Row]) -> Any:
 
 def test_a_real_lightning_run_has_hooks_and_modules(corpus: Path) -> None:
     (path,) = (corpus / "traces").glob("gen_lightning_dev/*.json.gz")
-    trace = read(path)
-    assert trace is not None
+    trace = recordings.read(path)
     payload = build_lightning(trace, NoParams())
     hooks = {row.name: row for row in flat(payload.hooks)}
     assert hooks["SingleDeviceStrategy.training_step"].calls == 3

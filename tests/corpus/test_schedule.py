@@ -5,26 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest import read_trace
+from tests.corpus import recordings
 from torch_tb_profiler.model.schedule.replay import replay
 from torch_tb_profiler.model.schedule.schedule import schedule
 
-pytestmark = pytest.mark.slow
+pytestmark = recordings.MARKS
 
 EXPLAINED = 0.985
 
 
 def test_every_schedule_gives_the_recorded_times(corpus: Path) -> None:
     items, explained = 0, 0.0
-    for path in sorted((corpus / "traces").glob("*/*.json*")):
-        try:
-            with path.open("rb") as stream:
-                trace = read_trace(stream, size=path.stat().st_size)
-        except TraceError:
-            continue
+    for path, trace in recordings.whole_files(corpus):
         graph = schedule(trace)
         duration = graph.items.end - graph.items.start
         again = replay(trace, graph.step[None], duration[None])

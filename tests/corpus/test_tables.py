@@ -13,20 +13,18 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from torch_tb_profiler.base.errors import TraceError
+from tests.corpus import recordings
 from torch_tb_profiler.base.intervals import merge, total
-from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, of_kind
-from torch_tb_profiler.model.ranks import split_ranks
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views.kernels import build as kernels_view
 from torch_tb_profiler.views.kernels.payload import KernelRow, KernelsParams
 from torch_tb_profiler.views.operators import build as operators_view
 from torch_tb_profiler.views.operators.payload import OperatorsParams
 
-pytestmark = pytest.mark.slow
+pytestmark = recordings.MARKS
 
 JOINED = {"tl_rocm_vllm_piecewise", "tl_mi300_sglang_decode"}
 """Runs whose TraceLens tables were joined with another trace (of the graph's capture)."""
@@ -35,15 +33,10 @@ JOINED = {"tl_rocm_vllm_piecewise", "tl_mi300_sglang_decode"}
 @pytest.fixture(scope="module")
 def traces(corpus: Path) -> dict[str, Trace]:
     found = {}
-    for path in sorted((corpus / "traces").glob("*/*.json*")):
-        try:
-            with path.open("rb") as stream:
-                trace = read_trace(stream, size=path.stat().st_size)
-        except TraceError:
-            continue
-        ranks: list[tuple[int | None, Trace]] = [*split_ranks(trace).items()] or [(None, trace)]
-        for rank, part in ranks:
-            found[f"{path.parent.name}/{path.name}" + ("" if rank is None else f"#{rank}")] = part
+    for path in recordings.files(corpus):
+        ranks = recordings.ranks(path)
+        for rank, part in ranks.items():
+            found[recordings.name(path) + (f"#{rank}" if len(ranks) > 1 else "")] = part
     assert len(found) > 100
     return found
 

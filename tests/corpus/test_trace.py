@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.corpus import recordings
 from tests.support.views import ask, column
-from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.intervals import merge, total
-from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
-from torch_tb_profiler.model.ranks import split_ranks
 from torch_tb_profiler.model.trace import ABSENT, Trace
 
-pytestmark = pytest.mark.slow
+pytestmark = recordings.MARKS
 
 
 @pytest.fixture(scope="module")
 def traces(corpus: Path) -> list[tuple[str, Trace]]:
-    found = list(_load(corpus))
+    found = list(recordings.recordings(corpus))
     assert len(found) > 90
     return found
-
-
-def _load(corpus: Path) -> Iterator[tuple[str, Trace]]:
-    for path in sorted((corpus / "traces").glob("*/*.json*")):
-        try:
-            with path.open("rb") as stream:
-                trace = read_trace(stream)
-        except TraceError:
-            continue
-        parts = split_ranks(trace) or {0: trace}
-        yield from ((f"{path.parent.name}/{path.name}#{rank}", part) for rank, part in parts.items())
 
 
 def test_every_event_of_every_file_is_on_its_track(traces: list[tuple[str, Trace]]) -> None:

@@ -13,39 +13,22 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
+from tests.corpus import recordings
 from torch_tb_profiler.analyses.roofline.table import Filter, GroupBy, roofline_table
 from torch_tb_profiler.analyses.roofline.utilization import utilization
-from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
-from torch_tb_profiler.model.ranks import split_ranks
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.work.calls import Work, work
 
-pytestmark = pytest.mark.slow
-
-
-def read(path: Path) -> list[Trace]:
-    try:
-        with path.open("rb") as stream:
-            trace = read_trace(stream, size=path.stat().st_size)
-    except TraceError:
-        return []
-    return [*split_ranks(trace).values()] or [trace]
-
-
-def of_run(corpus: Path, run: str) -> Trace:
-    (path,) = (corpus / "traces" / run).glob("*.json*")
-    (trace,) = read(path)
-    return trace
+pytestmark = recordings.MARKS
 
 
 def test_owned_unmodeled_and_unlinked_work_is_all_device_time(corpus: Path) -> None:
     seen = 0
-    for path in sorted((corpus / "traces").glob("*/*.json*")):
-        for trace in read(path):
+    for path in recordings.files(corpus):
+        for trace in recordings.ranks(path).values():
             done = work(trace)
             length = ends(trace) - trace.events.start
             unlinked = int(length[done.owners.events[done.owners.call < 0]].sum())
@@ -89,7 +72,7 @@ def _rows_sum_to_all(trace: Trace, done: Work, path: Path) -> None:
 def test_matrix_operators_compute_what_was_counted_independently(
     corpus: Path, run: str, gflop: float, mfu: float
 ) -> None:
-    trace = of_run(corpus, run)
+    trace = recordings.of_run(corpus, run)
     done = work(trace)
     assert np.nansum(done.needed[done.matrix]) / 1e9 == pytest.approx(gflop, rel=2e-6)
     assert utilization(trace, Filter(), "").mfu == pytest.approx(mfu, abs=5e-5)
@@ -97,7 +80,7 @@ def test_matrix_operators_compute_what_was_counted_independently(
 
 def test_convolution_backward_is_twice_forward_less_what_is_masked(corpus: Path) -> None:
     """The first convolution wants no gradient of the image, and checkpointing computes 57 forward again."""
-    trace = of_run(corpus, "tl_mi300_resnet_actckpt_8rank")
+    trace = recordings.of_run(corpus, "tl_mi300_resnet_actckpt_8rank")
     done = work(trace)
     names = np.array([trace.strings[code] for code in trace.events.name[done.owners.calls]])
     forward = names == "aten::miopen_convolution"
@@ -129,7 +112,7 @@ def test_nearly_all_eager_work_is_known(corpus: Path) -> None:
         "tl_mi300_resnet_actckpt_8rank",
         "tl_mi300_xdit_sd35",
     ):
-        trace = of_run(corpus, run)
+        trace = recordings.of_run(corpus, run)
         done = work(trace)
         names = [trace.strings[code] for code in trace.events.name[done.owners.calls]]
         eager = np.array([not name.startswith("record_param_comms") for name in names])
@@ -182,7 +165,7 @@ def test_matrix_products_are_those_of_tracelens(corpus: Path) -> None:
     tables: dict[str, dict[tuple[Any, ...], list[float]]] = {}
     for run, row in gemms(corpus):
         if run not in tables:
-            trace = of_run(corpus, run)
+            trace = recordings.of_run(corpus, run)
             tables[run] = ours(trace, work(trace))
         found = tables[run].get(key(row["name"], [row[f"{each}_first"] for each in KEYS]))
         if found is None:

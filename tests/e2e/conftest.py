@@ -57,7 +57,16 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session", params=["", "/some/where"], ids=["plain", "prefix"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests that ask for addresses of all kinds (mark `prefix`) also run behind a path prefix."""
+    if "server" in metafunc.fixturenames:
+        places = {"plain": ""}
+        if metafunc.definition.get_closest_marker("prefix"):
+            places["prefix"] = "/some/where"
+        metafunc.parametrize("server", places.values(), ids=places.keys(), indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
 def server(
     request: pytest.FixtureRequest, logdir: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:

@@ -39,6 +39,7 @@ def test_a_slider_says_what_a_faster_target_would_bring(open_page: Open) -> None
     expect(frame.get_by_text(re.compile(r"^[1-9].* less, [1-9].*% of a step$"))).to_be_visible()
 
 
+@pytest.mark.prefix
 def test_a_target_opens_on_the_timeline_and_back(open_page: Open) -> None:
     page, frame = open_page(**PATH)
     table = frame.get_by_role("grid", name="what could be faster")

@@ -40,6 +40,7 @@ def test_kernels_and_only_what_is_significant(open_page: Open) -> None:
     expect(frame.locator(ROWS).filter(has_text="aten::mm <img")).to_contain_text("−200 µs")
 
 
+@pytest.mark.prefix
 def test_a_part_opens_and_the_crumbs_lead_back(open_page: Open) -> None:
     page, frame = open_page(**PAIR)
     expect(frame.locator("[data-part=part-pair]").first).to_be_visible()
@@ -73,6 +74,7 @@ def test_a_run_against_itself_is_equal(open_page: Open) -> None:
     expect(frame.locator(ROWS).filter(has_text="sgemm")).to_contain_text("+200 µs")
 
 
+@pytest.mark.prefix
 def test_a_link_in_the_answer_opens_its_evidence_and_keeps_the_pair(open_page: Open) -> None:
     page, frame = open_page(**PAIR)
     why = frame.locator("[data-part=answer] [data-part=why]")

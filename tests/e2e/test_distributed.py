@@ -52,6 +52,7 @@ def test_a_broken_rank_is_listed_and_the_rest_is_shown(open_page: Open) -> None:
     expect(frame.locator(TABLE).filter(has_text="rank0")).to_contain_text("sets the clock")
 
 
+@pytest.mark.prefix
 def test_a_late_cell_leads_to_its_collectives_and_these_to_the_timeline(open_page: Open) -> None:
     page, frame = open_page(**JOB)
     late = frame.get_by_role("figure", name="How late each rank arrives, per step")
@@ -116,6 +117,7 @@ def test_ranks_lie_on_one_timeline_with_their_collectives_joined(open_page: Open
     expect(frame.locator("h1")).to_contain_text("Rank 4 keeps the others waiting")
 
 
+@pytest.mark.prefix
 def test_a_collective_opens_its_ranks_on_one_timeline(open_page: Open) -> None:
     page, frame = open_page(table="collectives", collective="3", **JOB)
     frame.get_by_role("button", name="Ranks on one timeline").click()

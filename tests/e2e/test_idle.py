@@ -27,6 +27,7 @@ def test_the_page_says_what_the_device_waits_for(open_page: Open, width: int, th
     assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
 
 
+@pytest.mark.prefix
 def test_a_row_opens_its_gaps_and_a_gap_the_timeline(open_page: Open) -> None:
     page, frame = open_page(**IDLE)
     table = frame.get_by_role("treegrid", name="idle")

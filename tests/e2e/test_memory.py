@@ -90,6 +90,7 @@ def test_the_keyboard_moves_the_instant(open_page: Open) -> None:
     expect(page).to_have_url(in_address("at"))
 
 
+@pytest.mark.prefix
 def test_blocks_are_sorted_searched_and_saved_by_the_server(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     curve(frame)
@@ -136,6 +137,7 @@ def test_a_trace_without_memory_says_what_to_set(open_page: Open) -> None:
     expect(frame.locator("body")).to_contain_text("profile_memory=True")
 
 
+@pytest.mark.prefix
 def test_the_memory_files_of_the_run_are_opened_or_refused(open_page: Open) -> None:
     _, frame = open_page(**RUN)
     curve(frame)

@@ -26,6 +26,7 @@ def test_the_tree_shows_the_times_that_were_drawn(open_page: Open) -> None:
     expect(frame.get_by_text("not linked 2.00 µs in 1 device event")).to_be_visible()
 
 
+@pytest.mark.prefix
 def test_a_module_opens_with_its_calls_and_leads_to_the_timeline(open_page: Open) -> None:
     page, frame = open_page(view="modules", run=RUN)
     row(frame, "Linear_0").click()
@@ -84,6 +85,7 @@ def test_the_flame_graph_zooms_and_finds(open_page: Open) -> None:
     expect(frame.get_by_role("alert")).to_contain_text("Not a regular expression")
 
 
+@pytest.mark.prefix
 def test_the_call_tree_reads_a_level_when_it_is_opened(open_page: Open) -> None:
     page, frame = open_page(view="modules", run=RUN, show="calls")
     asked: list[str] = []

@@ -20,6 +20,7 @@ def drawn(frame: FrameLocator) -> None:
     expect(frame.get_by_role("button", name="Share link")).to_be_visible()
 
 
+@pytest.mark.prefix
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_overview_shows_the_numbers_that_were_drawn(open_page: Open, theme: str) -> None:
     page, frame = open_page(theme=theme, run=RUN)
@@ -49,6 +50,7 @@ def test_a_step_alone_and_back_and_the_address_follows(open_page: Open) -> None:
     expect(frame.get_by_role("heading", name=re.compile("^An average step"))).to_be_visible()
 
 
+@pytest.mark.prefix
 def test_a_copied_link_reopens_the_same_view(open_page: Open) -> None:
     page, frame = open_page(run=RUN)
     frame.get_by_role("button", name="Next span").click()
@@ -71,6 +73,7 @@ def test_runs_are_found_with_the_keyboard(open_page: Open) -> None:
     expect(page).to_have_url(re.compile(r"run=b_damaged"))
 
 
+@pytest.mark.prefix
 def test_a_file_that_cannot_be_read_says_why_and_can_be_tried_again(open_page: Open) -> None:
     _, frame = open_page(run="b_damaged", worker="rank2")
     expect(frame.locator("h1")).to_contain_text("cannot be read: the file is empty")
@@ -80,6 +83,7 @@ def test_a_file_that_cannot_be_read_says_why_and_can_be_tried_again(open_page: O
     expect(frame.locator("h1")).to_contain_text("cannot be read: the file is empty")
 
 
+@pytest.mark.prefix
 def test_the_badge_opens_what_was_wrong(open_page: Open) -> None:
     _, frame = open_page(run="b_damaged", worker="rank1")
     badge = frame.get_by_role("button", name=re.compile("Damaged"))

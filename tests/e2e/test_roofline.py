@@ -25,6 +25,7 @@ def test_points_stand_under_the_ceilings_of_the_device(open_page: Open, width: i
     assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
 
 
+@pytest.mark.prefix
 def test_a_point_leads_to_its_row_and_the_timeline(open_page: Open) -> None:
     page, frame = open_page(**ROOFLINE)
     frame.get_by_role("button", name=re.compile(r"^aten::mm: 250")).click()

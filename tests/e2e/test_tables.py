@@ -32,6 +32,7 @@ def test_operators_say_what_takes_the_time(open_page: Open, width: int, theme: s
     assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
 
 
+@pytest.mark.prefix
 def test_a_row_leads_to_its_kernels_and_to_the_timeline_and_back(open_page: Open) -> None:
     page, frame = open_page(**OPERATORS)
     frame.locator("[data-part=table-body] [role=row]").first.click()
@@ -62,6 +63,7 @@ def test_groups_and_filters_are_in_the_address(open_page: Open) -> None:
     expect(frame.locator("[data-part=table-body] [role=row]")).to_have_count(1)
 
 
+@pytest.mark.prefix
 def test_the_csv_holds_base_units(open_page: Open) -> None:
     page, frame = open_page(**KERNELS)
     with page.expect_download() as saved:

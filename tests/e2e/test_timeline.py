@@ -82,6 +82,7 @@ def test_keys_zoom_pan_and_step_from_slice_to_slice(open_page: Open) -> None:
     expect(frame.locator("[data-part=event-details]")).to_have_count(0)
 
 
+@pytest.mark.prefix
 def test_search_counts_lists_and_steps_through_the_hits(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     box = ready(frame)
@@ -151,6 +152,7 @@ def test_the_totals_of_a_window_are_those_of_the_file(open_page: Open) -> None:
     assert shown == {name: (len(parts), sum(parts)) for name, parts in clipped.items()}
 
 
+@pytest.mark.prefix
 def test_a_copied_link_opens_the_same_picture_in_another_window(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     box = ready(frame)
@@ -220,6 +222,7 @@ def test_colors_and_clocks(open_page: Open) -> None:
     expect(frame.locator("[data-part=trouble]")).to_have_count(0)
 
 
+@pytest.mark.prefix
 def test_the_file_and_what_is_shown_can_be_downloaded(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     ready(frame)
