@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_tb_profiler.ingest.kineto.assemble import assemble
@@ -74,7 +74,6 @@ def assert_same(one: Trace, other: Trace) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.lists(events(), min_size=1, max_size=12), min_size=1, max_size=6))
 def test_learned_blocks_equal_plain_ones(blocks: list[list[dict[str, Any]]]) -> None:
     learned, plain = Columns(), Columns()

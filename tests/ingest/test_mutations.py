@@ -18,7 +18,7 @@ from torch_tb_profiler.session.jobs import examine
 
 pytestmark = pytest.mark.slow
 
-ROUNDS = 400
+ROUNDS, LONG_ROUNDS = 100, 1000
 """Mutated traces per case; ten cases."""
 
 SAMPLE = next((Path(__file__).parents[2] / "samples" / "ddp").glob("rank0*.gz"))
@@ -138,11 +138,11 @@ def survives(content: bytes) -> Trace | None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("mutations", [BYTES, FIELDS, BYTES + FIELDS], ids=["bytes", "fields", "both"])
-def test_no_damage_crashes(layout: str, mutations: tuple[Mutation, ...]) -> None:
+def test_no_damage_crashes(layout: str, mutations: tuple[Mutation, ...], long: bool) -> None:
     if layout == "gzip" and mutations is not BYTES:
         pytest.skip("fields are not visible in packed bytes")
     chance = random.Random(f"{layout}{len(mutations)}")
-    for _ in range(ROUNDS):
+    for _ in range(LONG_ROUNDS if long else ROUNDS):
         text = bytearray(LAYOUTS[layout])
         for _ in range(chance.choice((1, 1, 2, 5, 40))):
             if text:
@@ -151,11 +151,11 @@ def test_no_damage_crashes(layout: str, mutations: tuple[Mutation, ...]) -> None
 
 
 @pytest.mark.parametrize("layout", [layout for layout in LAYOUTS if layout != "gzip"])
-def test_a_flipped_byte_costs_an_event_at_most_and_not_in_silence(layout: str) -> None:
+def test_a_flipped_byte_costs_an_event_at_most_and_not_in_silence(layout: str, long: bool) -> None:
     whole = survives(LAYOUTS[layout])
     assert whole is not None
     chance = random.Random(layout)
-    for _ in range(ROUNDS // 2):
+    for _ in range(LONG_ROUNDS if long else ROUNDS):
         text = bytearray(LAYOUTS[layout])
         flip(text, chance)
         trace = survives(bytes(text))

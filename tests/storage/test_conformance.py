@@ -68,7 +68,8 @@ def test_lists_every_file_with_its_size_at_any_depth(place: Place) -> None:
 
 
 def test_reads_back_what_was_written(place: Place) -> None:
-    content = os.urandom(2 * BLOCK + 12345)
+    # The emulator of Google's storage loses a carriage return at the end of what it is given.
+    content = os.urandom(2 * BLOCK + 12345) + b"."
     place.put("big.bin", content)
     with open_location(place.url).open("big.bin") as stream:
         first = stream.read(5)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-import pytest
-
+from tests.corpus import recordings
 from torch_tb_profiler.analyses.overview.advice import advice
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest import read_trace
 
-pytestmark = pytest.mark.slow
+pytestmark = recordings.MARKS
 
 TABLE = Path(__file__).parent / "advice.tsv"
 
@@ -29,11 +27,10 @@ def reviewed() -> dict[tuple[str, int], list[tuple[str, str, str]]]:
 
 def given(path: Path) -> list[tuple[str, str, str]] | None:
     """As the table spells it; None of a file that cannot be read."""
-    try:
-        with path.open("rb") as stream:
-            found = advice(read_trace(stream, size=path.stat().st_size))
-    except TraceError:
+    trace = recordings.outcome(path)
+    if isinstance(trace, TraceError):
         return None
+    found = advice(trace)
     return [
         (
             each.finding.id,
