@@ -21,7 +21,13 @@ export function Hardware({ use, reason }: { use: HardwareUse | null; reason: str
     <Panel
       title="Use of the peak"
       note={use?.peaks && <span title={use.sources.join('; ')}>{use.peaks}</span>}
-      actions={use && <Button onClick={() => select({ view: 'roofline', params: {} })}>Roofline</Button>}
+      actions={
+        use && (
+          <Button look="quiet" onClick={() => select({ view: 'roofline', params: {} })}>
+            Roofline
+          </Button>
+        )
+      }
     >
       {use === null ? (
         <p className="dim">Not known: {reason}.</p>
