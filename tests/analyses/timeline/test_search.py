@@ -27,6 +27,21 @@ def test_part_of_a_name_in_any_case_in_order_of_time() -> None:
     assert len(search(trace, "m.m", regex=False).rows) == 0
 
 
+def test_a_kernel_is_found_by_either_of_its_names_and_an_operator_by_its_own() -> None:
+    trace = draw("""
+    host  cpu_op  ncclDevKernel_AllReduce   0  5
+    gpu0  kernel  ncclDevKernel_AllReduce  10  5  stream=7
+    """)
+    assert search(trace, "ncclDev", regex=False).rows.tolist() == [0, 1]
+    assert search(trace, "nccl allreduce", regex=False).rows.tolist() == [1]
+    assert search(trace, "^NCCL .*Reduce$", regex=True).rows.tolist() == [1]
+
+
+def test_what_matches_nothing_matches_no_empty_name() -> None:
+    """An event that is no kernel has no short name, not an empty one."""
+    assert search(draw("host cpu_op aten::mm 0 5"), "^$", regex=True).rows.tolist() == []
+
+
 def test_regular_expressions() -> None:
     trace = draw(PICTURE)
     assert names(trace, search(trace, "::(mm|relu)$", regex=True)) == ["aten::relu", "aten::mm"]

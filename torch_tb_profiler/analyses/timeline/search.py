@@ -10,6 +10,8 @@ import numpy as np
 from torch_tb_profiler.analyses.tracks.events import drawn
 from torch_tb_profiler.analyses.tracks.tracks import tracks, tracks_of
 from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.model.families import kernel_names
+from torch_tb_profiler.model.kinds import Kind, kinds
 from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, derived
 
 if TYPE_CHECKING:
@@ -37,17 +39,20 @@ class Hits(msgspec.Struct, frozen=True):
 def search(trace: Trace, query: str, *, regex: bool) -> Hits:
     """Slices and instants with `query` in their name, whatever the case; or a regular expression.
 
-    Raises UsageError for an expression that cannot be read. Python frames are found, folded or not.
+    A kernel has two names, the whole and the short one, and is found by either. Python frames are found, folded or
+    not. Raises UsageError for an expression that cannot be read.
     """
-    match = _matching_names(trace, query, regex)
-    rows = np.flatnonzero(match[trace.events.name] & drawn(trace)).astype(np.int32)
+    name = trace.events.name
+    match = _matching_names(_names(trace), query, regex)[name]
+    match |= _matching_names(_short_names(trace), query, regex)[name] & (kinds(trace) == Kind.KERNEL)
+    rows = np.flatnonzero(match & drawn(trace)).astype(np.int32)
     rows = rows[np.argsort(trace.events.start[rows], kind="stable")]
     track = tracks_of(trace, rows)
     return Hits(rows, track, np.bincount(track, minlength=len(tracks(trace).tracks)))
 
 
-def _matching_names(trace: Trace, query: str, regex: bool) -> Bool:
-    """bool[strings + 1]; the last answers for NO_CODE.
+def _matching_names(names: pa.Array, query: str, regex: bool) -> Bool:
+    """bool[strings + 1] by code; the last answers for NO_CODE.
 
     Arrow matches in time linear in the text whatever the expression is (RE2), so none can hang the server.
     """
@@ -57,7 +62,7 @@ def _matching_names(trace: Trace, query: str, regex: bool) -> Bool:
 
     match = pc.match_substring_regex if regex else pc.match_substring
     try:
-        mask = match(_names(trace), query, ignore_case=True)
+        mask = match(names, query, ignore_case=True)
     except pa.ArrowInvalid as error:
         raise UsageError(f"the regular expression {query!r} cannot be read", hint=str(error)) from error
     return np.append(mask.to_numpy(zero_copy_only=False).astype(np.bool_), False)
@@ -68,6 +73,16 @@ def _names(trace: Trace) -> pa.Array:
     import pyarrow as pa
 
     return pa.array([text.encode("utf-8", "replace").decode() for text in trace.strings], pa.large_string())
+
+
+@derived
+def _short_names(trace: Trace) -> pa.Array:
+    """By code; empty where it is the name of no kernel."""
+    import pyarrow as pa
+
+    short = kernel_names(trace)
+    texts = [short.get(text, "").encode("utf-8", "replace").decode() for text in trace.strings]
+    return pa.array(texts, pa.large_string())
 
 
 def next_hit(trace: Trace, hits: Hits, time: int, row: int) -> tuple[int | None, int | None]:
