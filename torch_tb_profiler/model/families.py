@@ -46,6 +46,16 @@ def kernel_names(trace: Trace) -> Mapping[str, str]:
     return short_names(names_of(trace, Kind.KERNEL))
 
 
+@derived
+def kernel_labels(trace: Trace) -> Mapping[int, str]:
+    """Code -> short name, of the names that only kernels have: a code does not tell kernel and operator apart."""
+    kernel, name = kinds(trace) == Kind.KERNEL, trace.events.name
+    elsewhere = np.zeros(len(trace.strings) + 1, np.bool_)
+    elsewhere[name[~kernel]] = True
+    short = kernel_names(trace)
+    return {code: short[trace.strings[code]] for code in distinct(name[kernel]) if not elsewhere[code]}
+
+
 def pair_kernel_names(pair: Pair) -> Mapping[str, str]:
     """The name of every kernel of two sides -> its short name, which no other kernel of either side has."""
     return short_names(name for trace in (*pair.base, *pair.candidate) for name in names_of(trace, Kind.KERNEL))

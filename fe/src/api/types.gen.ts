@@ -5009,6 +5009,7 @@ export interface components {
      *     name           int32   code of its name; -1 none
      *     color          uint16
      *     names          code -> text, cut to 300 characters, of the boxes wide enough for a label
+     *     short_names    code -> short name, of those that are names of kernels and of nothing else
      */
     TraceTile: {
       begin_ns: number;
@@ -5028,13 +5029,19 @@ export interface components {
       names: {
         [key: string]: string;
       };
+      short_names: {
+        [key: string]: string;
+      };
     };
     /**
      * TraceNames
-     * @description Texts of names by code, whole.
+     * @description Texts of names by code, whole; `short_names` of those that are names of kernels and of nothing else.
      */
     TraceNames: {
       names: {
+        [key: string]: string;
+      };
+      short_names: {
         [key: string]: string;
       };
     };

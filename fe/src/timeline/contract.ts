@@ -3,10 +3,16 @@ import type { Arrow, Place } from './draw/overlay';
 import type { Span } from './tiles/store';
 import type { Samples, Tile } from './tiles/tile';
 
+/** Texts by code: whole, and short of those that are names of kernels. */
+export interface Names {
+  names: Record<string, string>;
+  short_names: Record<string, string>;
+}
+
 export interface Source {
   tile(begin: number, end: number, width: number, signal: AbortSignal): Promise<Tile>;
   counters(begin: number, end: number, width: number, signal: AbortSignal): Promise<Samples>;
-  names(codes: number[]): Promise<Record<string, string>>;
+  names(codes: number[]): Promise<Names>;
 }
 
 export interface Events {

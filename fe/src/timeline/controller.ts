@@ -27,7 +27,9 @@ export class Controller {
   private theme = '';
   private origin = 0;
   private label: ((time: number) => string) | null = null;
+  /** What labels say: of kernels the short name. */
   private readonly names = new Map<number, string>();
+  private readonly wholeNames = new Map<number, string>();
   private tiles: TileStore<Tile>;
   private readonly samples: TileStore<Samples>;
   private frame = 0;
@@ -63,7 +65,8 @@ export class Controller {
       async (begin, end, signal) => {
         const tile = await this.source.tile(begin, end, BUCKETS, signal);
         for (const [code, text] of tile.names) {
-          this.names.set(code, text);
+          this.wholeNames.set(code, text);
+          this.names.set(code, tile.shortNames.get(code) ?? text);
         }
         return tile;
       },
@@ -221,6 +224,10 @@ export class Controller {
 
   nameOf(code: number): string | undefined {
     return this.names.get(code);
+  }
+
+  wholeNameOf(code: number): string | undefined {
+    return this.wholeNames.get(code);
   }
 
   /** The slice before or after one on its lane, as far as it is loaded. */

@@ -139,3 +139,18 @@ def test_hostile_names_and_numbers_do_no_harm() -> None:
     for row in range(len(trace)):
         ask(trace, "trace/event", event=row)
         ask(trace, "trace/flows", event=row)
+
+
+def test_kernels_have_short_labels_and_what_an_operator_shares_its_name_with_has_none() -> None:
+    trace = draw("""
+    host  cpu_op        triton_poi_fused_add_0           0  10
+    gpu0  kernel        triton_poi_fused_add_0          10  10  stream=7
+    gpu0  kernel        ncclDevKernel_AllReduce(void*)  30  10  stream=7
+    gpu0  gpu_memcpy    Memcpy~HtoD                     50  10  stream=7
+    """)
+    tile = ask(trace, "trace/tile", begin=0, end=100_000, width=200)
+    code = next(code for code, name in tile["names"].items() if name.startswith("nccl"))
+    assert len(tile["names"]) == 3
+    assert tile["short_names"] == {code: "NCCL AllReduce"}
+    every = ask(trace, "trace/names", codes=",".join(tile["names"]))
+    assert (every["names"], every["short_names"]) == (tile["names"], tile["short_names"])

@@ -12,6 +12,7 @@ from torch_tb_profiler.analyses.timeline.colors import ColorBy, color_codes
 from torch_tb_profiler.analyses.timeline.grid import Grid
 from torch_tb_profiler.analyses.timeline.pyramid import boxes_in
 from torch_tb_profiler.analyses.tracks.lanes import lanes
+from torch_tb_profiler.model.families import kernel_labels
 from torch_tb_profiler.model.trace import Trace
 
 MAX_BOXES = 75_000
@@ -34,6 +35,7 @@ class Tile(msgspec.Struct, frozen=True):
     event, name             int32
     color                   uint16
     names                   code -> text, cut to 300 characters, of the boxes wide enough for a label
+    short_names             code -> short name, of those that are names of kernels alone
     """
 
     grid: Grid
@@ -48,6 +50,7 @@ class Tile(msgspec.Struct, frozen=True):
     name: bytes
     color: bytes
     names: dict[int, str]
+    short_names: dict[int, str]
 
 
 def tile(trace: Trace, grid: Grid, tracks: Sequence[int], *, python: bool, color: ColorBy) -> Tile:
@@ -59,6 +62,7 @@ def tile(trace: Trace, grid: Grid, tracks: Sequence[int], *, python: bool, color
         grid = grid.coarser()
         boxes = merge(boxes, grid.resolution)
     filled = np.flatnonzero(np.diff(boxes.bounds))
+    names, short = _labels(trace, boxes, LABEL_BUCKETS * grid.resolution), kernel_labels(trace)
     return Tile(
         grid=grid,
         lane_track=layout.track[chosen[filled]].tolist(),
@@ -71,7 +75,8 @@ def tile(trace: Trace, grid: Grid, tracks: Sequence[int], *, python: bool, color
         event=boxes.row.astype("<i4").tobytes(),
         name=trace.events.name[boxes.row].astype("<i4").tobytes(),
         color=color_codes(trace, boxes.row, color).astype("<u2").tobytes(),
-        names=_labels(trace, boxes, LABEL_BUCKETS * grid.resolution),
+        names=names,
+        short_names={code: short[code] for code in names if code in short},
     )
 
 

@@ -9,6 +9,7 @@ import msgspec
 from torch_tb_profiler.analyses.timeline.colors import ColorBy
 from torch_tb_profiler.analyses.timeline.grid import Grid
 from torch_tb_profiler.analyses.timeline.tile import tile
+from torch_tb_profiler.model.families import kernel_labels
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views._shared.lists import parse_numbers
@@ -50,6 +51,7 @@ class TraceTile(msgspec.Struct, frozen=True):
     name           int32   code of its name; -1 none
     color          uint16
     names          code -> text, cut to 300 characters, of the boxes wide enough for a label
+    short_names    code -> short name, of those that are names of kernels and of nothing else
     """
 
     begin_ns: int
@@ -67,6 +69,7 @@ class TraceTile(msgspec.Struct, frozen=True):
     name: bytes
     color: bytes
     names: Mapping[int, str]
+    short_names: Mapping[int, str]
 
 
 def build_tile(trace: Trace, params: TileParams) -> TraceTile:
@@ -90,6 +93,7 @@ def build_tile(trace: Trace, params: TileParams) -> TraceTile:
         name=boxes.name,
         color=boxes.color,
         names=boxes.names,
+        short_names=boxes.short_names,
     )
 
 
@@ -100,15 +104,17 @@ class NamesParams(msgspec.Struct, frozen=True):
 
 
 class TraceNames(msgspec.Struct, frozen=True):
-    """Texts of names by code, whole."""
+    """Texts of names by code, whole; `short_names` of those that are names of kernels and of nothing else."""
 
     names: Mapping[int, str]
+    short_names: Mapping[int, str]
 
 
 def build_names(trace: Trace, params: NamesParams) -> TraceNames:
     """The texts of some names."""
-    codes = parse_numbers("codes", params.codes)[:MAX_CODES]
-    return TraceNames({code: trace.strings[code] for code in codes if 0 <= code < len(trace.strings)})
+    codes, short = parse_numbers("codes", params.codes)[:MAX_CODES], kernel_labels(trace)
+    names = {code: trace.strings[code] for code in codes if 0 <= code < len(trace.strings)}
+    return TraceNames(names, {code: short[code] for code in names if code in short})
 
 
 PARTS = (

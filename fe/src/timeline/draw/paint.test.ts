@@ -18,6 +18,7 @@ function tile(begin: number, end: number, boxes: Box[]): Tile {
     end,
     unit: 1,
     names: new Map(),
+    shortNames: new Map(),
     lanes: new Map([[1, [{ depth: 0, first: 0, last: boxes.length }]]]),
     start: Float64Array.from(column(box => box.start)),
     duration: Float64Array.from(column(box => box.duration)),

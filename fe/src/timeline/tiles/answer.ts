@@ -1,6 +1,7 @@
 // What the reader and its worker share: the questions, the messages, and how a question is answered.
 import type { Client } from '../../api/client';
 import type { ErrorInfo, Selectors, TraceCounters, TraceTile, ViewAnswer } from '../../api/types';
+import type { Names } from '../contract';
 import { decodeSamples, decodeTile, type Samples, type Tile } from './tile';
 
 export interface Question {
@@ -32,9 +33,9 @@ export async function askNames(
   client: Client,
   selectors: Selectors,
   codes: readonly number[],
-): Promise<Record<string, string>> {
+): Promise<Names> {
   const params = { codes: codes.join(',') };
-  return ready(await client.view<{ names: Record<string, string> }>('trace/names', selectors, params)).names;
+  return ready(await client.view<Names>('trace/names', selectors, params));
 }
 
 function ready<T>(found: ViewAnswer<T>): T {

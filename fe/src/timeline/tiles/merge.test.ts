@@ -29,6 +29,7 @@ const tile = (start: number, event: number, name: number, color: number): Tile =
   name: Int32Array.of(name),
   color: Uint16Array.of(color),
   names: new Map([[name, `name ${name}`]]),
+  shortNames: new Map([[name, `short ${name}`]]),
 });
 
 test('an id says whose it is', () => {
@@ -67,5 +68,6 @@ test('boxes keep their track, name and color, and move to the common clock', () 
     [3, [{ depth: 0, first: 1, last: 2 }]],
   ]);
   expect([...merged.name].map(code => merged.names.get(code))).toEqual(['name 0', 'name 0']);
+  expect([...merged.name].map(code => merged.shortNames.get(code))).toEqual(['short 0', 'short 0']);
   expect([...merged.color].map(code => mergePayloads(members, 0).classes[code])).toEqual(['other', 'python']);
 });

@@ -84,8 +84,10 @@ export function mergeTiles(
     name: new Int32Array(size),
     color: new Uint16Array(size),
     names: new Map(),
+    shortNames: new Map(),
   };
   const names = merged.names as Map<number, string>;
+  const shortNames = merged.shortNames as Map<number, string>;
   let at = 0;
   tiles.forEach((tile, index) => {
     const { shift, payload } = members[index]!;
@@ -107,6 +109,9 @@ export function mergeTiles(
     }
     for (const [code, text] of tile.names) {
       names.set(mergedId(code, index, count), text);
+    }
+    for (const [code, text] of tile.shortNames) {
+      shortNames.set(mergedId(code, index, count), text);
     }
     at += tile.start.length;
   });

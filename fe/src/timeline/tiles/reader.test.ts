@@ -22,6 +22,7 @@ const WIRE = {
   name: base64(new Int32Array([0])),
   color: base64(new Uint16Array([2])),
   names: { 0: 'aten::mm' },
+  short_names: {},
 };
 
 const client = {

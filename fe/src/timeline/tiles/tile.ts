@@ -24,6 +24,8 @@ export interface Tile {
   color: Uint16Array;
   /** Texts of the names that boxes of their own have, by code. */
   names: ReadonlyMap<number, string>;
+  /** Of those that are names of kernels, the short ones. */
+  shortNames: ReadonlyMap<number, string>;
 }
 
 export interface Samples {
@@ -46,6 +48,9 @@ function times(column: string, unit: number, origin: number): Float64Array {
   }
   return ns;
 }
+
+const byCode = (texts: Record<string, string>) =>
+  new Map(Object.entries(texts).map(([code, text]) => [Number(code), text]));
 
 export function decodeTile(wire: TraceTile): Tile {
   const lanes = new Map<number, Lane[]>();
@@ -70,7 +75,8 @@ export function decodeTile(wire: TraceTile): Tile {
     event: new Int32Array(bytesOf(wire.event)),
     name: new Int32Array(bytesOf(wire.name)),
     color: new Uint16Array(bytesOf(wire.color)),
-    names: new Map(Object.entries(wire.names).map(([code, text]) => [Number(code), text])),
+    names: byCode(wire.names),
+    shortNames: byCode(wire.short_names),
   };
 }
 

@@ -1,6 +1,6 @@
 // The tiles of several ranks as those of one trace, on the clock of the job.
 import type { Client } from '../../../api/client';
-import type { Source } from '../../../timeline/contract';
+import type { Names, Source } from '../../../timeline/contract';
 import { askNames } from '../../../timeline/tiles/answer';
 import { memberOf, mergedId, mergeSamples, mergeTiles, type Member } from '../../../timeline/tiles/merge';
 import { reader } from '../../../timeline/tiles/reader';
@@ -39,20 +39,22 @@ export function ranksSource(client: Client, run: string, members: readonly Align
         end,
       ),
     names: async codes => {
-      const names: Record<string, string> = {};
+      const found: Names = { names: {}, short_names: {} };
       await Promise.all(
         members.map(async (_, index) => {
           const mine = codes.filter(code => memberOf(code, count).index === index);
           if (mine.length > 0) {
             const wanted = mine.map(code => memberOf(code, count).id);
             const asked = await askNames(client, one(index), wanted);
-            for (const [code, text] of Object.entries(asked)) {
-              names[String(mergedId(Number(code), index, count))] = text;
+            for (const kind of ['names', 'short_names'] as const) {
+              for (const [code, text] of Object.entries(asked[kind])) {
+                found[kind][String(mergedId(Number(code), index, count))] = text;
+              }
             }
           }
         }),
       );
-      return names;
+      return found;
     },
   };
 }

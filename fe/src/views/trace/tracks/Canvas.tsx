@@ -217,6 +217,7 @@ export function Canvas(props: Props) {
             <Pointer
               pointed={pointed}
               name={controller.nameOf(pointed.hit.name)}
+              whole={controller.wholeNameOf(pointed.hit.name)}
               code={pointed.hit.name}
               source={source}
               width={view.width}
@@ -233,21 +234,27 @@ const ordered = (a: number, b: number): Span => ({ begin: Math.min(a, b), end: M
 interface PointerProps {
   pointed: Pointed;
   name: string | undefined;
+  whole: string | undefined;
   code: number;
   source: Source;
   width: number;
 }
 
 /** What is under the pointer. Names that no label needed yet are asked for. */
-function Pointer({ pointed, name, code, source, width }: PointerProps) {
-  const [asked, setAsked] = useState<{ code: number; text: string } | null>(null);
+function Pointer({ pointed, name, whole, code, source, width }: PointerProps) {
+  const [asked, setAsked] = useState<{ code: number; text: string; whole: string } | null>(null);
   useEffect(() => {
     if (name !== undefined || code < 0) {
       return;
     }
     let current = true;
     source.names([code]).then(
-      names => current && setAsked({ code, text: names[String(code)] ?? '' }),
+      found => {
+        const asked = found.names[String(code)] ?? '';
+        if (current) {
+          setAsked({ code, text: found.short_names[String(code)] ?? asked, whole: asked });
+        }
+      },
       () => undefined, // the page says elsewhere that the server does not answer
     );
     return () => {
@@ -256,6 +263,7 @@ function Pointer({ pointed, name, code, source, width }: PointerProps) {
   }, [name, code, source]);
   const { hit } = pointed;
   const text = name ?? (asked?.code === code ? asked.text : code < 0 ? 'no name' : '…');
+  const all = whole ?? (asked?.code === code ? asked.whole : text);
   const flip = pointed.x > width - 320;
   return (
     <div
@@ -273,6 +281,7 @@ function Pointer({ pointed, name, code, source, width }: PointerProps) {
           {formatRatio(hit.duration > 0 ? hit.busy / hit.duration : 1)}
           <br />
           <span className="dim">longest: {text}</span>
+          {all !== text && <span className={css.whole}>{all}</span>}
         </>
       ) : (
         <>
@@ -280,6 +289,7 @@ function Pointer({ pointed, name, code, source, width }: PointerProps) {
           <br />
           <span title={exactDuration(hit.duration)}>{formatDuration(hit.duration)}</span>
           <span className="dim"> from {since(hit.start, Math.max(hit.duration / 10, 1))}</span>
+          {all !== text && <span className={css.whole}>{all}</span>}
         </>
       )}
     </div>
