@@ -20,10 +20,16 @@ def ids(trace: Trace) -> list[str]:
     return [each.finding.id for each in advice(trace)]
 
 
+def measured(found: Advice) -> float:
+    """What the advice takes away takes of the step today."""
+    assert found.gain is not None and found.gain_share is not None
+    return found.gain_share * found.gain.measured_ns / found.gain.ns
+
+
 def share(trace: Trace, id: str) -> float | None:
-    """The gain of a rule as a share of the step, None without this advice."""
+    """What a rule measures as a share of the step, None without this advice."""
     found = given(trace, id)
-    return None if found is None or found.gain_share is None else round(found.gain_share, 6)
+    return None if found is None else round(measured(found), 6)
 
 
 def steps(count: int, length: int = 10_000) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analyses.overview.drawn import given, ids, share, steps, work
+from tests.analyses.overview.drawn import given, ids, measured, share, steps, work
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.overview.advice import advice
 from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN
@@ -63,7 +63,7 @@ def test_a_slow_call_of_one_step_is_start_up(name: str) -> None:
     trace = draw(f"{STEP}\n{work(10, 10, 2, 1)}\n{work(40, 10, 35, 2)}\n{call(name, 100, 8_000)}\n{END}")
     found = given(trace, "start_up")
     assert found is not None and found.finding.subject == name
-    assert found.gain_share == pytest.approx(0.8)
+    assert measured(found) == pytest.approx(0.8)
     assert ids(trace)[0] == "start_up"
     assert "launch_bound" not in ids(trace)
 
@@ -117,7 +117,7 @@ def allocating(which: tuple[int, ...], count: int = 4, duration: int = 900) -> s
 def test_allocations_in_most_steps_are_the_allocator() -> None:
     found = given(draw(allocating((0, 1, 2))), "allocator")
     assert found is not None and found.finding.value == 6
-    assert found.gain_share == pytest.approx(6 * 900 / 40_000)
+    assert measured(found) == pytest.approx(6 * 900 / 40_000)
 
 
 @pytest.mark.parametrize("which", [(0,), (0, 1)])
@@ -151,7 +151,7 @@ def test_a_gap_after_a_wait_is_caused_by_it() -> None:
     found = given(trace, "synchronization")
     assert found is not None
     assert (found.finding.subject, found.finding.place) == ("aten::item", "train.py(9): step")
-    assert found.gain_share == pytest.approx((5_995 - 5_000) / 10_000)
+    assert measured(found) == pytest.approx((5_995 - 5_000) / 10_000)
 
 
 def test_a_gap_is_no_longer_than_the_wait_that_caused_it() -> None:
@@ -194,7 +194,7 @@ def test_the_deepest_frame_that_covers_half_of_a_wait_is_named() -> None:
     found = given(trace, "host_code")
     assert found is not None
     assert (found.finding.subject, found.finding.case) == ("train.py(9): preprocess", "code")
-    assert found.gain_share == pytest.approx((8_905 - 20) / 10_000)
+    assert measured(found) == pytest.approx((8_905 - 20) / 10_000)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_many_short_waits_for_launches() -> None:
     trace = draw(f"{STEP}\n{launching(gap=200)}")
     found = given(trace, "launch_bound")
     assert found is not None and found.finding.value == 100_000
-    assert found.gain_share == pytest.approx((29 * 199 + 299) / 10_000)
+    assert measured(found) == pytest.approx((29 * 199 + 299) / 10_000)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_other_gaps_are_not_for_launches(picture: str) -> None:
 
 def test_an_instant_counts_for_one_rule_alone() -> None:
     trace = draw(f"{STEP}\n{launching(gap=200)}\n{LOADER.format(kind='SingleProcess', wait=5_000)}")
-    gains = [each.gain_share or 0 for each in advice(trace)]
+    gains = [measured(each) for each in advice(trace)]
     assert ids(trace) == ["data_loading", "launch_bound"] and sum(gains) == pytest.approx(0.607, abs=0.003)
 
 

@@ -33,7 +33,7 @@ def test_a_card_of_unknown_size_is_never_full() -> None:
 def test_checkpoints_are_for_training(lines: str, case: str) -> None:
     trace = draw(STEP + lines, *memory("20 GPU0 a 901 901 901"), deviceProperties=card(totalGlobalMem=1000))
     found = given(trace, "memory_limit")
-    assert found is not None and (found.finding.case, found.gain_ns) == (case, None)
+    assert found is not None and (found.finding.case, found.gain) == (case, None)
 
 
 def test_captures_of_graphs_get_no_checkpoints() -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.support.simulation.files import Collected
 from tests.support.simulation.simulator import Delay, Simulation, ddp, fsdp
-from torch_tb_profiler.analyses.overview.finding import Advice, Finding
+from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
 from torch_tb_profiler.view import Members, NoParams
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.overview.advice import recommendation
@@ -124,8 +124,13 @@ def test_advice_on_communication_gains_no_waiting() -> None:
     assert own.average is not None
     step = own.average.duration_ns
     advice = [
-        recommendation(Advice(Finding("communication", case="ddp", event=7), 0.9 * step, 0.9), "the average step"),
-        recommendation(Advice(Finding("late_rank", event=7), 0.8 * step, 0.8), "the average step"),
+        recommendation(
+            Advice(Finding("communication", case="ddp", event=7), Gain(0.9 * step, 0.9 * step, "share"), 0.9),
+            "the average step",
+        ),
+        recommendation(
+            Advice(Finding("late_rank", event=7), Gain(0.8 * step, 0.8 * step, "share"), 0.8), "the average step"
+        ),
     ]
     payload = beside(replace(own, recommendations=advice), members[0].worker, members, NoParams())
     (only,) = payload.recommendations
@@ -137,6 +142,10 @@ def test_advice_on_communication_gains_no_waiting() -> None:
 def test_advice_on_communication_that_is_all_waiting_is_not_given() -> None:
     job = Simulation(fsdp(4), delays=[Delay("host", 2, us=80_000)]).run()
     members, own = job.members(), alone(job, 0)
-    advice = [recommendation(Advice(Finding("communication", case="fsdp"), 70e6, 0.8), "the average step")]
+    advice = [
+        recommendation(
+            Advice(Finding("communication", case="fsdp"), Gain(70e6, 70e6, "share"), 0.8), "the average step"
+        )
+    ]
     payload = beside(replace(own, recommendations=advice), members[0].worker, members, NoParams())
     assert [each.id for each in payload.recommendations] == ["straggler"]

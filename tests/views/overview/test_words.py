@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
-from torch_tb_profiler.analyses.overview.finding import Advice, Finding
+from torch_tb_profiler.analyses.overview.finding import Advice, Basis, Finding, Gain
 from torch_tb_profiler.views._shared.text import Phrase, plain
 from torch_tb_profiler.views.overview.advice import recommendation
 from torch_tb_profiler.views.overview.payload import Average, Categories, HardwareUse, Step
-from torch_tb_profiler.views.overview.words import explanation, headline, no_advice, spent
+from torch_tb_profiler.views.overview.words import bound, explanation, gains, headline, no_advice, spent
 
 NONE = dict.fromkeys(Categories.__struct_fields__, 0.0)
 MS = 1_000_000
@@ -85,10 +87,38 @@ def test_nothing_to_average() -> None:
 
 
 def test_the_first_recommendation_follows() -> None:
-    found = [Advice(Finding("data_loading", case=case), 5.0, 0.5) for case in ("process", "workers")]
+    found = [
+        Advice(Finding("data_loading", case=case), Gain(5.0, 5.0, "share"), 0.5) for case in ("process", "workers")
+    ]
     advice = [recommendation(each, "the average step") for each in found]
     answer = headline(spent(Average(1.0, categories(kernel=1), 2, [], 1.0), "CUDA", "the average step"), advice)
     assert plain(answer).endswith("of the average step. First recommendation: Load data in worker processes.")
+
+
+def test_what_bounds_the_step_is_what_the_critical_path_says() -> None:
+    times = {"host": 30, "device": 10, "communication": 60, "latency": 0}
+    said = bound(times, "the average step")
+    assert plain(said) == "Communication bounds 60% of the step."
+    assert Phrase("60% of the step", "critical_path") in said
+    assert plain(bound(times, "the trace")) == "Communication bounds 60% of the trace."
+    assert bound(dict.fromkeys(times, 0), "the trace") == bound(None, "the trace") == ()
+
+
+def test_gains_say_where_they_come_from() -> None:
+    found = [
+        recommendation(Advice(Finding("data_parallel", value=2), Gain(5.0, 4.0, basis), 0.5), "the step")
+        for basis in get_args(Basis)
+    ]
+    replayed = plain(gains(found, 0.987, None))
+    assert replayed.startswith("A what-if replays the recorded schedule")
+    assert "98.7% of the device work" in replayed
+    shares = [each for each in found if each.basis == "share"]
+    assert plain(gains(shares, 0.987, None)).startswith("The gain is a measured share of the step")
+    assert plain(gains(shares, None, "no device work is recorded")) == (
+        "Gains are measured shares of the step, as no change can be replayed: no device work is recorded."
+    )
+    room = recommendation(Advice(Finding("memory_limit", case="training"), None, None), "the step")
+    assert gains([room], 0.987, None) == gains([], 0.987, None) == ()
 
 
 def test_time_in_which_nothing_is_recorded_is_named_by_its_frame() -> None:

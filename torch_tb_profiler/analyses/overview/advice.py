@@ -11,7 +11,7 @@ from torch_tb_profiler.analyses.overview.device_rules import (
     nccl_backend,
 )
 from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN, Advice, Finding
-from torch_tb_profiler.analyses.overview.gains import gain
+from torch_tb_profiler.analyses.overview.gains import gains
 from torch_tb_profiler.analyses.overview.host_rules import host_rules, pageable_copies
 from torch_tb_profiler.analyses.overview.job import no_advice
 from torch_tb_profiler.analyses.overview.memory_rules import memory_limit
@@ -27,12 +27,13 @@ def advice(trace: Trace) -> tuple[Advice, ...]:
     spans = steps(trace)
     kept = spans.complete
     step = float((spans.ends - spans.starts)[kept].sum()) / int(kept.sum())
-    weighed = []
-    for finding in _findings(trace):
-        ns = gain(trace, finding)
-        if step > 0 and ns >= LEAST_GAIN * step:
-            weighed.append(Advice(finding, ns, ns / step))
-    weighed.sort(key=lambda each: -(each.gain_ns or 0))
+    findings = list(_findings(trace)) if step > 0 else []
+    weighed = [
+        Advice(finding, gain, gain.ns / step)
+        for finding, gain in zip(findings, gains(trace, findings), strict=True)
+        if gain.measured_ns > 0 and gain.ns >= LEAST_GAIN * step
+    ]
+    weighed.sort(key=lambda each: -(each.gain_share or 0))
     return (*weighed, *(Advice(finding, None, None) for finding in memory_limit(trace)))
 
 

@@ -60,7 +60,7 @@ def communication(trace: Trace) -> Iterator[Finding]:
             "late_rank",
             waiting,
             computing,
-            on_device,
+            on_device=on_device,
             subject=name,
             event=int(found.event[longest]),
         )
@@ -73,9 +73,9 @@ def communication(trace: Trace) -> Iterator[Finding]:
     if mine.any():
         yield Finding(
             "communication",
-            merge(start[mine], end[mine]),
-            union(computing, waiting),
-            on_device,
+            subtract(merge(start[mine], end[mine]), waiting),
+            computing,
+            on_device=on_device,
             case=wrapper,
             event=int(found.event[timed[mine]][np.argmax((end - start)[mine])]),
         )
@@ -155,6 +155,7 @@ def mixed_precision(trace: Trace) -> Iterator[Finding]:
         "mixed_precision",
         merge(trace.events.start[mine], ends(trace)[mine]),
         merge(trace.events.start[others], ends(trace)[others]),
+        mine,
         on_device=True,
         case="tf32" if newest >= (8, 0) else "fp16",
         event=int(mine[np.argmax(trace.events.duration[mine])]),

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
+import numpy as np
 
 from torch_tb_profiler.base.intervals import EMPTY, Intervals
+from torch_tb_profiler.model.trace import Int32
 
 LEAST_GAIN = 0.02
 """Advice whose gain is a smaller share of the step is not worth a person's time."""
+
+
+NO_ROWS: Int32 = np.empty(0, np.int32)
+
+Basis = Literal["what_if", "share", "ranks"]
+"""Where a gain comes from: the schedule replayed without what the advice takes away, what that takes
+today, or what the files of all ranks say together."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -16,6 +27,7 @@ class Finding(msgspec.Struct, frozen=True):
     id         of the rule
     during     time that its advice would take away
     passes     time that passes anyway: what of `during` it covers is no gain
+    rows       calls or device work that the advice is about, where a replay needs to know
     on_device  `during` is work of the device, which only counts where the host waits for it
     case       which words of the rule fit
     subject    name of what causes it, "" where that has none; place: the user's frame around it
@@ -26,6 +38,7 @@ class Finding(msgspec.Struct, frozen=True):
     id: str
     during: Intervals = EMPTY
     passes: Intervals = EMPTY
+    rows: Int32 = NO_ROWS
     on_device: bool = False
     case: str = ""
     subject: str = ""
@@ -35,9 +48,21 @@ class Finding(msgspec.Struct, frozen=True):
     window: tuple[int, int] | None = None
 
 
+class Gain(msgspec.Struct, frozen=True):
+    """Mean ns per complete step.
+
+    ns           what following the advice shortens the step by, at most
+    measured_ns  what it takes away takes today, while nothing else passes; the same if that is the basis
+    """
+
+    ns: float
+    measured_ns: float
+    basis: Basis
+
+
 class Advice(msgspec.Struct, frozen=True):
-    """A finding with its gain: ns per step at most, and as a share of the step. None where no time is to gain."""
+    """A finding, its gain, and that as a share of the step. None where no time is to gain."""
 
     finding: Finding
-    gain_ns: float | None
+    gain: Gain | None
     gain_share: float | None

@@ -1,25 +1,113 @@
-"""What following an advice can gain at most: the only place that says so."""
+"""What following an advice can gain at most: the only place that says so.
+
+Where the schedule explains the trace, it is replayed without what the advice takes away; else the gain is the
+share of the step that this takes and in which nothing else passes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from torch_tb_profiler.analyses.overview.finding import Finding
+from torch_tb_profiler.analyses.overview.finding import Finding, Gain
 from torch_tb_profiler.analyses.overview.idle import device_busy, step_windows
+from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
+from torch_tb_profiler.analyses.schedule.targets import (
+    Target,
+    call_target,
+    sync_names,
+    target,
+    time_target,
+    together,
+    work_target,
+)
+from torch_tb_profiler.analyses.schedule.what_if import without
+from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import covered, intersect, merge, subtract
+from torch_tb_profiler.base.units import format_ratio
+from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.schedule.schedule import LEAST_EXPLAINED, schedule
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Trace, derived
+from torch_tb_profiler.model.trace import Int32, Trace, derived
 
 WAITING_NS = 20_000
 """A runtime call that lasts longer while the device works waits for it: it blocks, or the queue is full."""
 
 
-def gain(trace: Trace, finding: Finding) -> float:
+def gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
+    """Of each finding."""
+    shares = [_share(trace, finding) for finding in findings]
+    replayed = unexplained(trace) is None
+    parts = [_part(trace, finding) if replayed else None for finding in findings]
+    cases = [part for part in parts if part is not None]
+    now = recorded_spans(trace).mean_ns[0] if cases else 0
+    times = iter((now - without(trace, cases)).tolist() if cases else ())
+    return [
+        Gain(share, share, "share") if part is None else Gain(float(next(times)), share, "what_if")
+        for share, part in zip(shares, parts, strict=True)
+    ]
+
+
+def unexplained(trace: Trace) -> str | None:
+    """Why the schedule cannot tell what a change would bring, None if it can."""
+    graph = schedule(trace)
+    if graph.explained is None:
+        return "no device work is recorded"
+    if len(graph.step_begin) == 0 or not (graph.items.call >= 0).any():
+        return "no launch is recorded"
+    if graph.trusted:
+        return None
+    share, least = format_ratio(graph.explained), format_ratio(LEAST_EXPLAINED)
+    return f"only {share} of the device work starts when the schedule says (at least {least} are needed)"
+
+
+def _part(trace: Trace, finding: Finding) -> Target | None:
+    """What following the advice takes out of the schedule; None if that is not in it, such as another process."""
+    match finding.id:
+        case "data_loading" | "allocator":
+            found = _named(trace, finding.id)
+        case "start_up" | "host_code" | "launch_bound":
+            found = time_target(trace, finding.during)
+        case "synchronization":
+            found = _waits(trace, finding.rows)
+        case "pageable_copies":
+            links = device_links(trace)
+            calls = links.launch[np.isin(links.rows, finding.rows) & (links.launch >= 0)]
+            found = together([work_target(trace, finding.rows, finding.during), call_target(trace, calls)])
+        case "communication" | "late_rank":
+            found = work_target(trace, np.flatnonzero(communication_kernels(trace)), finding.during)
+        case "mixed_precision":
+            found = work_target(trace, finding.rows, finding.during)
+        case _:
+            return None
+    if found is None or not (found.host.any() or found.device.any() or found.edges.any()):
+        return None
+    return found
+
+
+def _named(trace: Trace, spelled: str) -> Target | None:
+    try:
+        return target(trace, spelled)
+    except NotFoundError:
+        return None
+
+
+def _waits(trace: Trace, calls: Int32) -> Target | None:
+    """All waits in the operators in which these calls are, as the Critical path names them."""
+    names = sync_names(trace)[np.isin(schedule(trace).edges.call, calls)]
+    found = [_named(trace, f"sync:{trace.strings[code]}") for code in np.unique(names[names >= 0]).tolist()]
+    known = [each for each in found if each is not None]
+    return together(known) if known else None
+
+
+def _share(trace: Trace, finding: Finding) -> float:
     """Mean ns per complete step: the time that would go and in which nothing else passes.
 
-    An upper bound. Less work of the device shortens a step by no more than the host waits for the device: a host
-    that launches without ever waiting takes as long as before.
+    Less work of the device shortens a step by no more than the host waits for the device: a host that launches
+    without ever waiting takes as long as before.
     """
     spans = steps(trace)
     kept = spans.complete

@@ -102,6 +102,7 @@ def _synchronization(trace: Trace, passes: Intervals) -> Iterator[Finding]:
         subject=trace.strings[trace.events.name[event if operator < 0 else operator]],
         place=place_of(trace, event),
         value=len(np.unique(which)),
+        rows=rows[np.unique(which)],
         event=event,
         window=(int(trace.events.start[event]), int(during.ends[longest])),
     )
@@ -143,7 +144,7 @@ def pageable_copies(trace: Trace) -> Iterator[Finding]:
         others = union(roles["kernel"], roles["communication"], roles["dataloader"])
         during = merge(trace.events.start[copies], ends(trace)[copies])
         longest = int(copies[np.argmax(trace.events.duration[copies])])
-        yield Finding("pageable_copies", during, others, value=len(copies), event=longest)
+        yield Finding("pageable_copies", during, others, copies, value=len(copies), event=longest)
 
 
 def place_of(trace: Trace, row: int) -> str:

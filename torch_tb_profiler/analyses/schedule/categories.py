@@ -35,6 +35,10 @@ def group_of(category: str) -> str:
     return "device" if category in DEVICE_CATEGORIES else "latency"
 
 
+BOUNDS = ("host", "device", "communication", "latency")
+"""What can bound a step: communication is a part of the device's work of its own."""
+
+
 class PathPieces(msgspec.Struct, frozen=True):
     """The path in order of time, host pieces cut at the borders of slices; columns of length k.
 
@@ -82,4 +86,13 @@ def path_times(trace: Trace) -> Int64:
     pieces, count = path_pieces(trace), recorded_spans(trace).begin.shape[1]
     times = np.zeros((count, len(CATEGORIES)), np.int64)
     np.add.at(times, (pieces.step, pieces.category), pieces.end - pieces.begin)
+    return times
+
+
+@derived
+def bound_times(trace: Trace) -> dict[str, int]:
+    """ns of the path through all complete steps by BOUNDS."""
+    times = dict.fromkeys(BOUNDS, 0)
+    for category, spent in zip(CATEGORIES, path_times(trace).sum(axis=0).tolist(), strict=True):
+        times[category if category in BOUNDS else group_of(category)] += spent
     return times

@@ -6,14 +6,15 @@ kernel:<name>, collective:all_reduce, sync:aten::item, data_loading, allocator, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.schedule.host_time import is_allocator
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
-from torch_tb_profiler.base.intervals import covered, merge
+from torch_tb_profiler.base.intervals import Intervals, covered, merge
 from torch_tb_profiler.base.markers import MODULE, is_data_loading
 from torch_tb_profiler.model.calls.calltree import enclosing_operator
 from torch_tb_profiler.model.communication.events import communication_kernels
@@ -33,12 +34,14 @@ class Target(msgspec.Struct, frozen=True):
     rows   int32[k]  its host slices; those inside another count once
     host   int64[p]  ns of it between each point and the one before
     items  bool[n]   its items
+    device int64[n]  ns of it in each item: the duration of its own
     edges  bool[a]   its waits for the device
     """
 
     rows: Int32
     host: Int64
     items: Bool
+    device: Int64
     edges: Bool
 
 
@@ -55,7 +58,7 @@ def target(trace: Trace, spelled: str) -> Target:
     rows = np.empty(0, np.int32)
     items, edges = np.zeros(len(graph.items), np.bool_), np.zeros(len(graph.edges.target), np.bool_)
     if kind == "host":
-        return Target(rows, graph.points.before, items, edges)
+        return Target(rows, graph.points.before, items, np.zeros(len(items), np.int64), edges)
     if kind in ("device", "communication", "kernel", "collective"):
         items = _items(trace, kind, name)
     elif kind == "sync":
@@ -64,7 +67,57 @@ def target(trace: Trace, spelled: str) -> Target:
         rows = _slices(trace, kind, name)
     if not (len(rows) or items.any() or edges.any()):
         raise NotFoundError(f"the trace has nothing of {spelled!r}")
-    return Target(rows, _host_time(trace, rows), items, edges)
+    device = np.where(items, graph.items.end - graph.items.start, 0)
+    return Target(rows, _host_time(trace, rows), items, device, edges)
+
+
+def time_target(trace: Trace, during: Intervals) -> Target:
+    """The time of every host thread in these intervals, on the host's clock."""
+    graph = schedule(trace)
+    host = np.zeros(len(graph.points), np.int64)
+    for code in graph.points.threads.tolist():
+        _cover(trace, host, code, during)
+    return _nothing(trace, host=host)
+
+
+def work_target(trace: Trace, rows: Int32, during: Intervals) -> Target:
+    """What of this device work passes in these intervals, on the device's own clock."""
+    graph = schedule(trace)
+    items = np.isin(graph.items.row, rows)
+    device = np.zeros(len(items), np.int64)
+    mine = graph.items.row[items]
+    device[items] = covered(during, trace.events.start[mine], ends(trace)[mine])
+    return _nothing(trace, items=items, device=device)
+
+
+def call_target(trace: Trace, calls: Int32) -> Target:
+    """These calls and their waits for the device, as if they were not made."""
+    edges = np.isin(schedule(trace).edges.call, calls)
+    return _nothing(trace, rows=calls, host=_host_time(trace, calls), edges=edges)
+
+
+def together(targets: Sequence[Target]) -> Target:
+    """All of them as one; what belongs to several counts once where they cover the same time."""
+    return Target(
+        rows=np.unique(np.concatenate([each.rows for each in targets])),
+        host=np.maximum.reduce([each.host for each in targets]),
+        items=np.logical_or.reduce([each.items for each in targets]),
+        device=np.maximum.reduce([each.device for each in targets]),
+        edges=np.logical_or.reduce([each.edges for each in targets]),
+    )
+
+
+def _nothing(trace: Trace, **but: Any) -> Target:
+    graph = schedule(trace)
+    items, edges = len(graph.items), len(graph.edges.target)
+    none = Target(
+        rows=np.empty(0, np.int32),
+        host=np.zeros(len(graph.points), np.int64),
+        items=np.zeros(items, np.bool_),
+        device=np.zeros(items, np.int64),
+        edges=np.zeros(edges, np.bool_),
+    )
+    return msgspec.structs.replace(none, **but)
 
 
 def trace_code(trace: Trace, name: str) -> int:
@@ -112,14 +165,19 @@ def _host_time(trace: Trace, rows: Int32) -> Int64:
     points = schedule(trace).points
     time = np.zeros(len(points), np.int64)
     begin, end, thread = trace.events.start[rows], ends(trace)[rows], trace.events.thread[rows]
-    for slot, code in enumerate(points.threads.tolist()):
+    for code in points.threads.tolist():
         mine = thread == code
         if mine.any():
-            low, high = points.bounds[slot], points.bounds[slot + 1]
-            time[low + 1 : high] = covered(
-                merge(begin[mine], end[mine]), points.time[low : high - 1], points.time[low + 1 : high]
-            )
+            _cover(trace, time, code, merge(begin[mine], end[mine]))
     return time
+
+
+def _cover(trace: Trace, time: Int64, thread: int, during: Intervals) -> None:
+    """Puts ns of the intervals between each point of a thread and the one before into `time`, int64[p]."""
+    points = schedule(trace).points
+    slot = points.slot(thread)
+    low, high = points.bounds[slot], points.bounds[slot + 1]
+    time[low + 1 : high] = covered(during, points.time[low : high - 1], points.time[low + 1 : high])
 
 
 @derived

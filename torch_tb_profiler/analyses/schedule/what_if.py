@@ -41,6 +41,11 @@ def curves(trace: Trace, targets: tuple[str, ...]) -> Int64:
     return np.concatenate([now, times], axis=1)
 
 
+def without(trace: Trace, parts: Sequence[Target]) -> Int64:
+    """int64[k]: ns of the mean complete step without each of these parts."""
+    return _steps(trace, [(part, 100) for part in parts])
+
+
 def _steps(trace: Trace, cases: Sequence[tuple[Target, int]]) -> Int64:
     graph = schedule(trace)
     at_once = max(1, _CELLS // max(len(graph.points) + len(graph.items), 1))
@@ -63,8 +68,8 @@ def _replayed(trace: Trace, graph: Schedule, cases: Sequence[tuple[Target, int]]
         host, step = part.host[at], graph.step[at]
         host = np.where(step == since[at], host, (host * (step / since[at])).astype(np.int64))
         steps[case, at] -= host * percent // 100
-        at = np.flatnonzero(part.items & items)
-        durations[case, at] -= duration[at] * percent // 100
+        at = np.flatnonzero((part.device > 0) & items)
+        durations[case, at] -= part.device[at] * percent // 100
         removed[case] = part.edges & points[graph.edges.target] & (percent == 100)
     return step_spans(trace, replay(trace, steps, durations, removed)).mean_ns
 

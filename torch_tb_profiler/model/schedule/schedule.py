@@ -30,6 +30,9 @@ from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int32, In
 _IDLE_WAKE_NS = 12_000
 """At most this long after a source's end returns a call that did not wait for it."""
 
+LEAST_EXPLAINED = 0.95
+"""With a smaller share of starts explained, what a replay of other times says is uncertain."""
+
 _OWN_NS = 3_000
 """What a synchronization takes that has nothing to wait for."""
 
@@ -102,6 +105,11 @@ class Schedule(msgspec.Struct, frozen=True):
         if len(self.items) == 0:
             return None
         return float(((self.bound != Bound.NOTHING) & (self.residual <= LATE_NS)).mean())
+
+    @property
+    def trusted(self) -> bool:
+        """Enough is explained for a replay of other times to say what a change would bring."""
+        return self.explained is not None and self.explained >= LEAST_EXPLAINED
 
 
 @derived

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torch_tb_profiler.analyses.critical_path.table import candidates
-from torch_tb_profiler.analyses.schedule.categories import CATEGORIES, group_of, path_times
+from torch_tb_profiler.analyses.schedule.categories import CATEGORIES, bound_times, group_of, path_times
 from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
 from torch_tb_profiler.analyses.schedule.targets import ALONE
 from torch_tb_profiler.analyses.schedule.what_if import PERCENTS, affordable, curves, what_if
@@ -35,7 +35,7 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
     graph, recorded = schedule(trace), steps(trace).recorded
     path, targets, cut_off = _path(trace), _targets(trace), is_truncated(trace.health)
     return CriticalPathPayload(
-        headline=truncated() if cut_off else words.headline(path, targets, recorded),
+        headline=truncated() if cut_off else words.headline(path, bound_times(trace), targets, recorded),
         explanation=() if cut_off else words.explanation(path, targets, graph.explained, recorded),
         limits=words.LIMITS,
         path=path,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from torch_tb_profiler.base.units import format_duration, format_ratio
+from torch_tb_profiler.model.schedule.schedule import LEAST_EXPLAINED
+from torch_tb_profiler.views._shared.bounds import bounded
 from torch_tb_profiler.views._shared.names import spoken_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.critical_path.payload import PathSummary, TargetRow
@@ -38,8 +40,6 @@ _ALONE = {
     "device": "All kernels and copies",
 }
 
-_SUBJECTS = {"host": "The host", "device": "Device work", "communication": "Communication"}
-
 _SAME = 0.005
 """A change below this share of the step is none to speak of."""
 
@@ -63,18 +63,13 @@ def evidence(category: str) -> str | None:
     return link(tabs[category]) if category in tabs else link("trace")
 
 
-def headline(path: PathSummary, targets: Sequence[TargetRow], recorded: bool) -> Text:
-    """What most of the path is, and the step if that were twice as fast."""
+def headline(path: PathSummary, times: Mapping[str, float], targets: Sequence[TargetRow], recorded: bool) -> Text:
+    """What most of the path is, and the step if that were twice as fast; `times`: ns of the path by BOUNDS."""
     whole = "the step" if recorded else "the trace"
-    times = _bounds(path)
     if path.duration_ns <= 0:
         return text("No time passes in {whole}.", whole=whole)
-    bound = max(times, key=lambda each: times[each])
-    share = Phrase(f"{format_ratio(times[bound] / path.duration_ns)} of {whole}", link("trace"))
-    if bound not in _SUBJECTS:
-        return text("Latency between host and device bounds {share}.", share=share)
+    bound, said = bounded(times, whole, link("trace"))
     half = next((row.step_ns[2] for row in targets if row.target == bound and row.step_ns), None)
-    said = text("{subject} bounds {share}", subject=_SUBJECTS[bound], share=share)
     if half is None:
         return text("{said}.", said=said)
     now = format_duration(path.duration_ns)
@@ -91,13 +86,6 @@ def headline(path: PathSummary, targets: Sequence[TargetRow], recorded: bool) ->
 
 def _a(recorded: bool) -> str:
     return "a step" if recorded else "the trace"
-
-
-def _bounds(path: PathSummary) -> Mapping[str, float]:
-    times = dict.fromkeys(("host", "device", "communication", "latency"), 0.0)
-    for category in path.categories:
-        times["communication" if category.name == "communication" else category.group] += category.time_ns
-    return times
 
 
 def explanation(path: PathSummary, targets: Sequence[TargetRow], explained: float | None, recorded: bool) -> Text:
@@ -125,7 +113,7 @@ def explanation(path: PathSummary, targets: Sequence[TargetRow], explained: floa
         gain = path.duration_ns - kernels[2]
         gains = "nothing" if gain < _SAME * path.duration_ns else format_duration(gain)
         said.append(text("Halving all kernels gains {gains}.", gains=gains))
-    if explained is not None and explained < 0.95:
+    if explained is not None and explained < LEAST_EXPLAINED:
         said.append(
             text(
                 "Only {share} of the device work starts when the schedule says, so this is uncertain.",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.overview.finding import Advice, Finding
+from collections.abc import Mapping
+
+from torch_tb_profiler.analyses.overview.finding import Advice, Basis, Finding, Gain
 from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
 from torch_tb_profiler.views.overview.payload import Recommendation
 from torch_tb_profiler.views.overview.sentences import SENTENCES
+
+BASES: Mapping[Basis, str] = {"what_if": "what-if", "share": "measured share", "ranks": "all ranks compared"}
 
 
 def recommendation(advice: Advice, whole: str, evidence: str | None = None) -> Recommendation:
@@ -18,7 +22,7 @@ def recommendation(advice: Advice, whole: str, evidence: str | None = None) -> R
     words = SENTENCES[finding.id, finding.case]
     evidence = evidence or _evidence(finding)
     parts: dict[str, str | Phrase | Text] = {
-        "time": Phrase(format_duration(advice.gain_ns), evidence),
+        "time": Phrase(format_duration(None if advice.gain is None else advice.gain.measured_ns), evidence),
         "share": Phrase(format_ratio(finding.value), evidence),
         "count": "" if finding.value is None else f"{finding.value:,.0f}",
         "duration": format_duration(finding.value),
@@ -31,9 +35,10 @@ def recommendation(advice: Advice, whole: str, evidence: str | None = None) -> R
         case=finding.case,
         title=text(words.title, subject=finding.subject),
         text=text(words.text, **parts),
-        gain=gain_words(advice.gain_ns, advice.gain_share),
-        gain_ns=advice.gain_ns,
+        gain=gain_words(advice.gain, advice.gain_share),
+        gain_ns=None if advice.gain is None else advice.gain.ns,
         gain_share=advice.gain_share,
+        basis=None if advice.gain is None else advice.gain.basis,
         rule=words.rule,
         code=words.code,
         exception=words.exception,
@@ -41,11 +46,11 @@ def recommendation(advice: Advice, whole: str, evidence: str | None = None) -> R
     )
 
 
-def gain_words(gain_ns: float | None, gain_share: float | None) -> str:
-    """Up to how much following an advice gains."""
-    if gain_ns is None:
+def gain_words(gain: Gain | None, gain_share: float | None) -> str:
+    """Up to how much following an advice gains, and where that comes from."""
+    if gain is None:
         return "no time, but room"
-    return f"up to {format_ratio(gain_share)}, {format_duration(gain_ns)}"
+    return f"up to {format_ratio(gain_share)}, {format_duration(gain.ns)} ({BASES[gain.basis]})"
 
 
 def _evidence(finding: Finding) -> str:

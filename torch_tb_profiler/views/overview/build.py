@@ -7,8 +7,10 @@ from typing import Any
 
 from torch_tb_profiler.analyses.overview.advice import advice
 from torch_tb_profiler.analyses.overview.average import average_step
+from torch_tb_profiler.analyses.overview.gains import unexplained
 from torch_tb_profiler.analyses.overview.job import no_advice
 from torch_tb_profiler.analyses.overview.unrecorded import unrecorded
+from torch_tb_profiler.analyses.schedule.categories import bound_times
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, Breakdown, breakdown
 from torch_tb_profiler.analyses.shared.utilization import Utilization, utilizations
 from torch_tb_profiler.model.calls.calltree import call_tree
@@ -17,12 +19,13 @@ from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.health import Note, is_truncated
 from torch_tb_profiler.model.kinds import Kind, of_kind
 from torch_tb_profiler.model.ranks import rank
+from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams, RankView, Tab, TraceView
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
 from torch_tb_profiler.views._shared.tensor_cores import tensor_core_time
-from torch_tb_profiler.views._shared.text import Phrase, Text, link
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences
 from torch_tb_profiler.views._shared.truncated import truncated
 from torch_tb_profiler.views.overview import words
 from torch_tb_profiler.views.overview.advice import recommendation
@@ -60,6 +63,7 @@ def build(trace: Trace, params: NoParams) -> Overview:
         devices=[_device(entry) for entry in utilizations(trace)],
         hardware=hardware,
         configuration=configuration,
+        gains=words.gains(recommendations, schedule(trace).explained, unexplained(trace)),
         recommendations=recommendations,
         no_advice=() if recommendations else words.no_advice(average, no_advice(trace)),
         beside=(),
@@ -85,7 +89,8 @@ def _spent(
         return truncated()
     frame = unrecorded(trace)
     name = None if frame is None else Phrase(frame.name, link("trace", event=frame.event))
-    return words.spent(average, device_type, whole, name, hardware)
+    bound = bound_times(trace) if unexplained(trace) is None else None
+    return sentences(words.spent(average, device_type, whole, name, hardware), words.bound(bound, whole))
 
 
 def _steps(times: Breakdown) -> list[Step]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from torch_tb_profiler.analyses.overview.finding import Basis
 from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.views._shared.tensor_cores import TensorCoreTime
 from torch_tb_profiler.views._shared.text import Text
@@ -115,6 +116,9 @@ class Recommendation(msgspec.Struct, frozen=True):
     case        which words of the rule fit
     gain        what following it gains at most, in words
     gain_ns     the same per step, and gain_share of the step; None where no time is to gain
+    basis       what_if: the recorded schedule replayed without what the advice takes away; share: what that takes
+                of the step today, while nothing else passes; ranks: what the files of all ranks say together; None where
+                no time is to gain
     rule        when it is shown
     code        what to write, "" where there is nothing to copy
     exception   when it does not apply
@@ -128,6 +132,7 @@ class Recommendation(msgspec.Struct, frozen=True):
     gain: str
     gain_ns: float | None
     gain_share: float | None
+    basis: Basis | None
     rule: str
     code: str
     exception: str
@@ -137,8 +142,9 @@ class Recommendation(msgspec.Struct, frozen=True):
 class Overview(msgspec.Struct, frozen=True):
     """How the time of a step is spent.
 
-    headline     how the average step is spent (`spent`), and what to do first
+    headline     how the average step is spent and what bounds it (`spent`), and what to do first
     explanation  how the steps vary, which are left out
+    gains        where the gains of the recommendations come from, and what they do not know
     recommendations  largest gain first; no_advice: why there are none, and what that does not mean
     beside       what the files of the other ranks say, empty where they were not asked (`overview/ranks` does)
     waiting      null likewise, and where they do not tell
@@ -156,6 +162,7 @@ class Overview(msgspec.Struct, frozen=True):
     devices: list[Device]
     hardware: HardwareUse | None
     configuration: Configuration
+    gains: Text
     recommendations: list[Recommendation]
     no_advice: Text
     beside: Text

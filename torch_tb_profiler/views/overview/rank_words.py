@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.verdict import WORTH_NAMING, Verdict
-from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN
+from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN, Gain
 from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.causes import cause_sentence
@@ -63,9 +63,10 @@ def straggler(members: Members[RankSummary], verdict: Verdict, position: int, av
         case="",
         title=text(title, names=names),
         text=sentences(headline(members, verdict), cause),
-        gain=gain_words(cost, gain_share),
+        gain=gain_words(Gain(cost, cost, "ranks"), gain_share),
         gain_ns=cost,
         gain_share=gain_share,
+        basis="ranks",
         rule=f"the files of all ranks, compared in Distributed, show who is late, which costs at least "
         f"{WORTH_NAMING:.0%} of a step",
         code="",

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.distributed.exposed import ExposedCommunication, exposed_communication
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
-from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN, Advice, Finding
+from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN, Advice, Finding, Gain
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.view import Members, NoParams
 from torch_tb_profiler.views._shared.job.judgement import judge_members
@@ -41,6 +41,7 @@ def build(alone: Overview, worker: str, members: Members[RankSummary], params: N
     return replace(
         alone,
         headline=words.headline(alone.spent, recommendations, said),
+        gains=alone.gains if {each.basis for each in recommendations} & {"what_if", "share"} else (),
         recommendations=recommendations,
         no_advice=() if recommendations else alone.no_advice or words.no_advice(average, None),
         beside=rank_words.parts(members, verdict, waiting),
@@ -64,7 +65,9 @@ def _own(
         if each.id == "communication" and each.gain_ns is not None:
             gain = min(each.gain_ns, waiting.transfer_ns + waiting.uncompared_ns)
             if gain >= LEAST_GAIN * average.duration_ns:
-                advice = Advice(Finding(each.id, case=each.case), gain, gain / average.duration_ns)
+                advice = Advice(
+                    Finding(each.id, case=each.case), Gain(gain, gain, "ranks"), gain / average.duration_ns
+                )
                 yield recommendation(advice, whole, each.evidence)
         elif each.id != "late_rank":
             yield each

@@ -8,7 +8,7 @@ from torch_tb_profiler.analyses.overview.device_rules import USUAL
 from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN
 from torch_tb_profiler.analyses.overview.memory_rules import MEMORY_SHARE
 
-_WORTH = f"at least {LEAST_GAIN:.0%} of the step"
+_WORTH = f"so long that at least {LEAST_GAIN:.0%} of the step is to gain"
 
 
 class Sentences(msgspec.Struct, frozen=True):
@@ -150,7 +150,7 @@ SENTENCES = {
         "Let matrix products use Tensor Cores",
         "For {time} of {whole}, the host waits for matrix products in float32, which the Tensor Cores of this GPU "
         "could do in float16.",
-        f"float32 operators that could use Tensor Cores and do not, take {_WORTH}, which the host waits for",
+        f"float32 operators that could use Tensor Cores and do not, take {_WORTH}",
         "the model does not converge in float16, even with a gradient scaler.",
         'with torch.autocast("cuda", dtype=torch.float16): ...',
     ),
@@ -158,7 +158,7 @@ SENTENCES = {
         "Let matrix products use Tensor Cores",
         "For {time} of {whole}, the host waits for matrix products in float32, which the Tensor Cores of this GPU "
         "could do in TF32 or bfloat16.",
-        f"float32 operators that could use Tensor Cores and do not, take {_WORTH}, which the host waits for",
+        f"float32 operators that could use Tensor Cores and do not, take {_WORTH}",
         "results need more than the 10 bits of precision of TF32.",
         'torch.set_float32_matmul_precision("high")',
     ),

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN
 from torch_tb_profiler.base.units import format_duration, format_ratio, plural
+from torch_tb_profiler.model.schedule.schedule import LEAST_EXPLAINED
+from torch_tb_profiler.views._shared.bounds import bounded
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, listed, sentences, text
 from torch_tb_profiler.views.overview.payload import Average, Categories, HardwareUse, Recommendation, Step
 
@@ -46,6 +48,35 @@ def headline(spent: Text, recommendations: Sequence[Recommendation], waiting: Te
     """How the average step is spent, how much of it waits for other ranks, and what to do first."""
     first = text("First recommendation: {title}.", title=recommendations[0].title) if recommendations else ()
     return sentences(spent, waiting, first)
+
+
+def bound(times: Mapping[str, float] | None, whole: str) -> Text:
+    """What bounds a step, as the Critical path says it; empty where no schedule explains the trace."""
+    if times is None or sum(times.values()) <= 0:
+        return ()
+    whole = "the trace" if whole == "the trace" else "the step"
+    return text("{bounded}.", bounded=bounded(times, whole, link("critical_path"))[1])
+
+
+def gains(recommendations: Sequence[Recommendation], explained: float | None, reason: str | None) -> Text:
+    """Where the gains come from, and what they do not know; `reason`: why no schedule is replayed."""
+    bases = {each.basis for each in recommendations} - {None}
+    if not bases:
+        return ()
+    if reason is not None:
+        return text(
+            "Gains are measured shares of the step, as no change can be replayed: {reason}.", reason=reason
+        )
+    if bases == {"share"}:
+        return text("The gain is a measured share of the step: what it is about is not in the schedule.")
+    return text(
+        "A what-if replays the recorded schedule without what the advice takes away; {share} of the device work "
+        "starts when that says (at least {least} are needed). The {path} says what no replay knows. Gains do not "
+        "add up.",
+        share=format_ratio(explained),
+        least=format_ratio(LEAST_EXPLAINED),
+        path=Phrase("Critical path", link("critical_path")),
+    )
 
 
 def no_advice(average: Average | None, reason: str | None) -> Text:

@@ -11,8 +11,16 @@ import css from './Advice.module.css';
 /** So many pieces of advice have a card; the rest a line each. */
 const CARDS = 3;
 
-/** What to do first, by gain; why there is nothing, where there is nothing. */
-export function Advice({ items, none }: { items: Recommendation[]; none: readonly Phrase[] }) {
+interface Props {
+  items: Recommendation[];
+  /** Where the gains come from. */
+  gains: readonly Phrase[];
+  /** Why there is nothing, where there is nothing. */
+  none: readonly Phrase[];
+}
+
+/** What to do first, by gain. */
+export function Advice({ items, gains, none }: Props) {
   if (items.length === 0) {
     return (
       <p className={css.none} data-part="advice">
@@ -38,6 +46,9 @@ export function Advice({ items, none }: { items: Recommendation[]; none: readonl
           ))}
         </ul>
       )}
+      <p className={css.gains}>
+        <Sentence text={gains} />
+      </p>
     </section>
   );
 }

@@ -12,7 +12,8 @@ it('says what the device waits for, and for how long', () => {
   expect(screen.getByText('DataLoader', { selector: 'th' }).closest('tr')!.textContent).toContain(
     '330 µs33%',
   );
-  expect(screen.getByText('up to 33%, 330 µs')).toBeTruthy();
+  expect(screen.getByText('up to 33%, 330 µs (measured share)')).toBeTruthy();
+  expect(document.body.textContent).toContain(textOf(golden.overview.gains));
 });
 
 it('says how much of the peak is used, at least, or why nobody knows', () => {

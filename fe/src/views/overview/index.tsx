@@ -44,7 +44,7 @@ export default function OverviewView({ payload: alone, crumb, run, worker, span 
         <Answer crumb={crumb} why={payload.reasons.average}>
           <Sentence text={payload.headline} />
         </Answer>
-        <Advice items={payload.recommendations} none={payload.no_advice} />
+        <Advice items={payload.recommendations} gains={payload.gains} none={payload.no_advice} />
       </>
     );
   }
@@ -68,7 +68,7 @@ export default function OverviewView({ payload: alone, crumb, run, worker, span 
           <Sentence text={payload.beside} />
         </p>
       )}
-      <Advice items={payload.recommendations} none={payload.no_advice} />
+      <Advice items={payload.recommendations} gains={payload.gains} none={payload.no_advice} />
       <Panel
         title={`${now.title}, ${formatDuration(now.duration)}`}
         note={

@@ -1,0 +1,80 @@
+"""What following an advice gains: what a replay without it says, where the schedule explains the trace."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.analyses.overview.drawn import BACKWARD, given, measured, steps, work
+from tests.support.traces import draw
+from torch_tb_profiler.analyses.overview.gains import unexplained
+from torch_tb_profiler.analyses.schedule.what_if import curves
+
+STEP = steps(1)
+LOADER = "host user_annotation enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ {at} {wait}"
+
+
+def test_what_would_be_waited_for_then_is_no_gain() -> None:
+    """Of 4 ms of loading 3 are hidden; without all of it the step waits for the kernel, which takes as long."""
+    trace = draw(
+        f"{STEP}\n{work(15, 8_000, 5, 1)}\n{LOADER.format(at=5_000, wait=4_000)}\n{work(9_105, 800, 9_100, 2)}"
+    )
+    found = given(trace, "data_loading")
+    assert found is not None and found.gain is not None
+    assert measured(found) == pytest.approx((9_000 - 8_015) / 10_000)
+    # The second launch comes at 5,105; its kernel follows the first, and the host is done at 6,000.
+    assert found.gain.basis == "what_if"
+    assert found.gain.ns == pytest.approx(10_000_000 - (8_015 + 800) * 1_000, abs=20_000)
+
+
+def test_a_host_that_is_ahead_gains_nothing_from_faster_kernels() -> None:
+    """One rank's all-reduce takes 3 of 10 ms, while the host takes 9.9 whatever the device does."""
+    line = "gpu0 kernel ncclDevKernel_AllReduce_Sum_f32_RING_LL 6020 3000 correlation=2 stream=20"
+    wrapped = "host cpu_op DistributedDataParallel.forward 5 10"
+    launch = "host cuda_runtime cudaLaunchKernel 6000 5 correlation=2"
+    trace = draw(f"{STEP}\n{BACKWARD}\n{wrapped}\n{work(20, 5_000, 10, 1)}\n{launch}\n{line}")
+    assert given(trace, "communication") is None
+
+
+def test_a_removed_wait_gains_what_the_critical_path_says_of_its_operator() -> None:
+    wait = "host cpu_op aten::item 1000 4010\nhost cuda_runtime cudaStreamSynchronize 1005 4000"
+    trace = draw(f"{STEP}\n{work(10, 4_990, 5, 1)}\n{wait}\n{work(6_000, 4_000, 5_990, 2)}")
+    found = given(trace, "synchronization")
+    assert found is not None and found.gain is not None
+    (times,) = curves(trace, ("sync:aten::item",)).tolist()
+    assert found.gain.ns == times[0] - times[-1] > 0
+    assert found.gain.ns == pytest.approx(1_000_000, abs=20_000)
+
+
+def test_data_loading_gains_what_the_critical_path_says_of_it() -> None:
+    trace = draw(f"{STEP}\n{LOADER.format(at=0, wait=4_000)}\n{work(4_110, 5_000, 4_100, 1)}")
+    found = given(trace, "data_loading")
+    assert found is not None and found.gain is not None
+    (times,) = curves(trace, ("data_loading",)).tolist()
+    assert (found.gain.ns, found.gain_share) == (times[0] - times[-1], pytest.approx(0.4))
+
+
+def test_where_nothing_explains_the_starts_the_share_stays_and_says_so() -> None:
+    """Kernels 200 us after their launch for no recorded reason, but for one."""
+    late = "\n".join(work(4_000 + 500 * i, 100, 3_800 + 500 * i - 37 * i, i + 2) for i in range(10))
+    trace = draw(f"{STEP}\n{LOADER.format(at=0, wait=3_000)}\n{work(3_010, 100, 3_000, 1)}\n{late}")
+    reason = unexplained(trace)
+    assert reason is not None and reason.endswith("starts when the schedule says (at least 95% are needed)")
+    found = given(trace, "data_loading")
+    assert found is not None and found.gain is not None
+    assert found.gain.basis == "share"
+    assert found.gain.ns == found.gain.measured_ns == 3_000_000
+
+
+def test_without_a_device_the_share_stays() -> None:
+    trace = draw(f"{STEP}\n{LOADER.format(at=0, wait=3_000)}")
+    assert unexplained(trace) == "no device work is recorded"
+    found = given(trace, "data_loading")
+    assert found is not None and found.gain is not None and found.gain.basis == "share"
+
+
+def test_what_is_not_in_the_schedule_has_no_what_if() -> None:
+    kernels = f"{work(10, 9_000, 5, 1)}\n{work(20, 3_000, 15, 2).replace('gpu0', 'gpu1')}"
+    trace = draw(f"{STEP}\nhost cpu_op DataParallel.forward 0 100\n{kernels}")
+    assert unexplained(trace) is None
+    found = given(trace, "data_parallel")
+    assert found is not None and found.gain is not None and found.gain.basis == "share"
