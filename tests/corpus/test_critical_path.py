@@ -10,10 +10,13 @@ import pytest
 from tests.corpus import recordings
 from torch_tb_profiler.analyses.critical_path.slack import slack
 from torch_tb_profiler.analyses.schedule.categories import path_times
+from torch_tb_profiler.analyses.schedule.causes import Cause
 from torch_tb_profiler.analyses.schedule.path import PieceKind, critical_path, path_between
 from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
+from torch_tb_profiler.analyses.schedule.threads import cut
 from torch_tb_profiler.analyses.schedule.what_if import curves
 from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.views.critical_path.build import unavailable
 
 pytestmark = recordings.MARKS
@@ -59,3 +62,18 @@ def test_shares_of_host_and_device_are_within_3_points_of_holistic_trace_analysi
     time = np.bincount(path.kind, weights=path.end - path.begin, minlength=len(PieceKind))
     assert time[PieceKind.HOST] / time.sum() == pytest.approx(host, abs=0.03)
     assert time[PieceKind.DEVICE] / time.sum() == pytest.approx(device, abs=0.03)
+
+
+def test_a_path_without_the_gaps_between_operators_has_the_shares_of_holistic_trace_analysis(corpus: Path) -> None:
+    """It gives no weight to what passes between operators of the top level: annotated or unrecorded time here."""
+    trace = recordings.of_run(corpus, "hta_trace_diff_control_a100")
+    spans = steps(trace)
+    path = path_between(trace, int(spans.starts[2]), int(spans.host_ends[2]))
+    length, host = path.end - path.begin, path.kind == PieceKind.HOST
+    pieces = cut(trace, path.ref[host].astype(np.int32), path.begin[host], path.end[host])
+    between = np.isin(pieces.cause, (Cause.ANNOTATION, Cause.UNRECORDED))
+    left = int(length.sum() - (pieces.end - pieces.begin)[between].sum())
+    assert left / length.sum() == pytest.approx(0.837, abs=0.01)
+    device = length[path.kind == PieceKind.DEVICE].sum()
+    assert (pieces.end - pieces.begin)[~between].sum() / left == pytest.approx(0.666, abs=0.03)
+    assert device / left == pytest.approx(0.315, abs=0.03)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.corpus import hta, recordings
 from torch_tb_profiler.analyses.idle.breakdown import step_times
+from torch_tb_profiler.analyses.overview.idle import idle as overview_idle
 from torch_tb_profiler.analyses.schedule.causes import CAUSES
 from torch_tb_profiler.analyses.schedule.gaps import Work, work_of
 from torch_tb_profiler.analyses.schedule.segments import segments
@@ -42,6 +43,8 @@ def test_every_idle_nanosecond_has_one_cause_and_the_parts_sum_to_the_step(corpu
             windows = merge(spans.starts[spans.complete], spans.ends[spans.complete])
             another_way = total(subtract(windows, merge(trace.events.start[mine], ends(trace)[mine])))
             assert int(segments(trace, device).length.sum()) == another_way, name
+        if len(np.unique(device_of(trace)[rows])) == 1:
+            assert total(overview_idle(trace)) == int(segments(trace, device).length.sum()), name
     assert looked_at > 150
 
 

@@ -4320,8 +4320,9 @@ export interface components {
      * Overview
      * @description How the time of a step is spent.
      *
-     *     headline     how the average step is spent (`spent`), and what to do first
+     *     headline     how the average step is spent and what bounds it (`spent`), and what to do first
      *     explanation  how the steps vary, which are left out
+     *     gains        where the gains of the recommendations come from, and what they do not know
      *     recommendations  largest gain first; no_advice: why there are none, and what that does not mean
      *     beside       what the files of the other ranks say, empty where they were not asked (`overview/ranks` does)
      *     waiting      null likewise, and where they do not tell
@@ -4339,6 +4340,7 @@ export interface components {
       devices: components['schemas']['Device'][];
       hardware: components['schemas']['HardwareUse'] | null;
       configuration: components['schemas']['Configuration'];
+      gains: components['schemas']['Phrase'][];
       recommendations: components['schemas']['Recommendation'][];
       no_advice: components['schemas']['Phrase'][];
       beside: components['schemas']['Phrase'][];
@@ -4468,6 +4470,9 @@ export interface components {
      *     case        which words of the rule fit
      *     gain        what following it gains at most, in words
      *     gain_ns     the same per step, and gain_share of the step; None where no time is to gain
+     *     basis       what_if: the recorded schedule replayed without what the advice takes away; share: what that takes
+     *                 of the step today, while nothing else passes; ranks: what the files of all ranks say together; None
+     *                 where no time is to gain
      *     rule        when it is shown
      *     code        what to write, "" where there is nothing to copy
      *     exception   when it does not apply
@@ -4481,6 +4486,7 @@ export interface components {
       gain: string;
       gain_ns: number | null;
       gain_share: number | null;
+      basis: ('ranks' | 'share' | 'what_if') | null;
       rule: string;
       code: string;
       exception: string;
@@ -5332,7 +5338,7 @@ export interface components {
      *     gaps        gaps with a part of this row; median_ns: of the parts
      *     emptied_by  the call that had emptied the queue before most of it; null: none had
      *     emptied_ns  time before which some call had emptied the queue
-     *     gain_ns     how much shorter an average step would be without; null, see `reasons`
+     *     gain_ns     how much shorter a counted step is, at most, if the host takes no time here; null, see `reasons`
      *     others      0, or how many further subjects of the cause this row sums up
      */
     IdleRow: {
@@ -5513,7 +5519,7 @@ export interface components {
      *     around      what launches all of a run: module, operator, annotation or graph; null if nothing does
      *     time_ns     of all runs; share: of the durations of all work
      *     fusion_ns   at most what fusing neighboring elementwise kernels saves, over all runs
-     *     capture_ns  what a run would save captured in a graph; null, see `reasons`
+     *     capture_ns  at most what capturing it in a graph saves, over all complete steps; null, see `reasons`
      *     items       of the first run
      */
     SequenceRow: {

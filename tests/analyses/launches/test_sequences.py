@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.support.traces import draw
+from torch_tb_profiler.analyses.launches.capture import captures
 from torch_tb_profiler.analyses.launches.grams import is_repetition, maximal, repeats, without_overlap
 from torch_tb_profiler.analyses.launches.origin import common_slice
 from torch_tb_profiler.analyses.launches.sequences import sequences
@@ -146,3 +147,27 @@ def test_where_a_sequence_is_launched() -> None:
     assert name(8) == "launch"
     assert name(8, 11) is None  # from two threads
     assert name(8, 12) is None  # one has no launch
+
+
+def test_capturing_gains_the_host_time_between_the_launches_of_a_run() -> None:
+    """48 us from the begin of the first call to the end of the second, in each of 6 runs."""
+    lines = []
+    for run in range(3):
+        lines.append(f"host user_annotation ProfilerStep#{run} {200 * run} 200")
+        for half in range(2):
+            at, number = 200 * run + 100 * half, 4 * run + 2 * half + 1
+            for k, name in enumerate(("first", "second")):
+                launch = at + 10 + 44 * k
+                lines.append(f"host cuda_runtime cudaLaunchKernel {launch} 4 correlation={number + k}")
+                lines.append(f"gpu0 kernel {name} {launch + 6} 10 correlation={number + k} stream=7")
+    trace = draw("\n".join(lines))
+    found = sequences(trace).sequences
+    assert [(each.runs, each.length) for each in found] == [(6, 2)]
+    assert captures(trace, found) == [6 * 48_000]
+    assert captures(trace, ()) == []
+
+
+def test_what_nothing_explains_has_no_capture() -> None:
+    lines = [f"gpu0 kernel {name} {100 * k + 37 * k * k} 5 stream=7" for k, name in enumerate("abababab")]
+    trace = draw("host cpu_op aten::mm 0 5\n" + "\n".join(lines))
+    assert captures(trace, sequences(trace).sequences) is None

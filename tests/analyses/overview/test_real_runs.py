@@ -7,6 +7,9 @@ from pathlib import Path
 
 from tests.corpus import recordings
 from torch_tb_profiler.analyses.overview.advice import advice
+from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
+from torch_tb_profiler.analyses.schedule.targets import ALONE
+from torch_tb_profiler.analyses.schedule.what_if import what_if
 from torch_tb_profiler.base.errors import TraceError
 
 pytestmark = recordings.MARKS
@@ -31,6 +34,10 @@ def given(path: Path) -> list[tuple[str, str, str]] | None:
     if isinstance(trace, TraceError):
         return None
     found = advice(trace)
+    for each in found:
+        if each.gain is not None and each.gain.basis == "what_if" and each.finding.id in ALONE:
+            gained = recorded_spans(trace).mean_ns[0] - what_if(trace, each.finding.id, 100)
+            assert each.gain.ns == gained, f"{path}: the Critical path says another gain of {each.finding.id}"
     return [
         (
             each.finding.id,

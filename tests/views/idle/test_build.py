@@ -42,7 +42,12 @@ def test_steps_and_causes_sum_exactly() -> None:
         ("data_loading", 100_000, 2),
         ("launch_call", 20_000, 2),
     ]
-    assert all(row["gain_ns"] is None for row in payload["causes"])
+    for row in payload["causes"]:
+        if row["cause"] == "launch_latency":
+            assert row["gain_ns"] is None  # the device's own
+        else:
+            assert 0 <= row["gain_ns"] <= row["time_ns"] / payload["counted"]
+    assert payload["causes"][0]["gain_ns"] == 50_000  # all loading of both steps, with nothing to take its place
     assert {"gain_ns", "waiting_ns"} <= payload["reasons"].keys()
 
 

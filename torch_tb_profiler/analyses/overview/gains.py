@@ -22,14 +22,13 @@ from torch_tb_profiler.analyses.schedule.targets import (
     together,
     work_target,
 )
-from torch_tb_profiler.analyses.schedule.what_if import without
+from torch_tb_profiler.analyses.schedule.what_if import unexplained, without
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import covered, intersect, merge, subtract
-from torch_tb_profiler.base.units import format_ratio
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.kinds import Kind, ends, of_kind
-from torch_tb_profiler.model.schedule.schedule import LEAST_EXPLAINED, schedule
+from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Int32, Trace, derived
 
@@ -51,19 +50,6 @@ def gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
     ]
 
 
-def unexplained(trace: Trace) -> str | None:
-    """Why the schedule cannot tell what a change would bring, None if it can."""
-    graph = schedule(trace)
-    if graph.explained is None:
-        return "no device work is recorded"
-    if len(graph.step_begin) == 0 or not (graph.items.call >= 0).any():
-        return "no launch is recorded"
-    if graph.trusted:
-        return None
-    share, least = format_ratio(graph.explained), format_ratio(LEAST_EXPLAINED)
-    return f"only {share} of the device work starts when the schedule says (at least {least} are needed)"
-
-
 def _part(trace: Trace, finding: Finding) -> Target | None:
     """What following the advice takes out of the schedule; None if that is not in it, such as another process."""
     match finding.id:
@@ -78,7 +64,9 @@ def _part(trace: Trace, finding: Finding) -> Target | None:
             calls = links.launch[np.isin(links.rows, finding.rows) & (links.launch >= 0)]
             found = together([work_target(trace, finding.rows, finding.during), call_target(trace, calls)])
         case "communication" | "late_rank":
-            found = work_target(trace, np.flatnonzero(communication_kernels(trace)), finding.during)
+            found = work_target(
+                trace, np.flatnonzero(communication_kernels(trace)).astype(np.int32), finding.during
+            )
         case "mixed_precision":
             found = work_target(trace, finding.rows, finding.during)
         case _:

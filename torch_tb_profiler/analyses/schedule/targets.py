@@ -6,16 +6,16 @@ kernel:<name>, collective:all_reduce, sync:aten::item, data_loading, allocator, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.schedule.host_time import is_allocator
+from torch_tb_profiler.analyses.schedule.causes import Cause, slice_causes
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.base.intervals import Intervals, covered, merge
-from torch_tb_profiler.base.markers import MODULE, is_data_loading
+from torch_tb_profiler.base.markers import MODULE
 from torch_tb_profiler.model.calls.calltree import enclosing_operator
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.communication.names import collective_of_kernel
@@ -139,10 +139,8 @@ def _items(trace: Trace, kind: str, name: str) -> Bool:
 
 
 def _slices(trace: Trace, kind: str, name: str) -> Int32:
-    if kind == "data_loading":
-        return _of_names(trace, is_data_loading, Kind.CPU_OP, Kind.ANNOTATION)
-    if kind == "allocator":
-        return _of_names(trace, is_allocator, Kind.RUNTIME, Kind.DRIVER)
+    if kind in ("data_loading", "allocator"):
+        return np.flatnonzero(slice_causes(trace) == Cause[kind.upper()]).astype(np.int32)
     if kind == "module":
         return _of_name(trace, MODULE + name, Kind.PYTHON)
     if kind == "call":
@@ -154,11 +152,6 @@ def _of_name(trace: Trace, name: str, *of: Kind) -> Int32:
     rows = of_kind(trace, *of)
     named: Int32 = rows[trace.events.name[rows] == trace_code(trace, name)]
     return named
-
-
-def _of_names(trace: Trace, wanted: Callable[[str], bool], *of: Kind) -> Int32:
-    rows = of_kind(trace, *of)
-    return rows[name_mask(trace.strings, wanted)[trace.events.name[rows]]]
 
 
 def _host_time(trace: Trace, rows: Int32) -> Int64:

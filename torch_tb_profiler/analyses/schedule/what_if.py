@@ -14,8 +14,9 @@ import numpy as np
 
 from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans, step_spans
 from torch_tb_profiler.analyses.schedule.targets import Target, target
+from torch_tb_profiler.base.units import format_ratio
 from torch_tb_profiler.model.schedule.replay import replay
-from torch_tb_profiler.model.schedule.schedule import Schedule, schedule
+from torch_tb_profiler.model.schedule.schedule import LEAST_EXPLAINED, Schedule, schedule
 from torch_tb_profiler.model.trace import Int64, Trace, derived
 
 PERCENTS = (0, 25, 50, 75, 100)
@@ -25,6 +26,19 @@ _CELLS = 1_000_000
 """So many times are computed at once, to bound the memory."""
 
 _TABLE_CELLS, _FEWEST, _MOST = 4_000_000, 6, 60
+
+
+def unexplained(trace: Trace) -> str | None:
+    """Why the schedule cannot tell what a change would bring, None if it can."""
+    graph = schedule(trace)
+    if graph.explained is None:
+        return "no device work is recorded"
+    if len(graph.step_begin) == 0 or not (graph.items.call >= 0).any():
+        return "no launch is recorded"
+    if graph.trusted:
+        return None
+    share, least = format_ratio(graph.explained), format_ratio(LEAST_EXPLAINED)
+    return f"only {share} of the device work starts when the schedule says (at least {least} are needed)"
 
 
 def what_if(trace: Trace, spelled: str, percent: int) -> int:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import structs
 
 from torch_tb_profiler.analyses.idle.breakdown import StepTimes, step_times
+from torch_tb_profiler.analyses.idle.gains import idle_gains
 from torch_tb_profiler.analyses.idle.pace import pace
 from torch_tb_profiler.analyses.idle.table import IdleTable, idle_table
 from torch_tb_profiler.analyses.schedule.causes import CAUSES
 from torch_tb_profiler.analyses.schedule.gaps import default_device
+from torch_tb_profiler.analyses.schedule.what_if import unexplained
 from torch_tb_profiler.analyses.shared.breakdown import NO_HOST
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.errors import NotFoundError
@@ -23,7 +27,7 @@ from torch_tb_profiler.model.steps import has_host_events, steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.truncated import truncated
-from torch_tb_profiler.views.idle.launches import GAIN, LAUNCH_PARTS
+from torch_tb_profiler.views.idle.launches import LAUNCH_PARTS
 from torch_tb_profiler.views.idle.parts import PARTS
 from torch_tb_profiler.views.idle.payload import (
     IdleCause,
@@ -47,7 +51,8 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
     table = idle_table(trace, device, params.stream, params.by, params.step)
     listed = _steps(step_times(trace, device, params.stream))
     counted = [step for step in listed if step.complete and params.step in ("", step.name)]
-    rows, speed = _rows(trace, table, params.by == "cause"), pace(trace, device)
+    gains = {row: saved / max(len(counted), 1) for row, saved in idle_gains(trace, table).items()}
+    rows, speed = _rows(trace, table, gains, params.by == "cause"), pace(trace, device)
     caught_up = int(table.time.sum()) - int(table.emptied_time.sum())
     payload = IdlePayload(
         headline=(),
@@ -90,8 +95,8 @@ def _steps(times: StepTimes) -> list[IdleStep]:
     ]
 
 
-def _rows(trace: Trace, table: IdleTable, by_slice: bool) -> list[IdleRow]:
-    """`by_slice`: the subjects are the slices to blame."""
+def _rows(trace: Trace, table: IdleTable, gains: Mapping[int, float], by_slice: bool) -> list[IdleRow]:
+    """`gains`: by row, ns per step; `by_slice`: the subjects are the slices to blame."""
     rows: list[IdleRow] = []
     kept: dict[int, int] = {}
     rest: dict[int, list[int]] = {}
@@ -127,7 +132,7 @@ def _rows(trace: Trace, table: IdleTable, by_slice: bool) -> list[IdleRow]:
                 median_ns=median,
                 emptied_by=name_of(trace, emptied) if emptied >= 0 else None,
                 emptied_ns=emptied_time,
-                gain_ns=None,
+                gain_ns=gains.get(at),
                 others=0,
             )
         )
@@ -171,7 +176,7 @@ def _streams(trace: Trace) -> list[IdleStream]:
 
 def _reasons(trace: Trace) -> dict[str, str]:
     reasons = {
-        "gain_ns": GAIN,
+        "gain_ns": unexplained(trace) or "known of the largest rows for which the host is late, each alone",
         "waiting_ns": "one rank does not show whom its collectives wait for; Distributed does",
     }
     if not has_host_events(trace):

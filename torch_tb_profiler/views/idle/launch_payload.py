@@ -132,7 +132,7 @@ class SequenceRow(msgspec.Struct, frozen=True):
     around      what launches all of a run: module, operator, annotation or graph; null if nothing does
     time_ns     of all runs; share: of the durations of all work
     fusion_ns   at most what fusing neighboring elementwise kernels saves, over all runs
-    capture_ns  what a run would save captured in a graph; null, see `reasons`
+    capture_ns  at most what capturing it in a graph saves, over all complete steps; null, see `reasons`
     items       of the first run
     """
 
@@ -143,7 +143,7 @@ class SequenceRow(msgspec.Struct, frozen=True):
     around: str | None
     around_event: int | None
     fusion_ns: int
-    capture_ns: float | None
+    capture_ns: int | None
     items: list[SequenceItem]
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from torch_tb_profiler.analyses.launches.bandwidth import bytes_between, copies
 from torch_tb_profiler.analyses.launches.calls import api_calls, launch_calls
+from torch_tb_profiler.analyses.launches.capture import captures
 from torch_tb_profiler.analyses.launches.edges import even_edges
 from torch_tb_profiler.analyses.launches.origin import common_slice
 from torch_tb_profiler.analyses.launches.queue import blocked_launches, longest_between, queues
 from torch_tb_profiler.analyses.launches.sequences import sequences
+from torch_tb_profiler.analyses.schedule.what_if import unexplained
 from torch_tb_profiler.analyses.shared.device_work import chosen_work
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.model.families import shown_name
@@ -34,8 +36,6 @@ MOST_STREAMS = 16
 
 MOST_ITEMS = 256
 """Items of a sequence that are sent."""
-
-GAIN = "needs a model of the schedule with other launches, which this version does not have"
 
 
 def build_launches(trace: Trace, params: LaunchesParams) -> Launches:
@@ -106,8 +106,9 @@ def build_bandwidth(trace: Trace, params: CurveParams) -> Bandwidth:
 
 def build_sequences(trace: Trace, params: SequencesParams) -> SequencesPayload:
     found = sequences(trace, params.device, params.stream)
+    saved = captures(trace, found.sequences)
     rows = []
-    for each in found.sequences:
+    for at, each in enumerate(found.sequences):
         around = common_slice(trace, each.rows[0])
         first = each.rows[0].tolist()
         rows.append(
@@ -119,12 +120,14 @@ def build_sequences(trace: Trace, params: SequencesParams) -> SequencesPayload:
                 around=name_of(trace, around) if around >= 0 else None,
                 around_event=around if around >= 0 else None,
                 fusion_ns=each.fusion_ns,
-                capture_ns=None,
+                capture_ns=None if saved is None else saved[at],
                 items=[_item(trace, row) for row in first[:MOST_ITEMS]],
             )
         )
     share = found.covered_ns / found.time_ns if found.time_ns else None
-    return SequencesPayload(rows, share, found.time_ns, {"capture_ns": GAIN} if rows else {})
+    reason = unexplained(trace)
+    reasons = {"capture_ns": reason} if rows and reason is not None else {}
+    return SequencesPayload(rows, share, found.time_ns, reasons)
 
 
 def _item(trace: Trace, row: int) -> SequenceItem:

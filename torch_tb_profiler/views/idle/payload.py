@@ -60,7 +60,7 @@ class IdleRow(msgspec.Struct, frozen=True):
     gaps        gaps with a part of this row; median_ns: of the parts
     emptied_by  the call that had emptied the queue before most of it; null: none had
     emptied_ns  time before which some call had emptied the queue
-    gain_ns     how much shorter an average step would be without; null, see `reasons`
+    gain_ns     how much shorter a counted step is, at most, if the host takes no time here; null, see `reasons`
     others      0, or how many further subjects of the cause this row sums up
     """
 

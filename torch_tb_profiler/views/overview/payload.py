@@ -117,8 +117,8 @@ class Recommendation(msgspec.Struct, frozen=True):
     gain        what following it gains at most, in words
     gain_ns     the same per step, and gain_share of the step; None where no time is to gain
     basis       what_if: the recorded schedule replayed without what the advice takes away; share: what that takes
-                of the step today, while nothing else passes; ranks: what the files of all ranks say together; None where
-                no time is to gain
+                of the step today, while nothing else passes; ranks: what the files of all ranks say together; None
+                where no time is to gain
     rule        when it is shown
     code        what to write, "" where there is nothing to copy
     exception   when it does not apply

@@ -143,9 +143,8 @@ function columnsOf(payload: IdlePayload, idle: number): Column<Row>[] {
     },
     {
       id: 'gain',
-      title: 'Gain',
+      title: 'Gain at most',
       kind: 'duration',
-      hidden: true,
       value: row => row.of?.gain_ns ?? null,
       reason: payload.reasons.gain_ns,
     },

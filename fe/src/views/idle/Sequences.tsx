@@ -30,6 +30,7 @@ export function Sequences() {
                 <th>Launched in</th>
                 <th className="num">Device time</th>
                 <th className="num">Fusion saves at most</th>
+                <th className="num">Capture saves at most</th>
               </tr>
             </thead>
             <tbody>
@@ -54,6 +55,9 @@ export function Sequences() {
                   </td>
                   <td className="num">{formatRatio(row.share)}</td>
                   <td className="num">{row.fusion_ns > 0 ? formatDuration(row.fusion_ns) : '–'}</td>
+                  <td className="num">
+                    {row.capture_ns ? formatDuration(row.capture_ns) : row.capture_ns === 0 ? 'nothing' : '–'}
+                  </td>
                 </tr>
               ))}
             </tbody>
@@ -61,7 +65,9 @@ export function Sequences() {
         </div>
       )}
       {found?.reasons.capture_ns && (
-        <p className="dim">What capturing them in a graph would save {found.reasons.capture_ns}.</p>
+        <p className="dim">
+          What capturing them in a graph would save is unknown: {found.reasons.capture_ns}.
+        </p>
       )}
     </Panel>
   );
