@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch_tb_profiler
 from tests.support.traces import document
+from tests.support.waiting import PATIENCE
 
 
 def test_the_public_names() -> None:
@@ -29,4 +30,4 @@ def test_importing_the_plugin_loads_nothing_heavy() -> None:
         "heavy = {'pyarrow', 'msgspec', 'fsspec', 'torch_tb_profiler.session'} & set(sys.modules);"
         "assert not heavy, heavy"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tests.support.waiting import PATIENCE
 from torch_tb_profiler.cache import cache_key, structure_of
 from torch_tb_profiler.storage import FileId
 
@@ -99,7 +100,9 @@ def test_the_name_of_an_entry_is_the_same_in_every_process() -> None:
     names = set()
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed}
-        names.add(subprocess.check_output([sys.executable, "-c", code], env=environment, text=True, timeout=60))
+        names.add(
+            subprocess.check_output([sys.executable, "-c", code], env=environment, text=True, timeout=PATIENCE)
+        )
     assert len(names) == 1
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.snapshots import snapshot
 from tests.support.traces import document
+from tests.support.waiting import PATIENCE
 from torch_tb_profiler.cli import main
 
 STEP = {"ph": "X", "cat": "user_annotation", "pid": 1, "tid": 1}
@@ -117,7 +118,7 @@ def test_exit_codes(
 
 def test_the_program_and_a_reader_that_leaves(folder: Path) -> None:
     command = f"{sys.executable} -m torch_tb_profiler view overview {folder} | head -c 1"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=PATIENCE, check=True)
     assert done.stdout == "{"
     assert done.stderr == ""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import PATIENCE
 from torch_tb_profiler.views import SLUGS, all_tabs
 
 HEAVY = (
@@ -40,7 +41,7 @@ PROGRAM = (
 )
 def test_help_and_version_import_nothing_heavy(arguments: list[str], shown: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, timeout=PATIENCE, check=True
     )
     assert shown in re.sub(r"\s+", " ", done.stdout)
     assert done.stderr == ""
@@ -51,7 +52,7 @@ def test_a_command_that_works_imports_them(tmp_path: Path) -> None:
         [sys.executable, "-c", PROGRAM, "list", str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     )
     assert "numpy" in done.stderr and "torch_tb_profiler.session" in done.stderr
@@ -59,7 +60,7 @@ def test_a_command_that_works_imports_them(tmp_path: Path) -> None:
 
 def test_the_module_is_the_program() -> None:
     command = [sys.executable, "-m", "torch_tb_profiler", "--version"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
     assert done.stdout == f"torch-tb-profiler {version('torch-tb-profiler')}\n"
 
 

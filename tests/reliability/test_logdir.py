@@ -12,6 +12,7 @@ from werkzeug.test import Client
 
 from benchmarks.logdir import PAGE, write_log
 from tests.support.logs import write_log as write_small_log
+from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.http import App
 from torch_tb_profiler.session import Root, Session, open_traces
@@ -57,6 +58,6 @@ def test_open_traces_are_closed_beyond_the_memory_setting(tmp_path: Path) -> Non
         session.scan()
         for _ in range(2):
             for worker in session.catalog.run(None).workers:
-                answer = session.view("operators", worker=worker.name, wait=True, timeout=60)
+                answer = session.view("operators", worker=worker.name, wait=True, timeout=PATIENCE)
                 assert answer.payload is not None
                 assert len(session._files._open) <= 2

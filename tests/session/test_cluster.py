@@ -16,7 +16,7 @@ import pytest
 from tests.support.servers.cluster import Cluster, cluster
 from tests.support.servers.storage import free_port, s3
 from tests.support.traces import document
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE, until
 from torch_tb_profiler.base.errors import MissingExtraError, WorkerDiedError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.executors import make_executor
@@ -78,7 +78,7 @@ def payloads(session: Session) -> dict[tuple[str, str], bytes]:
         missing = session.unavailable(session.find(run.name, worker.name, None)) or {}
         for slug in ("overview", "operators", "kernels", "trace"):
             if slug not in missing:
-                answer = session.view(slug, run.name, worker.name, wait=True, timeout=60)
+                answer = session.view(slug, run.name, worker.name, wait=True, timeout=PATIENCE)
                 assert answer.payload is not None, answer.state
                 found[worker.name, slug] = answer.payload
     return found
@@ -134,7 +134,7 @@ def test_progress_and_errors_of_a_cluster_come_back(workers: Cluster, tmp_path: 
     (log / "empty.pt.trace.json").write_bytes(b"")
     with Session([Root(str(log))], settings(executor=workers.spec)) as session:
         session.scan()
-        error = session.view("overview", wait=True, timeout=60).state.error
+        error = session.view("overview", wait=True, timeout=PATIENCE).state.error
         assert error is not None
         assert (error.code, error.message) == ("trace", "the file is empty")
 
@@ -169,7 +169,7 @@ def test_a_cache_that_the_server_does_not_see_is_named(
     with cluster(tmp_path, 1) as workers, Session([Root(str(ranks))], settings(executor=workers.spec)) as session:
         session._files._cache.place = str(tmp_path / "elsewhere")
         session.scan()
-        error = session.view("overview", wait=True, timeout=60).state.error
+        error = session.view("overview", wait=True, timeout=PATIENCE).state.error
         assert error is not None
         assert error.code == "cluster"
         assert "TORCH_PROFILER_CACHE_DIR" in (error.hint or "")
@@ -179,7 +179,7 @@ def test_a_cluster_that_is_not_there_then_is(ranks: Path, tmp_path: Path) -> Non
     made = Cluster(free_port(), tmp_path)
     with Session([Root(str(ranks))], settings(executor=made.spec)) as session:
         session.scan()
-        error = session.view("overview", wait=True, timeout=60).state.error
+        error = session.view("overview", wait=True, timeout=PATIENCE).state.error
         assert error is not None
         assert error.code == "cluster"
         assert f"127.0.0.1:{made.port}" in (error.where or "")
@@ -188,7 +188,7 @@ def test_a_cluster_that_is_not_there_then_is(ranks: Path, tmp_path: Path) -> Non
             made.add_worker()
             target = session.find(None, None, None)
             session.retry(target.span)
-            answer = session.view("overview", wait=True, timeout=60)
+            answer = session.view("overview", wait=True, timeout=PATIENCE)
             assert answer.payload is not None
             assert json.loads(answer.payload)["steps"]
             # The scheduler goes while a job waits for a worker, and comes back.
@@ -202,7 +202,7 @@ def test_a_cluster_that_is_not_there_then_is(ranks: Path, tmp_path: Path) -> Non
             made.add_worker()
             lost = session.find(None, "rank1", None)
             session.retry(lost.span)
-            assert session.view("overview", worker="rank1", wait=True, timeout=60).payload is not None
+            assert session.view("overview", worker="rank1", wait=True, timeout=PATIENCE).payload is not None
         finally:
             made.stop()
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.traces import document
+from tests.support.waiting import PATIENCE
 from torch_tb_profiler import views
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.discovery import ListedFile
@@ -30,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def overview(session: Session) -> dict[str, Any]:
-    answer = session.view("overview", wait=True, timeout=60)
+    answer = session.view("overview", wait=True, timeout=PATIENCE)
     assert answer.payload is not None, answer.state
     payload: dict[str, Any] = json.loads(answer.payload)
     return payload

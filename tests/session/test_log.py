@@ -11,6 +11,7 @@ import pytest
 from werkzeug.test import Client
 
 from tests.support.traces import document
+from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.http import App
@@ -29,7 +30,7 @@ def put(path: Path, count: int = 1) -> None:
 
 
 def slices(session: Session, run: str) -> int:
-    answer = session.view("trace", run=run, wait=True, timeout=60)
+    answer = session.view("trace", run=run, wait=True, timeout=PATIENCE)
     assert answer.payload is not None, answer.state
     count: int = json.loads(answer.payload)["counts"]["slices"]
     return count

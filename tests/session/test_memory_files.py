@@ -15,6 +15,7 @@ from werkzeug.test import Client
 from tests.support.memory_events import memory
 from tests.support.snapshots import snapshot
 from tests.support.traces import document
+from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.errors import NotFoundError, TraceError, UsageError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.http import App
@@ -123,7 +124,7 @@ def test_a_file_is_read_once_until_it_changes(
 
 
 def test_the_tab_is_there_for_the_files_alone(session: Session) -> None:
-    answer = session.view("memory", wait=True, timeout=60)
+    answer = session.view("memory", wait=True, timeout=PATIENCE)
     assert answer.payload is not None
     payload = json.loads(answer.payload)
     assert payload["devices"] == [] and payload["default_device"] is None
@@ -137,7 +138,7 @@ def test_without_files_a_trace_without_memory_has_no_tab(tmp_path: Path) -> None
     with Session([Root(str(tmp_path))], Settings(cache_bytes=0)) as opened:
         opened.scan()
         with pytest.raises(NotFoundError, match="profile_memory"):
-            opened.view("memory", wait=True, timeout=60)
+            opened.view("memory", wait=True, timeout=PATIENCE)
 
 
 def test_over_http(session: Session, folder: Path) -> None:

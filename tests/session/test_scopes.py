@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.traces import document
 from tests.support.views import add_tab
+from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.model.trace import Trace, derived
@@ -92,7 +93,7 @@ def write(path: Path, count: int) -> None:
 
 
 def ask(session: Session, slug: str, **given: Any) -> Any:
-    answer = session.view(slug, wait=True, timeout=60, **given)
+    answer = session.view(slug, wait=True, timeout=PATIENCE, **given)
     assert answer.payload is not None, answer.state
     return json.loads(answer.payload)
 
@@ -186,7 +187,7 @@ def test_a_result_that_the_cache_has_not_is_made_again(tmp_path: Path, kept: byt
 
 
 def test_a_pair_compares_with_what_is_named_or_the_first_other_run(session: Session) -> None:
-    answer = session.view("difference", run="job", wait=True, timeout=60)
+    answer = session.view("difference", run="job", wait=True, timeout=PATIENCE)
     assert answer.payload is not None
     assert json.loads(answer.payload) == {"events": 10 - 4}
     assert answer.base == ("old", "rank0", "1")
@@ -226,7 +227,7 @@ def test_a_pair_compares_with_the_previous_span(tmp_path: Path) -> None:
         session.scan()
 
         def base(worker: str, span: str) -> tuple[str, ...] | None:
-            answer = session.view("difference", run="b", worker=worker, span=span, wait=True, timeout=60)
+            answer = session.view("difference", run="b", worker=worker, span=span, wait=True, timeout=PATIENCE)
             return answer.base and tuple(answer.base)
 
         assert base("rank1", "2") == ("b", "rank1", "1")

@@ -46,7 +46,7 @@ def settings(**changes: Any) -> Settings:
 
 
 def overview(session: Session, **names: Any) -> dict[str, Any]:
-    answer = session.view("overview", **names, wait=True, timeout=60)
+    answer = session.view("overview", **names, wait=True, timeout=PATIENCE)
     assert answer.payload is not None, answer.state
     payload: dict[str, Any] = json.loads(answer.payload)
     return payload
@@ -68,7 +68,7 @@ def test_open_traces_are_bounded_by_their_events(folder: Path, monkeypatch: pyte
     with Session([Root(str(folder))], settings(memory_bytes=100 * open_traces.EVENT_BYTES)) as session:
         session.scan()
         for span, count in (("1", 50), ("2", 80), ("1", 50), ("2", 80)):
-            answer = session.view("trace", span=span, wait=True, timeout=60)
+            answer = session.view("trace", span=span, wait=True, timeout=PATIENCE)
             assert answer.payload is not None
             assert json.loads(answer.payload)["counts"]["slices"] == count
             assert len(session._files._open) == 1
@@ -99,7 +99,7 @@ def test_a_file_that_yields_nothing_is_failed_with_reason_and_place(folder: Path
     (folder / "run" / "broken.pt.trace.json").write_bytes(b"")
     with Session([Root(str(folder))], settings()) as session:
         session.scan()
-        answer = session.view("overview", worker="broken", wait=True, timeout=60)
+        answer = session.view("overview", worker="broken", wait=True, timeout=PATIENCE)
         assert answer.payload is None
         error = answer.state.error
         assert error is not None
@@ -116,7 +116,7 @@ def test_a_failed_file_can_be_retried(folder: Path) -> None:
     stat = os.stat(file)
     with Session([Root(str(folder))], settings()) as session:
         session.scan()
-        assert session.view("overview", wait=True, timeout=60).state.state == "failed"
+        assert session.view("overview", wait=True, timeout=PATIENCE).state.state == "failed"
         file.write_bytes(whole)
         os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
         target = session.find(None, None, None)
@@ -137,7 +137,7 @@ def test_a_file_that_has_gone_is_a_named_failure(folder: Path) -> None:
     with Session([Root(str(folder))], settings()) as session:
         session.scan()
         (folder / "run" / "w.1.pt.trace.json").unlink()
-        answer = session.view("overview", wait=True, timeout=60)
+        answer = session.view("overview", wait=True, timeout=PATIENCE)
         assert answer.state.error is not None
         assert answer.state.error.code == "storage"
 
@@ -187,7 +187,7 @@ def test_a_script_without_a_main_guard_may_open_a_large_file(folder: Path) -> No
         "import multiprocessing, os, sys, torch_tb_profiler\n"
         "print('runs in', os.getppid(), file=sys.stderr)\n"
         "with torch_tb_profiler.open(sys.argv[1]) as session:\n"
-        "    answer = session.view('overview', wait=True, timeout=60)\n"
+        "    answer = session.view('overview', wait=True)\n"
         "    assert answer.payload is not None, answer.state\n"
         "    assert multiprocessing.active_children()\n"
         "    print(__file__, __spec__)\n"

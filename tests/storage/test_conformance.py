@@ -121,7 +121,7 @@ def test_the_numbers_do_not_depend_on_the_storage(
             with Session([Root(root)], Settings.from_environment()) as session:
                 session.scan()
                 assert session.error is None
-                answer = session.view("overview", wait=True, timeout=60)
+                answer = session.view("overview", wait=True, timeout=PATIENCE)
                 assert answer.payload is not None, answer.state
                 payloads.append(json.loads(answer.payload))
                 assert SECRET not in session.root
@@ -133,10 +133,10 @@ def test_a_replaced_file_is_read_anew(place: Place) -> None:
     place.put("run/w.1.pt.trace.json", TRACE)
     with Session([Root(place.url)], Settings.from_environment()) as session:
         session.scan()
-        first = session.view("overview", wait=True, timeout=60)
+        first = session.view("overview", wait=True, timeout=PATIENCE)
         place.put("run/w.1.pt.trace.json", TRACE.replace(b'"ts": 390', b'"ts": 990'))
         session.scan()
-        second = session.view("overview", wait=True, timeout=60)
+        second = session.view("overview", wait=True, timeout=PATIENCE)
     durations = [json.loads(a.payload or b"")["steps"][0]["duration_ns"] for a in (first, second)]
     assert durations == [395_000, 995_000]
 

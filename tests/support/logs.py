@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.traces import document
+from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.session import Root, Session
 
@@ -72,7 +73,7 @@ def write_log(folder: Path, runs: int = 1, workers: int = 2, count: int = 1000) 
 
 def payload(session: Session, slug: str, run: str | None = None, worker: str | None = None) -> Any:
     """A view's payload, waited for."""
-    answer = session.view(slug, run, worker, wait=True, timeout=60)
+    answer = session.view(slug, run, worker, wait=True, timeout=PATIENCE)
     assert answer.payload is not None, answer.state
     return json.loads(answer.payload)
 
