@@ -35,5 +35,11 @@ export default defineConfig({
     plugins: () => [notices.worker],
     rollupOptions: { output: { entryFileNames: 'assets/[name]-[hash].js' } },
   },
-  test: { environment: 'happy-dom', include: ['src/**/*.test.{ts,tsx}'] },
+  test: {
+    environment: 'happy-dom',
+    include: ['src/**/*.test.{ts,tsx}'],
+    setupFiles: 'src/testing/setup.ts',
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+  },
 });
