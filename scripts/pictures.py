@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Takes the pictures of the documentation: `python -m scripts.pictures [NAME ...]`, with the tests' environment.
 
-Starts TensorBoard on `samples/`, opens each page in Chromium and writes `docs/images/<NAME>.png`. What a page shows is
-in its address: a new picture is a line in PICTURES.
+Starts TensorBoard on `samples/`, opens each page in Chromium and writes `docs/images/<NAME>.png`. What a page
+shows is in its address: a new picture is a line in PICTURES.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.corpus import recordings
+from tests.corpus import real_traces
 from torch_tb_profiler.analyses.critical_path.slack import slack
 from torch_tb_profiler.analyses.schedule.categories import path_times
 from torch_tb_profiler.analyses.schedule.causes import Cause
@@ -19,12 +19,12 @@ from torch_tb_profiler.model.kinds import Kind, ends, of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.views.critical_path.build import unavailable
 
-pytestmark = recordings.MARKS
+pytestmark = real_traces.MARKS
 
 
 def test_every_path_tiles_its_steps_and_every_curve_falls(corpus: Path) -> None:
     paths = 0
-    for path, trace in recordings.whole_files(corpus):
+    for path, trace in real_traces.whole_files(corpus):
         if unavailable(trace) is not None:
             continue
         spans, pieces = recorded_spans(trace), critical_path(trace)
@@ -56,7 +56,7 @@ def test_shares_of_host_and_device_are_within_3_points_of_holistic_trace_analysi
     corpus: Path, run: str, mark: str, host: float, device: float
 ) -> None:
     """Its `bound_by` CPU and GPU of the last annotation of a name; traces without Python, which it ignores."""
-    trace = recordings.of_run(corpus, run)
+    trace = real_traces.of_run(corpus, run)
     row = [row for row in of_kind(trace, Kind.ANNOTATION) if trace.strings[trace.events.name[row]] == mark][-1]
     path = path_between(trace, int(trace.events.start[row]), int(ends(trace)[row]))
     time = np.bincount(path.kind, weights=path.end - path.begin, minlength=len(PieceKind))
@@ -66,7 +66,7 @@ def test_shares_of_host_and_device_are_within_3_points_of_holistic_trace_analysi
 
 def test_a_path_without_the_gaps_between_operators_has_the_shares_of_holistic_trace_analysis(corpus: Path) -> None:
     """It gives no weight to what passes between operators of the top level: annotated or unrecorded time here."""
-    trace = recordings.of_run(corpus, "hta_trace_diff_control_a100")
+    trace = real_traces.of_run(corpus, "hta_trace_diff_control_a100")
     spans = steps(trace)
     path = path_between(trace, int(spans.starts[2]), int(spans.host_ends[2]))
     length, host = path.end - path.begin, path.kind == PieceKind.HOST

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.corpus import recordings
+from tests.corpus import real_traces
 from tests.support.diffs import values
 from torch_tb_profiler.model.pair import Pair
 from torch_tb_profiler.model.trace import Trace
@@ -17,11 +17,11 @@ from torch_tb_profiler.views.diff.build import TAB, build
 from torch_tb_profiler.views.diff.level import build_part
 from torch_tb_profiler.views.diff.payload import DiffParams, DiffPartParams, DiffPayload
 
-pytestmark = recordings.MARKS
+pytestmark = real_traces.MARKS
 
 
 def load(traces: Path, run: str, which: int = 0) -> Trace:
-    return recordings.read(sorted((traces / run).iterdir())[which])
+    return real_traces.read(sorted((traces / run).iterdir())[which])
 
 
 def bars(payload: DiffPayload, which: int = 0) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def test_every_recording_against_itself_differs_in_nothing(traces: Path) -> None
         for file in files[:1]:
             if file.stat().st_size > 3_000_000:
                 continue
-            trace = recordings.read(file)
+            trace = real_traces.read(file)
             if TAB.unavailable(trace) is not None:
                 continue
             payload = build(Pair([trace], [trace]), DiffParams())

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.corpus import recordings
+from tests.corpus import real_traces
 from tests.support.job_views import sentences
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary, summarize
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
@@ -26,7 +26,7 @@ from torch_tb_profiler.views.distributed.collectives import build as build_colle
 from torch_tb_profiler.views.distributed.payload.collectives import CollectivesParams
 from torch_tb_profiler.views.distributed.payload.job import Distributed
 
-pytestmark = recordings.MARKS
+pytestmark = real_traces.MARKS
 
 RUNS = [
     "composer_merged_dev", "gen_ddp_dev", "gen_fsdp_dev", "param_dlrm_8rank_v100", "tok_llama_tp2_4090",
@@ -43,7 +43,7 @@ def traces(corpus: Path) -> Callable[[str], list[Trace]]:
     def load(run: str) -> list[Trace]:
         listed: list[Trace] = []
         for path in sorted((corpus / "traces" / run).glob("*.json*")):
-            listed += recordings.ranks(path).values()
+            listed += real_traces.ranks(path).values()
         return listed
 
     return load
@@ -140,7 +140,7 @@ def test_a_known_bandwidth(job: Load) -> None:
 def test_a_file_cut_off_loses_only_its_own_times(job: Load, corpus: Path) -> None:
     members: list[Member[RankSummary]] = []
     for i, path in enumerate(sorted((corpus / "traces" / "malformed_rank1_broken_dev").glob("*.json*"))):
-        trace = recordings.outcome(path)
+        trace = real_traces.outcome(path)
         if isinstance(trace, TraceError):
             members.append(Member(path.name, i, "1", "failed", trace.message, None))
         else:
@@ -181,7 +181,7 @@ def _find(tree: object, key: str) -> dict[str, dict[str, dict[str, list[list[obj
 
 
 def test_no_file_of_any_kind_breaks_the_reduction(corpus: Path) -> None:
-    for name, part in recordings.recordings(corpus):
+    for name, part in real_traces.recordings(corpus):
         table = summarize(part).table()
         known = table["window"] != ABSENT
         assert (table["categories"][known].sum(axis=1) == table["window"][known]).all(), name

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.corpus import hta, recordings
+from tests.corpus import hta, real_traces
 from torch_tb_profiler.analyses.idle.breakdown import step_times
 from torch_tb_profiler.analyses.overview.idle import idle as overview_idle
 from torch_tb_profiler.analyses.schedule.causes import CAUSES
@@ -19,12 +19,12 @@ from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 
-pytestmark = recordings.MARKS
+pytestmark = real_traces.MARKS
 
 
 def test_every_idle_nanosecond_has_one_cause_and_the_parts_sum_to_the_step(corpus: Path) -> None:
     looked_at = 0
-    for name, trace in recordings.recordings(corpus):
+    for name, trace in real_traces.recordings(corpus):
         rows = of_kind(trace, *DEVICE)
         for device in np.unique(device_of(trace)[rows]).tolist():
             mine = rows[device_of(trace)[rows] == device]
@@ -61,7 +61,7 @@ def test_every_idle_nanosecond_has_one_cause_and_the_parts_sum_to_the_step(corpu
 def test_what_known_runs_wait_for(
     corpus: Path, run: str, idle_ms: float, window_ms: float, shares: dict[str, int]
 ) -> None:
-    trace = recordings.of_run(corpus, run)
+    trace = real_traces.of_run(corpus, run)
     (device,) = np.unique(device_of(trace)[of_kind(trace, *DEVICE)]).tolist()
     times, found = step_times(trace, device), segments(trace, device)
     assert times.idle[times.complete].sum() / 1e6 == pytest.approx(idle_ms, abs=0.05)
@@ -92,7 +92,7 @@ def test_temporal_and_idle_time_breakdown_of_hta(
     waits: tuple[int, ...],
 ) -> None:
     """Microseconds; the window is from the first item to the last, without the time of none."""
-    trace = recordings.of_run(corpus, run, span)
+    trace = real_traces.of_run(corpus, run, span)
     trace = hta.kept(trace, last_step)
     (device,) = np.unique(device_of(trace)[of_kind(trace, *DEVICE)]).tolist()
     work = work_of(trace, device)
@@ -114,6 +114,6 @@ def idle_time(trace: Trace, work: Work) -> tuple[int, ...]:
 
 
 def test_copies_are_no_compute(corpus: Path) -> None:
-    trace = recordings.of_run(corpus, "kineto2021_resnet50_v100_nw0")
+    trace = real_traces.of_run(corpus, "kineto2021_resnet50_v100_nw0")
     work = work_of(trace, 0)
     assert set(np.unique(kinds(trace)[work.row[work.compute]]).tolist()) == {Kind.KERNEL}

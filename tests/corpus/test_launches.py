@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.corpus import hta, recordings
+from tests.corpus import hta, real_traces
 from torch_tb_profiler.analyses.launches.bandwidth import bytes_between, copies
 from torch_tb_profiler.analyses.launches.calls import api_calls, launch_calls
 from torch_tb_profiler.analyses.launches.queue import queues
 from torch_tb_profiler.analyses.launches.sequences import sequences
 from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
 
-pytestmark = recordings.MARKS
+pytestmark = real_traces.MARKS
 
 # What `get_cuda_kernel_launch_stats` counts.
 HTA_APIS = {"cudaLaunchKernel", "cudaLaunchKernelExC", "cudaMemcpyAsync", "cudaMemsetAsync"}
@@ -35,7 +35,7 @@ HTA_APIS = {"cudaLaunchKernel", "cudaLaunchKernelExC", "cudaMemcpyAsync", "cudaM
 def test_launch_statistics_and_queue_lengths_of_hta(
     corpus: Path, run: str, span: int, last_step: bool, figures: tuple[int, ...], longest: int
 ) -> None:
-    trace = hta.kept(recordings.of_run(corpus, run, span), last_step)
+    trace = hta.kept(real_traces.of_run(corpus, run, span), last_step)
     work = of_kind(trace, *DEVICE)
     found = api_calls(trace, launch_calls(trace, work))
     counted = np.isin([trace.strings[code] for code in trace.events.name[found.event]], list(HTA_APIS))
@@ -55,7 +55,7 @@ def test_launch_statistics_and_queue_lengths_of_hta(
 def test_the_layers_of_a_model_are_its_most_worthy_sequence(
     corpus: Path, run: str, runs: int, length: int, share: float
 ) -> None:
-    found = sequences(recordings.of_run(corpus, run))
+    found = sequences(real_traces.of_run(corpus, run))
     best = found.sequences[0]
     assert (best.runs, best.length) == (runs, length)
     assert best.time_ns / found.time_ns == pytest.approx(share, abs=0.006)
@@ -64,7 +64,7 @@ def test_the_layers_of_a_model_are_its_most_worthy_sequence(
 def test_bytes_over_time_sum_to_the_bytes_of_the_copies(corpus: Path) -> None:
     compared = 0
     for path in sorted((corpus / "traces").glob("kineto*/*.json*")):
-        trace = recordings.read(path)
+        trace = real_traces.read(path)
         work = of_kind(trace, *DEVICE)
         if len(work) == 0:
             continue

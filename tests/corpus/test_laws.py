@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from msgspec.structs import asdict
 
-from tests.corpus import recordings
+from tests.corpus import real_traces
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, breakdown
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.model.communication.events import host_communication
@@ -23,7 +23,7 @@ from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views.overview import build as overview
 from torch_tb_profiler.views.overview.payload import Overview
 
-pytestmark = recordings.MARKS
+pytestmark = real_traces.MARKS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,7 +36,7 @@ DEVICE_FIGURES = {
 
 @pytest.fixture(scope="module")
 def traces(corpus: Path) -> dict[str, Trace | TraceError]:
-    return {recordings.name(path): recordings.outcome(path) for path in recordings.files(corpus)}
+    return {real_traces.name(path): real_traces.outcome(path) for path in real_traces.files(corpus)}
 
 
 def parts(traces: dict[str, Trace | TraceError]) -> Iterator[tuple[str, Trace]]:

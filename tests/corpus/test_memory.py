@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.corpus import recordings
+from tests.corpus import real_traces
 from torch_tb_profiler.model.memory.events import memory_records
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
@@ -23,7 +23,7 @@ from torch_tb_profiler.views.memory.live import LiveParams, build_live
 from torch_tb_profiler.views.memory.operators import MemoryOperatorsParams, build_operators
 from torch_tb_profiler.views.memory.reasons import unavailable
 
-pytestmark = recordings.MARKS
+pytestmark = real_traces.MARKS
 
 SET_ASIDE = re.compile(r"^(ProfilerStep#|nn\.Module: ).* \(aten::empty\)$")
 
@@ -33,7 +33,7 @@ NAMES = {0: "CPU", 1: "GPU", 6: "GPU"}
 @pytest.fixture(scope="module")
 def traces(corpus: Path) -> dict[str, Trace]:
     """Traces with memory events."""
-    recorded = {name: trace for name, trace in recordings.whole_files(corpus) if not unavailable(trace)}
+    recorded = {name: trace for name, trace in real_traces.whole_files(corpus) if not unavailable(trace)}
     assert len(recorded) > 25
     return recorded
 

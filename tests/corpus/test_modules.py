@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.corpus import recordings
+from tests.corpus import real_traces
 from torch_tb_profiler.analyses.modules.times import module_times
 from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
 from torch_tb_profiler.model.modules.modules import modules
@@ -21,7 +21,7 @@ from torch_tb_profiler.views._shared.module_parts import FlameParams, build_flam
 from torch_tb_profiler.views.lightning.build import build as build_lightning
 from torch_tb_profiler.views.modules.build import build
 
-pytestmark = recordings.MARKS
+pytestmark = real_traces.MARKS
 
 Row = dict[str, Any]
 
@@ -29,7 +29,7 @@ Row = dict[str, Any]
 @pytest.fixture(scope="module")
 def traces(corpus: Path) -> dict[str, Trace]:
     """Traces with module calls."""
-    recorded = {name: trace for name, trace in recordings.whole_files(corpus) if modules(trace).names}
+    recorded = {name: trace for name, trace in real_traces.whole_files(corpus) if modules(trace).names}
     assert len(recorded) > 20
     return recorded
 
@@ -145,7 +145,7 @@ def walk(rows: list[Row]) -> Any:
 
 def test_a_real_lightning_run_has_hooks_and_modules(corpus: Path) -> None:
     (path,) = (corpus / "traces").glob("gen_lightning_dev/*.json.gz")
-    trace = recordings.read(path)
+    trace = real_traces.read(path)
     payload = build_lightning(trace, NoParams())
     hooks = {row.name: row for row in flat(payload.hooks)}
     assert hooks["SingleDeviceStrategy.training_step"].calls == 3

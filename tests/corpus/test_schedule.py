@@ -6,18 +6,18 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.corpus import recordings
+from tests.corpus import real_traces
 from torch_tb_profiler.model.schedule.replay import replay
 from torch_tb_profiler.model.schedule.schedule import schedule
 
-pytestmark = recordings.MARKS
+pytestmark = real_traces.MARKS
 
 EXPLAINED = 0.985
 
 
 def test_every_schedule_gives_the_recorded_times(corpus: Path) -> None:
     items, explained = 0, 0.0
-    for path, trace in recordings.whole_files(corpus):
+    for path, trace in real_traces.whole_files(corpus):
         graph = schedule(trace)
         duration = graph.items.end - graph.items.start
         again = replay(trace, graph.step[None], duration[None])

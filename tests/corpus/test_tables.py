@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from tests.corpus import recordings
+from tests.corpus import real_traces
 from torch_tb_profiler.base.intervals import merge, total
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.calls.operators import operators
@@ -24,7 +24,7 @@ from torch_tb_profiler.views.kernels.payload import KernelRow, KernelsParams
 from torch_tb_profiler.views.operators import build as operators_view
 from torch_tb_profiler.views.operators.payload import OperatorsParams
 
-pytestmark = recordings.MARKS
+pytestmark = real_traces.MARKS
 
 JOINED = {"tl_rocm_vllm_piecewise", "tl_mi300_sglang_decode"}
 """Runs whose TraceLens tables were joined with another trace (of the graph's capture)."""
@@ -33,10 +33,10 @@ JOINED = {"tl_rocm_vllm_piecewise", "tl_mi300_sglang_decode"}
 @pytest.fixture(scope="module")
 def traces(corpus: Path) -> dict[str, Trace]:
     found = {}
-    for path in recordings.files(corpus):
-        ranks = recordings.ranks(path)
+    for path in real_traces.files(corpus):
+        ranks = real_traces.ranks(path)
         for rank, part in ranks.items():
-            found[recordings.name(path) + (f"#{rank}" if len(ranks) > 1 else "")] = part
+            found[real_traces.name(path) + (f"#{rank}" if len(ranks) > 1 else "")] = part
     assert len(found) > 100
     return found
 

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.corpus import recordings
+from tests.corpus import real_traces
 from tests.support.views import ask, column
 from torch_tb_profiler.base.intervals import merge, total
 from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
 from torch_tb_profiler.model.trace import ABSENT, Trace
 
-pytestmark = recordings.MARKS
+pytestmark = real_traces.MARKS
 
 
 @pytest.fixture(scope="module")
 def traces(corpus: Path) -> list[tuple[str, Trace]]:
-    found = list(recordings.recordings(corpus))
+    found = list(real_traces.recordings(corpus))
     assert len(found) > 90
     return found
 

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from tests.corpus import recordings
+from tests.corpus import real_traces
 from torch_tb_profiler.analyses.roofline.table import Filter, GroupBy, roofline_table
 from torch_tb_profiler.analyses.roofline.utilization import utilization
 from torch_tb_profiler.model.calls.links import device_links
@@ -22,13 +22,13 @@ from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.work.calls import Work, work
 
-pytestmark = recordings.MARKS
+pytestmark = real_traces.MARKS
 
 
 def test_owned_unmodeled_and_unlinked_work_is_all_device_time(corpus: Path) -> None:
     seen = 0
-    for path in recordings.files(corpus):
-        for trace in recordings.ranks(path).values():
+    for path in real_traces.files(corpus):
+        for trace in real_traces.ranks(path).values():
             done = work(trace)
             length = ends(trace) - trace.events.start
             unlinked = int(length[done.owners.events[done.owners.call < 0]].sum())
@@ -72,7 +72,7 @@ def _rows_sum_to_all(trace: Trace, done: Work, path: Path) -> None:
 def test_matrix_operators_compute_what_was_counted_independently(
     corpus: Path, run: str, gflop: float, mfu: float
 ) -> None:
-    trace = recordings.of_run(corpus, run)
+    trace = real_traces.of_run(corpus, run)
     done = work(trace)
     assert np.nansum(done.needed[done.matrix]) / 1e9 == pytest.approx(gflop, rel=2e-6)
     assert utilization(trace, Filter(), "").mfu == pytest.approx(mfu, abs=5e-5)
@@ -80,7 +80,7 @@ def test_matrix_operators_compute_what_was_counted_independently(
 
 def test_convolution_backward_is_twice_forward_less_what_is_masked(corpus: Path) -> None:
     """The first convolution wants no gradient of the image, and checkpointing computes 57 forward again."""
-    trace = recordings.of_run(corpus, "tl_mi300_resnet_actckpt_8rank")
+    trace = real_traces.of_run(corpus, "tl_mi300_resnet_actckpt_8rank")
     done = work(trace)
     names = np.array([trace.strings[code] for code in trace.events.name[done.owners.calls]])
     forward = names == "aten::miopen_convolution"
@@ -112,7 +112,7 @@ def test_nearly_all_eager_work_is_known(corpus: Path) -> None:
         "tl_mi300_resnet_actckpt_8rank",
         "tl_mi300_xdit_sd35",
     ):
-        trace = recordings.of_run(corpus, run)
+        trace = real_traces.of_run(corpus, run)
         done = work(trace)
         names = [trace.strings[code] for code in trace.events.name[done.owners.calls]]
         eager = np.array([not name.startswith("record_param_comms") for name in names])
@@ -165,7 +165,7 @@ def test_matrix_products_are_those_of_tracelens(corpus: Path) -> None:
     tables: dict[str, dict[tuple[Any, ...], list[float]]] = {}
     for run, row in gemms(corpus):
         if run not in tables:
-            trace = recordings.of_run(corpus, run)
+            trace = real_traces.of_run(corpus, run)
             tables[run] = ours(trace, work(trace))
         found = tables[run].get(key(row["name"], [row[f"{each}_first"] for each in KEYS]))
         if found is None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from tests.corpus import recordings
+from tests.corpus import real_traces
 from torch_tb_profiler.analyses.overview.advice import advice
 from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
 from torch_tb_profiler.analyses.schedule.targets import ALONE
 from torch_tb_profiler.analyses.schedule.what_if import what_if
 from torch_tb_profiler.base.errors import TraceError
 
-pytestmark = recordings.MARKS
+pytestmark = real_traces.MARKS
 
 TABLE = Path(__file__).parent / "advice.tsv"
 
@@ -30,7 +30,7 @@ def reviewed() -> dict[tuple[str, int], list[tuple[str, str, str]]]:
 
 def given(path: Path) -> list[tuple[str, str, str]] | None:
     """As the table spells it; None of a file that cannot be read."""
-    trace = recordings.outcome(path)
+    trace = real_traces.outcome(path)
     if isinstance(trace, TraceError):
         return None
     found = advice(trace)

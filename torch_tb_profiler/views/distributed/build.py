@@ -9,7 +9,7 @@ from torch_tb_profiler.analyses.distributed.steps import waiting_by_step
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.trace import Trace, derived
 from torch_tb_profiler.view import Members, NoParams, RunView, Tab
-from torch_tb_profiler.views._shared.job.judgement import judge_members
+from torch_tb_profiler.views._shared.job.judgment import judge_members
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, compare_members
 from torch_tb_profiler.views._shared.job.verdict import headline
 from torch_tb_profiler.views.distributed import operations, ranks, words

@@ -10,7 +10,7 @@ from torch_tb_profiler.analyses.distributed import verdict as verdicts
 from torch_tb_profiler.analyses.distributed.causes import Cause, work_cause
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.views._shared.job.causes import because, held_up_by
-from torch_tb_profiler.views._shared.job.judgement import EXPLAINED
+from torch_tb_profiler.views._shared.job.judgment import EXPLAINED
 from torch_tb_profiler.views._shared.text import Text
 from torch_tb_profiler.views.distributed.payload.job import Verdict
 from torch_tb_profiler.views.distributed.payload.stragglers import HeatMap, Meanwhile, RankTime, Straggler

@@ -11,7 +11,7 @@ from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSu
 from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN, Advice, Finding, Gain
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.view import Members, NoParams
-from torch_tb_profiler.views._shared.job.judgement import judge_members
+from torch_tb_profiler.views._shared.job.judgment import judge_members
 from torch_tb_profiler.views._shared.job.members import coming, compare_members
 from torch_tb_profiler.views._shared.job.verdict import headline
 from torch_tb_profiler.views.overview import rank_words, words

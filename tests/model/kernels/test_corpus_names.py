@@ -1,8 +1,9 @@
-"""What the names of all kernels of real traces tell, as reviewed: tests/corpus/kernel_names.tsv.
+"""What the names of all kernels of real traces tell, as reviewed: tests/model/kernels/kernel_names.tsv.
 
 The table has a line per spelling (names that differ only in numbers and template arguments are one), vendor and
 verdict: how many names, a digest of them, family, whether they run on Tensor Cores and why. A change of a rule
-shows here which names it moves; `python -m tests.corpus.test_kernel_names` writes the table anew, to be read.
+shows here which names it moves; `python -m tests.model.kernels.test_corpus_names` writes the table anew, to be
+read.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from tests.corpus import recordings
+from tests.corpus import real_traces
 from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.families import NONE, families, kernel_names
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_of_name
@@ -23,7 +24,7 @@ from torch_tb_profiler.model.kernels.short_names import LONGEST
 from torch_tb_profiler.model.kinds import Kind, ends, names_of
 from torch_tb_profiler.model.tensor_cores import NO, UNKNOWN, YES, verdict
 
-pytestmark = recordings.MARKS
+pytestmark = real_traces.MARKS
 
 TABLE = Path(__file__).with_name("kernel_names.tsv")
 HEAD = "vendor\tspelling\tfamily\ttensor cores\twhy\tnames\tdigest"
@@ -32,7 +33,7 @@ WORDS = {YES: "yes", NO: "no", UNKNOWN: "unknown"}
 
 def lines(corpus: Path) -> list[str]:
     groups: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    for _, trace in recordings.whole_files(corpus):
+    for _, trace in real_traces.whole_files(corpus):
         vendor = device_kind(trace)
         for name in names_of(trace, Kind.KERNEL):
             uses, why = verdict(name, vendor)
@@ -52,7 +53,7 @@ def test_every_kernel_name_has_the_verdict_that_was_reviewed(corpus: Path) -> No
 def test_no_two_kernels_of_a_trace_share_a_short_name_and_few_are_of_no_family(corpus: Path) -> None:
     """What is of no family are the unnamed phases of MTIA cards."""
     whole = other = 0
-    for _, trace in recordings.whole_files(corpus):
+    for _, trace in real_traces.whole_files(corpus):
         short = kernel_names(trace)
         assert len(set(short.values())) == len(short)
         assert all(len(each) <= LONGEST for each in short.values())
