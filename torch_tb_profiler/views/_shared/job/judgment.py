@@ -19,7 +19,7 @@ EXPLAINED = 3
 """Of so many ranks it is shown what they did meanwhile; the cause of as many more is named."""
 
 
-class Judgement(msgspec.Struct, frozen=True):
+class Judgment(msgspec.Struct, frozen=True):
     """rows: every rank, most cost first; before: what the first of them did meanwhile."""
 
     rows: Sequence[Straggler]
@@ -29,10 +29,10 @@ class Judgement(msgspec.Struct, frozen=True):
 
 
 @derived
-def judge_members(members: Members[RankSummary]) -> Judgement:
+def judge_members(members: Members[RankSummary]) -> Judgment:
     """Of the members that are ready."""
     comparison, cost = compare_members(members), members_costs(members)
     rows, totals = stragglers(comparison, cost), worker_totals(comparison)
     explained = [row.member for row in rows if row.cost > 0][: 2 * EXPLAINED]
     before = meanwhile(comparison, cost.work, explained)
-    return Judgement(rows, totals, before, judge(comparison, cost, rows, totals, before))
+    return Judgment(rows, totals, before, judge(comparison, cost, rows, totals, before))
