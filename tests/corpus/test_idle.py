@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tests.corpus import hta, real_traces
-from torch_tb_profiler.analyses.idle.breakdown import step_times
+from torch_tb_profiler.analyses.idle.breakdown import StepTimes, step_times
+from torch_tb_profiler.analyses.idle.device_time import WORK, device_time
 from torch_tb_profiler.analyses.overview.idle import idle as overview_idle
 from torch_tb_profiler.analyses.schedule.causes import CAUSES
 from torch_tb_profiler.analyses.schedule.gaps import Work, work_of
@@ -20,6 +21,16 @@ from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 
 pytestmark = real_traces.MARKS
+
+
+def parts_tile_the_steps(trace: Trace, device: int, times: StepTimes, name: str) -> None:
+    """What the time of a device goes to covers each instant of the complete steps once, in the same sums."""
+    found, whole = device_time(trace, device), times.complete
+    assert (found.length > 0).all(), name
+    assert (found.begin[1:] >= found.end[:-1]).all(), name
+    sums = np.bincount(np.minimum(found.category, len(WORK)), found.length, len(WORK) + 1).astype(np.int64)
+    expected = [int(part[whole].sum()) for part in (times.compute, times.communication, times.copies, times.idle)]
+    assert sums.tolist() == expected, name
 
 
 def test_every_idle_nanosecond_has_one_cause_and_the_parts_sum_to_the_step(corpus: Path) -> None:
@@ -38,6 +49,8 @@ def test_every_idle_nanosecond_has_one_cause_and_the_parts_sum_to_the_step(corpu
                 idle = np.zeros(len(times.names), np.int64)
                 np.add.at(idle, found.step, found.length)
                 assert (idle[times.complete] == times.idle[times.complete]).all(), name
+                if stream is None:
+                    parts_tile_the_steps(trace, device, times, name)
                 looked_at += 1
             spans = steps(trace)
             windows = merge(spans.starts[spans.complete], spans.ends[spans.complete])

@@ -45,7 +45,7 @@ def test_every_event_of_every_file_is_on_its_track(traces: list[tuple[str, Trace
         drawn = {
             track["id"]: track["slices"] - track["untimed"] + track["instants"]
             for track in payload["tracks"]
-            if track["kind"] not in ("steps", "counter")
+            if track["kind"] not in ("steps", "counter", "blame")
         }
         for width in (10, 8192):
             assert reachable(trace, width) == {id: count for id, count in drawn.items() if count}, name

@@ -63,6 +63,33 @@ def test_a_click_shows_all_of_a_slice_and_the_address_reopens_it(open_page: Open
     expect(again.locator("[data-part=event-details] h2")).to_contain_text("DataLoader")
 
 
+def test_a_click_on_idle_time_says_why_and_leads_to_its_row(open_page: Open) -> None:
+    page, frame = open_page(at="0-500000", **RUN)
+    box = ready(frame)
+    track = frame.locator("[data-part=track-label][data-kind=blame]").bounding_box()
+    assert track is not None
+    details = frame.locator("[data-part=moment-details]")
+
+    def clicked() -> bool:  # the track is asked for after the slices
+        page.mouse.click(box["x"] + box["width"] * 0.3, track["y"] + track["height"] / 2)
+        return details.is_visible()
+
+    until(clicked)
+    expect(details.locator("h2")).to_have_text("Data loading")
+    expect(details).to_contain_text("GPU 0 waits 330 µs for data loading, of a gap of 400 µs.")
+    expect(details.locator("[data-part=moment-links]")).to_contain_text("enumerate(DataLoader)")
+    expect(page).to_have_url(in_address(page, "moment"))
+    details.get_by_role("button", name="Launch latency").click()
+    expect(details.locator("h2")).to_have_text("Launch latency")
+    details.get_by_role("button", name="All idle time").click()
+    expect(frame.locator("[data-part=row-detail] h2")).to_contain_text("cudaLaunchKernel")
+    page.go_back()
+    ready(frame)
+    expect(details.locator("h2")).to_have_text("Launch latency")
+    details.get_by_role("button", name="Close (Escape)").click()
+    expect(details).to_have_count(0)
+
+
 def test_keys_zoom_pan_and_step_from_slice_to_slice(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     box = ready(frame)

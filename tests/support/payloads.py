@@ -39,6 +39,7 @@ _BASE = {"base_run": "training", "base_worker": "w", "base_span": "1"}
 _EVENT = {"event": "2"}
 _KERNEL = {"event": "4"}
 _WINDOW = {"begin": "0", "end": "3000000"}
+_WAIT = {"device": "0", "at": "0", "until": "3000000", "category": "operator"}
 ASKED = (
     Ask("overview", "training"),
     Ask("overview/ranks", "job"),
@@ -68,6 +69,8 @@ ASKED = (
     Ask("trace/search", "training", {"query": "sgemm"}),
     Ask("trace/colors", "training", {"by": "module"}),
     Ask("trace/tile", "training", {**_WINDOW, "width": "40"}),
+    Ask("trace/blame", "training", {**_WINDOW, "width": "40"}),
+    Ask("trace/moment", "training", _WAIT),
     Ask("trace/counters", "training", {**_WINDOW, "width": "40"}),
     Ask("modules", "modules"),
     Ask("modules/flame", "modules", {"time": "device"}),

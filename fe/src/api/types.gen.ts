@@ -1335,6 +1335,156 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/trace/blame': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Timeline of a device's time view */
+    get: {
+      parameters: {
+        query: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          begin: number;
+          end: number;
+          width?: number;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['TraceTile'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/trace/moment': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The A moment of a device view */
+    get: {
+      parameters: {
+        query: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          device: number;
+          at: number;
+          until?: number | null;
+          category?: string;
+          python?: boolean;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['TraceMoment'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/trace/colors': {
     parameters: {
       query?: never;
@@ -4893,6 +5043,7 @@ export interface components {
      *     begin_ns, end_ns  the window that shows all of it (ns since the trace's start); `counts.outside` slices
      *                       have absurd times and lie beyond
      *     classes           what the color codes of `trace/tile?color=class` mean
+     *     categories        what the color codes of `trace/blame` mean: work, then causes of idle time
      *     reasons           why `steps` or a counter is missing
      */
     TracePayload: {
@@ -4907,6 +5058,7 @@ export interface components {
       steps: components['schemas']['TraceStep'][];
       steps_recorded: boolean;
       classes: string[];
+      categories: string[];
       python: boolean;
       reasons: {
         [key: string]: components['schemas']['Phrase'][];
@@ -4927,7 +5079,8 @@ export interface components {
      * TraceTrack
      * @description One track; the list is in display order, `id` names a track in the parts.
      *
-     *     kind     steps (the ruler, drawn from `steps`) | thread | stream | instants | counter
+     *     kind     steps (the ruler, drawn from `steps`) | thread | stream | instants | counter |
+     *              blame (what a device's time went to, drawn from `trace/blame`)
      *     role     thread: main, backward, ""; stream: compute, communication, copy, annotation, sync;
      *              instants: memory (nothing but allocations), "";
      *              counter: utilization, sm_efficiency, memory, "" (of the file)
@@ -4942,7 +5095,7 @@ export interface components {
     TraceTrack: {
       id: number;
       /** @enum {unknown} */
-      kind: 'counter' | 'instants' | 'steps' | 'stream' | 'thread';
+      kind: 'blame' | 'counter' | 'instants' | 'steps' | 'stream' | 'thread';
       role: string;
       name: string;
       group: number | null;
@@ -5052,6 +5205,66 @@ export interface components {
       };
     };
     /**
+     * TraceMoment
+     * @description What a device's time goes to at one moment.
+     *
+     *     headline    how long it waits there and for what; of work what runs
+     *     emptied     what had emptied the queue before the gap; empty for work
+     *     evidence    the row of the Idle time view that this is part of; empty for work
+     *     track       of the blame track
+     *     category    a text of `TracePayload.categories`, in [begin_ns, end_ns)
+     *     gap_begin_ns, gap_end_ns  the whole gap; null for work
+     *     subject     what to blame, or the item that runs; null where nothing is recorded
+     *     operator    the operator that the subject lies in or that launched it
+     *     emptied_by  the call that had emptied the queue; null: the device caught up with the host
+     *     parts       of the gap, the 50 longest, in order of time; `more` are left out
+     */
+    TraceMoment: {
+      headline: components['schemas']['Phrase'][];
+      emptied: components['schemas']['Phrase'][];
+      evidence: components['schemas']['Phrase'][];
+      device: number;
+      track: number;
+      category: string;
+      begin_ns: number;
+      end_ns: number;
+      step: string;
+      gap_begin_ns: number | null;
+      gap_end_ns: number | null;
+      subject: components['schemas']['TraceRef'] | null;
+      operator: components['schemas']['TraceRef'] | null;
+      emptied_by: components['schemas']['TraceRef'] | null;
+      parts: components['schemas']['MomentPart'][];
+      more: number;
+    };
+    /**
+     * TraceRef
+     * @description A slice or instant and where it is drawn; `depth` is null where it is not (a folded Python frame).
+     *
+     *     short_name  of a kernel as the Kernels view has it, of all else the name
+     */
+    TraceRef: {
+      event: number;
+      name: string;
+      short_name: string;
+      start_ns: number | null;
+      duration_ns: number | null;
+      track: number;
+      depth: number | null;
+      color: number;
+    };
+    /**
+     * MomentPart
+     * @description A part of a gap; `event`: what is to blame, null where nothing is recorded.
+     */
+    MomentPart: {
+      category: string;
+      begin_ns: number;
+      end_ns: number;
+      event: number | null;
+      name: string | null;
+    };
+    /**
      * TraceColors
      * @description The legend: texts by color code; code 0 of process groups and modules is "none".
      */
@@ -5128,22 +5341,6 @@ export interface components {
       reasons: {
         [key: string]: components['schemas']['Phrase'][];
       };
-    };
-    /**
-     * TraceRef
-     * @description A slice or instant and where it is drawn; `depth` is null where it is not (a folded Python frame).
-     *
-     *     short_name  of a kernel as the Kernels view has it, of all else the name
-     */
-    TraceRef: {
-      event: number;
-      name: string;
-      short_name: string;
-      start_ns: number | null;
-      duration_ns: number | null;
-      track: number;
-      depth: number | null;
-      color: number;
     };
     /**
      * TraceModule

@@ -12,6 +12,8 @@ export interface Names {
 export interface Source {
   tile(begin: number, end: number, width: number, signal: AbortSignal): Promise<Tile>;
   counters(begin: number, end: number, width: number, signal: AbortSignal): Promise<Samples>;
+  /** What the time of the devices goes to; asked for once the slices are there and the track is in sight. */
+  blame?(begin: number, end: number, width: number, signal: AbortSignal): Promise<Tile>;
   names(codes: number[]): Promise<Names>;
 }
 
@@ -20,6 +22,12 @@ export interface Events {
   onWindow: (window: Span) => void;
   onLoading: (loading: boolean) => void;
   onTrouble: (error: unknown) => void;
+}
+
+/** What a device's time goes to where the pointer is. */
+export interface Blame {
+  device: number;
+  category: string;
 }
 
 /** What is drawn above the slices; the page sets it. */

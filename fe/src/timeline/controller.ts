@@ -1,8 +1,8 @@
 // The timeline's own loop: holds the window, asks for tiles, paints when something changed and not otherwise.
 import type { TracePayload } from '../api/types';
-import type { Events, Highlights, Source } from './contract';
+import type { Blame, Events, Highlights, Source } from './contract';
 import { readPalette, type ColorBy, type Palette } from './draw/colors';
-import { type Layout, rowAt } from './draw/layout';
+import { type Layout, rowAt, shows } from './draw/layout';
 import { HEAD, paintAbove, type Above, type Band, type Place } from './draw/overlay';
 import { hitTest, paint, type Hit, type Scene } from './draw/paint';
 import { BUCKETS, levelOf, TileStore, type Span } from './tiles/store';
@@ -32,6 +32,7 @@ export class Controller {
   private readonly wholeNames = new Map<number, string>();
   private tiles: TileStore<Tile>;
   private readonly samples: TileStore<Samples>;
+  private readonly blame: TileStore<Tile> | null;
   private frame = 0;
   private dirty = { slices: true, above: true };
   private rest: ReturnType<typeof setTimeout> | undefined;
@@ -51,19 +52,20 @@ export class Controller {
   ) {
     this.extent = { begin: payload.begin_ns, end: Math.max(payload.end_ns, payload.begin_ns + 1) };
     this.window = window ? clamp(window, this.extent) : whole(this.extent);
-    this.tiles = this.makeTiles();
+    this.tiles = this.storeOf('tile');
     this.samples = new TileStore(
       (begin, end, signal) => this.source.counters(begin, end, BUCKETS, signal),
       this.extent,
       this.arrived,
       this.events.onTrouble,
     );
+    this.blame = source.blame ? this.storeOf('blame') : null;
   }
 
-  private makeTiles(): TileStore<Tile> {
+  private storeOf(part: 'tile' | 'blame'): TileStore<Tile> {
     return new TileStore(
       async (begin, end, signal) => {
-        const tile = await this.source.tile(begin, end, BUCKETS, signal);
+        const tile = await this.source[part]!(begin, end, BUCKETS, signal);
         for (const [code, text] of tile.names) {
           this.wholeNames.set(code, text);
           this.names.set(code, tile.shortNames.get(code) ?? text);
@@ -94,7 +96,7 @@ export class Controller {
     this.source = source;
     this.colorBy = colorBy;
     this.palette = null;
-    this.tiles = this.makeTiles();
+    this.tiles = this.storeOf('tile');
     this.changed();
   }
 
@@ -184,7 +186,7 @@ export class Controller {
 
   // ---- pointing -----------------------------------------------------------------------------------
 
-  hover(x: number | null, y: number): Hit | null {
+  hover(x: number | null, y: number): { hit: Hit; blame: Blame | null } | null {
     this.cursor = x;
     const found = x === null ? null : this.hit(x, y);
     this.hovered = found && {
@@ -195,10 +197,10 @@ export class Controller {
     };
     this.dirty.above = true;
     this.request();
-    return found?.hit ?? null;
+    return found;
   }
 
-  hit(x: number, y: number): { hit: Hit; track: number; depth: number } | null {
+  hit(x: number, y: number): { hit: Hit; track: number; depth: number; blame: Blame | null } | null {
     if (!this.scene || y < HEAD) {
       return null;
     }
@@ -207,8 +209,12 @@ export class Controller {
     if (!row?.track || !found) {
       return null;
     }
+    if (row.kind === 'blame') {
+      const category = this.payload.categories[found.color] ?? '';
+      return { hit: found, track: row.track.id, depth: 0, blame: { device: row.track.device!, category } };
+    }
     const depth = row.folded ? 0 : Math.floor((y - HEAD - (row.y - this.scroll) - 3) / row.lane);
-    return { hit: found, track: row.track.id, depth };
+    return { hit: found, track: row.track.id, depth, blame: null };
   }
 
   stepAt(x: number, y: number): Span | null {
@@ -240,8 +246,6 @@ export class Controller {
     return this.neighbor({ ...place, depth: place.depth + 1, start: place.start - 1 }, 1);
   }
 
-  // ---- painting -----------------------------------------------------------------------------------
-
   private changed(): void {
     this.dirty = { slices: true, above: true };
     this.request();
@@ -267,12 +271,15 @@ export class Controller {
     if (width === 0 || height <= HEAD) {
       return;
     }
-    this.palette ??= readPalette(this.host, this.colorBy, this.payload.classes);
+    this.palette ??= readPalette(this.host, this.colorBy, this.payload.classes, this.payload.categories);
     if (this.dirty.slices) {
       const level = levelOf(this.nsPerPixel);
       this.tiles.want(this.window, level);
       this.samples.want(this.window, level);
       this.events.onLoading(this.tiles.loading || this.samples.loading);
+      if (!this.tiles.loading && shows(this.layout, 'blame', this.scroll, height - HEAD)) {
+        this.blame?.want(this.window, level);
+      }
       this.scene = {
         width,
         height: height - HEAD,
@@ -282,6 +289,7 @@ export class Controller {
         palette: this.palette,
         tiles: this.tiles.cover(this.window, level),
         samples: this.samples.cover(this.window, level),
+        blame: this.blame?.cover(this.window, level) ?? [],
         names: this.names,
         lit: this.highlights.lit,
       };

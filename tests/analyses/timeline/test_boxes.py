@@ -17,7 +17,7 @@ from torch_tb_profiler.model.trace import Trace
 
 
 def boxes(trace: Trace, bucket: int, begin: int = 0, end: int = 10**6) -> Boxes:
-    return boxes_in(trace, False, np.arange(len(lanes(trace, False).track)), begin, end, bucket)
+    return boxes_in(pyramid(trace, lanes, False), np.arange(len(lanes(trace, False).track)), begin, end, bucket)
 
 
 def test_short_slices_of_a_bucket_share_a_box_that_shows_the_longest() -> None:
@@ -102,7 +102,7 @@ def test_levels_halve_and_a_wide_window_reads_the_coarsest_that_fits(monkeypatch
             for t, d in zip(starts, rng.exponential(2, 3000).clip(0, 25).round(3), strict=True)
         ]
     )
-    levels = pyramid(trace, False)
+    levels = pyramid(trace, lanes, False)
     assert len(levels) > 3
     sizes = [len(boxes.row) for _, boxes in levels]
     assert all(2 * after <= before for before, after in zip(sizes, sizes[1:], strict=False))

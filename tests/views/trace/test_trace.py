@@ -17,6 +17,7 @@ def test_tracks_in_display_order_with_counters_beneath_their_device() -> None:
     assert listed == [
         ("steps", "", 0, 1),
         ("thread", "main", 5, 3),
+        ("blame", "", 0, 1),
         ("stream", "compute", 1, 1),
         ("counter", "utilization", 0, 0),
     ]

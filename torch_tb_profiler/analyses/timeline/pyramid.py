@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+from typing import TypeVar
+
 from torch_tb_profiler.analyses.timeline.boxes import Boxes, clip, group_begins, join, merge, single
-from torch_tb_profiler.analyses.tracks.lanes import lanes
+from torch_tb_profiler.analyses.tracks.lanes import Lanes
 from torch_tb_profiler.model.trace import Int64, Trace, derived
+
+K = TypeVar("K", bound=Hashable)
+
+Arrange = Callable[[Trace, K], Lanes]
+"""What makes the lanes of a trace: `lanes`, with Python frames or without; those of an analysis."""
 
 SMALL = 20_000
 """Boxes that need no coarser level: merging them takes less than a millisecond or two."""
@@ -14,12 +22,12 @@ Pyramid = list[tuple[int, Boxes]]
 
 
 @derived
-def pyramid(trace: Trace, python: bool) -> Pyramid:
-    """Levels of the lanes (with Python frames if `python`), each with at most half the boxes of the one before.
+def pyramid(trace: Trace, arrange: Arrange[K], key: K) -> Pyramid:
+    """Levels of the lanes that `arrange` makes, each with at most half the boxes of the one before.
 
     So all levels together are no larger than the finest.
     """
-    layout = lanes(trace, python)
+    layout = arrange(trace, key)
     levels = [(1, single(layout))]
     length = int(layout.end.max(initial=0) - layout.start.min(initial=0))
     for exponent in range(10, max(length, 1).bit_length(), 2):
@@ -32,9 +40,9 @@ def pyramid(trace: Trace, python: bool) -> Pyramid:
     return levels
 
 
-def boxes_in(trace: Trace, python: bool, lanes: Int64, begin: int, end: int, resolution: int) -> Boxes:
+def boxes_in(levels: Pyramid, lanes: Int64, begin: int, end: int, resolution: int) -> Boxes:
     """The boxes of some lanes (by index) that touch [begin, end), at a resolution (a power of two)."""
-    for finest, boxes in reversed(pyramid(trace, python)):
+    for finest, boxes in reversed(levels):
         if finest <= resolution:
             return merge(clip(boxes, lanes, begin, end), resolution)
     raise AssertionError("the finest level holds every slice")

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from torch_tb_profiler.analyses.timeline.boxes import Boxes, merge
 from torch_tb_profiler.analyses.timeline.colors import ColorBy, color_codes
 from torch_tb_profiler.analyses.timeline.grid import Grid
-from torch_tb_profiler.analyses.timeline.pyramid import boxes_in
+from torch_tb_profiler.analyses.timeline.pyramid import Arrange, K, boxes_in, pyramid
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.model.families import kernel_labels
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
 
 MAX_BOXES = 75_000
 """Boxes in one tile, about 1 MB on the wire; a tile of more tracks and pixels is coarser than asked."""
@@ -55,14 +56,42 @@ class Tile(msgspec.Struct, frozen=True):
 
 def tile(trace: Trace, grid: Grid, tracks: Sequence[int], *, python: bool, color: ColorBy) -> Tile:
     """The slices of some tracks on a grid, or on a coarser one where there would be more than MAX_BOXES."""
-    layout = lanes(trace, python)
-    chosen = layout.of_tracks(tracks)
-    boxes = boxes_in(trace, python, chosen, grid.begin, grid.end, grid.resolution)
+    chosen = lanes(trace, python).of_tracks(tracks)
+
+    def colors(boxes: Boxes) -> npt.NDArray[np.generic]:
+        return color_codes(trace, boxes.row, color)
+
+    return _tile(trace, grid, lanes, python, chosen, colors)
+
+
+def layer(trace: Trace, grid: Grid, arrange: Arrange[K], key: K) -> Tile:
+    """All of what an analysis arranges in lanes, colored by their depth; coarser where there is too much."""
+    depth = arrange(trace, key).depth
+
+    def colors(boxes: Boxes) -> npt.NDArray[np.generic]:
+        return np.repeat(depth, np.diff(boxes.bounds))
+
+    return _tile(trace, grid, arrange, key, np.arange(len(depth)), colors)
+
+
+def _tile(
+    trace: Trace,
+    grid: Grid,
+    arrange: Arrange[K],
+    key: K,
+    chosen: Int64,
+    colors: Callable[[Boxes], npt.NDArray[np.generic]],
+) -> Tile:
+    layout, levels = arrange(trace, key), pyramid(trace, arrange, key)
+    boxes = boxes_in(levels, chosen, grid.begin, grid.end, grid.resolution)
     while len(boxes.row) > MAX_BOXES:
         grid = grid.coarser()
         boxes = merge(boxes, grid.resolution)
     filled = np.flatnonzero(np.diff(boxes.bounds))
-    names, short = _labels(trace, boxes, LABEL_BUCKETS * grid.resolution), kernel_labels(trace)
+    name = _names(trace, boxes.row)
+    wide = boxes.end - boxes.start >= LABEL_BUCKETS * grid.resolution
+    names = {code: trace.strings[code][:MAX_LABEL] for code in np.unique(name[wide]).tolist() if code >= 0}
+    short = kernel_labels(trace)
     return Tile(
         grid=grid,
         lane_track=layout.track[chosen[filled]].tolist(),
@@ -73,14 +102,13 @@ def tile(trace: Trace, grid: Grid, tracks: Sequence[int], *, python: bool, color
         busy=grid.pack_durations(boxes.busy),
         count=boxes.count.astype("<u4").tobytes(),
         event=boxes.row.astype("<i4").tobytes(),
-        name=trace.events.name[boxes.row].astype("<i4").tobytes(),
-        color=color_codes(trace, boxes.row, color).astype("<u2").tobytes(),
+        name=name.astype("<i4").tobytes(),
+        color=colors(boxes).astype("<u2").tobytes(),
         names=names,
         short_names={code: short[code] for code in names if code in short},
     )
 
 
-def _labels(trace: Trace, boxes: Boxes, width: int) -> dict[int, str]:
-    """Code -> text of the names of the boxes that are at least so many ns wide."""
-    codes = np.unique(trace.events.name[boxes.row[boxes.end - boxes.start >= width]]).tolist()
-    return {code: trace.strings[code][:MAX_LABEL] for code in codes if code >= 0}
+def _names(trace: Trace, row: Int32) -> Int32:
+    """int32[k]: the codes of the names, NO_CODE also where there is no row."""
+    return np.where(row >= 0, trace.events.name[row], NO_CODE).astype(np.int32)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torch_tb_profiler.base.units import format_duration, format_ratio
+from torch_tb_profiler.views._shared.causes import SPOKEN
 from torch_tb_profiler.views._shared.names import spoken_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.idle.payload import IdlePayload, IdleRow
@@ -20,32 +21,6 @@ _FRACTIONS = (
     (3 / 4, "three quarters"),
 )
 _NEAR = 0.015
-
-SPOKEN = {
-    "data_loading": "data loading",
-    "compile": "compilation",
-    "sync": "synchronization with nothing left to wait for",
-    "allocator": "the allocator",
-    "copy_staging": "calls that stage copies",
-    "launch_call": "launch calls",
-    "runtime": "other runtime calls",
-    "host_communication": "communication on the host",
-    "wait": "locks, queues and sleeps",
-    "profiler": "the profiler itself",
-    "operator": "operators on the host",
-    "python": "Python code",
-    "annotation": "annotated code",
-    "unrecorded": "host code that is not recorded",
-    "launch_latency": "launch latency",
-    "kernel_gap": "gaps between queued kernels",
-    "graph_gap": "gaps inside graphs",
-    "waits_for_stream": "other streams",
-    "device_wait": "the device itself, with work submitted",
-    "unlinked": "work whose launch is not recorded",
-    "before_recording": "work that was launched before the recording",
-    "tail": "nothing: no work follows",
-}
-"""What the device waits for."""
 
 
 def headline(payload: IdlePayload, kind: str) -> Text:

@@ -1,7 +1,7 @@
 """The Trace tab."""
 
 from torch_tb_profiler.view import Tab, TraceView
-from torch_tb_profiler.views.trace import colors, counters, event, flows, headline, search, selection, tile
+from torch_tb_profiler.views.trace import blame, colors, counters, event, flows, headline, search, selection, tile
 from torch_tb_profiler.views.trace.build import build, unavailable
 from torch_tb_profiler.views.trace.payload import TraceParams, TracePayload
 
@@ -10,7 +10,9 @@ TAB = Tab(
     TraceView("trace", "Trace", TraceParams, TracePayload, build),
     unavailable,
     tuple(
-        view for part in (headline, tile, colors, counters, event, flows, search, selection) for view in part.PARTS
+        view
+        for part in (headline, tile, blame, colors, counters, event, flows, search, selection)
+        for view in part.PARTS
     ),
 )
 

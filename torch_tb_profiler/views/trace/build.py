@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from torch_tb_profiler.analyses.idle.device_time import CATEGORIES
 from torch_tb_profiler.analyses.timeline.colors import CLASSES
 from torch_tb_profiler.analyses.timeline.counters import Series, all_series, counter_id
 from torch_tb_profiler.analyses.timeline.summary import recorded_device_times
@@ -15,6 +16,7 @@ from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.steps import Steps, steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views.trace import words
+from torch_tb_profiler.views.trace.blame import blame_tracks
 from torch_tb_profiler.views.trace.payload import (
     TraceCounts,
     TraceGroup,
@@ -47,6 +49,7 @@ def build(trace: Trace, params: TraceParams) -> TracePayload:
         steps=_steps(table),
         steps_recorded=table.recorded,
         classes=list(CLASSES),
+        categories=list(CATEGORIES),
         python=params.python,
         reasons=words.missing(
             steps=not table.recorded,
@@ -67,12 +70,13 @@ def _steps(table: Steps) -> list[TraceStep]:
 def _tracks(trace: Trace, layout: Lanes, series: tuple[Series, ...], last_group: int) -> list[TraceTrack]:
     slice_tracks = tracks(trace).tracks
     depths = layout.depths(len(slice_tracks))
-    rows = [_slice_track(trace, id, track, depths[id]) for id, track in enumerate(slice_tracks)]
+    rows = [_blame_track(trace, id, device) for device, id in blame_tracks(trace)]
+    rows += [_slice_track(trace, id, track, depths[id]) for id, track in enumerate(slice_tracks)]
     rows += [
         _counter_track(counter_id(trace, i), counter, last_group if counter.group is None else counter.group)
         for i, counter in enumerate(series)
     ]
-    # A group's counters stand beneath its slices.
+    # What a device's time went to stands above its streams, counters beneath the slices of their group.
     rows.sort(key=lambda track: -1 if track.group is None else track.group)
     return [replace(_RULER, id=counter_id(trace, len(series))), *rows]
 
@@ -116,6 +120,11 @@ def _slice_track(trace: Trace, id: int, track: Track, depth: int) -> TraceTrack:
         untimed=track.untimed,
         instants=track.instants,
     )
+
+
+def _blame_track(trace: Trace, id: int, device: int) -> TraceTrack:
+    group = next(i for i, group in enumerate(tracks(trace).groups) if group.device == device)
+    return replace(_RULER, id=id, kind="blame", name="Why idle", group=group, device=device)
 
 
 def _counter_track(id: int, series: Series, group: int) -> TraceTrack:

@@ -28,7 +28,8 @@ class TraceGroup(msgspec.Struct, frozen=True):
 class TraceTrack(msgspec.Struct, frozen=True):
     """One track; the list is in display order, `id` names a track in the parts.
 
-    kind     steps (the ruler, drawn from `steps`) | thread | stream | instants | counter
+    kind     steps (the ruler, drawn from `steps`) | thread | stream | instants | counter |
+             blame (what a device's time went to, drawn from `trace/blame`)
     role     thread: main, backward, ""; stream: compute, communication, copy, annotation, sync;
              instants: memory (nothing but allocations), "";
              counter: utilization, sm_efficiency, memory, "" (of the file)
@@ -42,7 +43,7 @@ class TraceTrack(msgspec.Struct, frozen=True):
     """
 
     id: int
-    kind: Literal["steps", "thread", "stream", "instants", "counter"]
+    kind: Literal["steps", "blame", "thread", "stream", "instants", "counter"]
     role: str
     name: str
     group: int | None
@@ -95,6 +96,7 @@ class TracePayload(msgspec.Struct, frozen=True):
     begin_ns, end_ns  the window that shows all of it (ns since the trace's start); `counts.outside` slices
                       have absurd times and lie beyond
     classes           what the color codes of `trace/tile?color=class` mean
+    categories        what the color codes of `trace/blame` mean: work, then causes of idle time
     reasons           why `steps` or a counter is missing
     """
 
@@ -109,5 +111,6 @@ class TracePayload(msgspec.Struct, frozen=True):
     steps: list[TraceStep]
     steps_recorded: bool
     classes: list[str]
+    categories: list[str]
     python: bool
     reasons: Mapping[str, Text]

@@ -8,7 +8,7 @@ import msgspec
 
 from torch_tb_profiler.analyses.timeline.colors import ColorBy
 from torch_tb_profiler.analyses.timeline.grid import Grid
-from torch_tb_profiler.analyses.timeline.tile import tile
+from torch_tb_profiler.analyses.timeline.tile import Tile, tile
 from torch_tb_profiler.model.families import kernel_labels
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import TraceView
@@ -77,9 +77,14 @@ def build_tile(trace: Trace, params: TileParams) -> TraceTile:
     grid = Grid.of(params.begin, params.end, params.width)
     tracks = track_ids(trace, params.tracks)
     boxes = tile(trace, grid, tracks, python=params.python, color=params.color)
+    return as_payload(boxes, params.begin, params.end)
+
+
+def as_payload(boxes: Tile, begin: int, end: int) -> TraceTile:
+    """A tile of the window [begin, end) as it travels."""
     return TraceTile(
-        begin_ns=params.begin,
-        end_ns=params.end,
+        begin_ns=begin,
+        end_ns=end,
         resolution_ns=boxes.grid.resolution,
         unit_ns=boxes.grid.unit,
         lane_track=boxes.lane_track,

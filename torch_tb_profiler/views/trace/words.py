@@ -8,6 +8,7 @@ from torch_tb_profiler.analyses.timeline.device_times import DeviceTime
 from torch_tb_profiler.analyses.timeline.summary import WindowSummary, busiest
 from torch_tb_profiler.base.units import format_duration, format_ratio, plural
 from torch_tb_profiler.model.kinds import Kind
+from torch_tb_profiler.views._shared.causes import SPOKEN
 from torch_tb_profiler.views._shared.names import spoken_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.trace.payload import TraceCounts
@@ -193,3 +194,38 @@ def search(query: str, regex: bool, hits: int, tracks: int) -> Text:
         match="match" if hits > 1 else "matches",
         query=spoken_name(query),
     )
+
+
+def works(device: str, name: str | None, time: int) -> Text:
+    """What a device does at a moment; `name` of the item that runs."""
+    return text(
+        "{device} runs {name} for {time}.",
+        device=device,
+        name=spoken_name(name or "an item without a name"),
+        time=format_duration(time),
+    )
+
+
+def waits(device: str, cause: str, time: int, gap: int) -> Text:
+    """What a device waits for in a part of a gap."""
+    said = text(
+        "{device} waits {time} for {cause}", device=device, time=format_duration(time), cause=SPOKEN[cause]
+    )
+    return (
+        text("{said}, all of this gap.", said=said)
+        if time == gap
+        else text("{said}, of a gap of {gap}.", said=said, gap=format_duration(gap))
+    )
+
+
+def emptied(call: str | None, event: int | None) -> Text:
+    """What had emptied the queue before a gap, None if no call had."""
+    if call is None:
+        return text("No call had emptied the queue before: the device caught up with the host.")
+    return text("{call} had emptied the queue.", call=Phrase(spoken_name(call), link("trace", event=event)))
+
+
+def idle_row(cause: str, subject: str | None, device: int) -> Text:
+    """Leads to the row of the Idle time view that a part of a gap counts in."""
+    row = f"{cause}/{subject or ''}"
+    return (Phrase("All idle time of this cause and subject", link("idle", device=device, select=row)),)

@@ -1,4 +1,5 @@
 // Colors of slices, read from the page's tokens so that both themes are right.
+import { causeColor, isWork } from '../../base/causes';
 
 export type ColorBy = 'class' | 'name' | 'module' | 'process_group';
 
@@ -9,6 +10,11 @@ export interface Paint {
 
 export interface Palette {
   of: (color: number, name: number) => Paint;
+  /** What a device's time goes to, by code; from below, idle time before work. */
+  categories: readonly Paint[];
+  stacked: readonly number[];
+  /** The cause of idle time that a code stands for; work has none. */
+  idle: readonly (string | null)[];
   background: string;
   surface: string;
   line: string;
@@ -38,6 +44,12 @@ const DISTINCT = [
   '#8fa2d4',
   '#b5b56b',
 ];
+/** Fills of causes that only light ink is legible on. */
+const DARK: ReadonlySet<string> = new Set(
+  ['compile', 'latency', 'sync', 'communication', 'unknown']
+    .map(name => `var(--x-${name})`)
+    .concat('var(--c-late)'),
+);
 const NONE = 'color-mix(in srgb, var(--tx-3) 35%, var(--sf))';
 
 export const distinctColor = (code: number): string =>
@@ -52,7 +64,12 @@ export const classColor = (name: string): string =>
         ? 'color-mix(in srgb, var(--c-runtime) 45%, var(--sf))'
         : `var(--c-${name})`;
 
-export function readPalette(host: HTMLElement, by: ColorBy, classes: readonly string[]): Palette {
+export function readPalette(
+  host: HTMLElement,
+  by: ColorBy,
+  classes: readonly string[],
+  categories: readonly string[],
+): Palette {
   const probe = document.createElement('i');
   host.append(probe);
   const resolve = (color: string): string => {
@@ -68,6 +85,12 @@ export function readPalette(host: HTMLElement, by: ColorBy, classes: readonly st
   }));
   const distinct = DISTINCT.map(fill => ({ fill, ink: '#0b0d12' }));
   const other = { fill: none, ink: text };
+  const idle = categories.map(name => (isWork(name) ? null : name));
+  const byCategory = categories.map(name => ({
+    fill: resolve(causeColor(name)),
+    ink: isWork(name) ? text : DARK.has(causeColor(name)) ? '#fff' : '#0b0d12',
+  }));
+  const codes = categories.map((_, code) => code);
   probe.remove();
   const of = (color: number, name: number): Paint => {
     if (by === 'class') {
@@ -78,6 +101,9 @@ export function readPalette(host: HTMLElement, by: ColorBy, classes: readonly st
   };
   return {
     of,
+    categories: byCategory,
+    stacked: [...codes.filter(code => idle[code] !== null), ...codes.filter(code => idle[code] === null)],
+    idle,
     background: token('--bg'),
     surface: token('--sf'),
     line: token('--ln'),

@@ -8,15 +8,15 @@ const payload = golden.trace as unknown as TracePayload;
 const keys = (how = {}) => arrange(payload, { ...NOTHING_ARRANGED, ...how }).rows.map(row => row.key);
 
 test('tracks stand below their groups, the ruler apart', () => {
-  expect(keys()).toEqual(['g0', 't0', 'g1', 't1', 't2', 't3']);
+  expect(keys()).toEqual(['g0', 't0', 'g1', 't5', 't1', 't2', 't3']);
 });
 
 test('pins stand on top as well, hidden tracks and folded groups go, groups move', () => {
-  expect(keys({ pinned: [1] })).toEqual(['p1', 'g0', 't0', 'g1', 't1', 't2', 't3']);
-  expect(keys({ hidden: new Set([2, 3]) })).toEqual(['g0', 't0', 'g1', 't1']);
-  expect(keys({ hidden: new Set([0]) })).toEqual(['g1', 't1', 't2', 't3']);
+  expect(keys({ pinned: [1] })).toEqual(['p1', 'g0', 't0', 'g1', 't5', 't1', 't2', 't3']);
+  expect(keys({ hidden: new Set([2, 3]) })).toEqual(['g0', 't0', 'g1', 't5', 't1']);
+  expect(keys({ hidden: new Set([0]) })).toEqual(['g1', 't5', 't1', 't2', 't3']);
   expect(keys({ folded: new Set(['g1']) })).toEqual(['g0', 't0', 'g1']);
-  expect(keys({ order: [1] })).toEqual(['g1', 't1', 't2', 't3', 'g0', 't0']);
+  expect(keys({ order: [1] })).toEqual(['g1', 't5', 't1', 't2', 't3', 'g0', 't0']);
 });
 
 test('a filter looks at the group too', () => {

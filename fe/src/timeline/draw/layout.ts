@@ -7,12 +7,13 @@ export type Group = TracePayload['groups'][number];
 export const LANE = 18;
 export const GROUP = 26;
 export const COUNTER = 36;
+const BLAME = 28;
 const FOLDED = 8;
 const PAD = 6;
 
 export interface Row {
   key: string;
-  kind: 'group' | 'slices' | 'counter';
+  kind: 'group' | 'slices' | 'counter' | 'blame';
   y: number;
   height: number;
   /** Height of one lane; folded tracks are one thin lane. */
@@ -62,12 +63,16 @@ export function arrange(payload: TracePayload, how: Arrangement): Layout {
   };
   const putTrack = (track: Track, pinned: boolean) => {
     const folded = how.folded.has(String(track.id));
-    const counter = track.kind === 'counter';
-    const lane = folded ? FOLDED : LANE;
-    const height = folded ? FOLDED + PAD + 6 : counter ? COUNTER : Math.max(track.depth, 1) * LANE + PAD;
+    const kind = track.kind === 'counter' || track.kind === 'blame' ? track.kind : 'slices';
+    const lane = folded ? FOLDED : kind === 'blame' ? BLAME : LANE;
+    const height = folded
+      ? FOLDED + PAD + 6
+      : kind === 'counter'
+        ? COUNTER
+        : Math.max(track.depth, 1) * lane + PAD;
     put({
       key: `${pinned ? 'p' : 't'}${track.id}`,
-      kind: counter ? 'counter' : 'slices',
+      kind,
       height,
       lane,
       folded,
@@ -103,6 +108,10 @@ export function nameOf(track: Track, payload: TracePayload): string {
   const group = track.group === null ? undefined : payload.groups[track.group];
   return group ? `${group.name} ${track.name}` : track.name;
 }
+
+/** Whether any row of a kind is in sight. */
+export const shows = (layout: Layout, kind: Row['kind'], scroll: number, height: number): boolean =>
+  layout.rows.some(row => row.kind === kind && row.y < scroll + height && row.y + row.height > scroll);
 
 /** The row at a height, by halving. */
 export function rowAt(layout: Layout, y: number): Row | undefined {

@@ -3,7 +3,7 @@ import { formatDuration } from '../../base/format';
 import { LANE, type Layout } from './layout';
 import type { Palette } from './colors';
 import type { Span } from '../tiles/store';
-import { fitted } from './paint';
+import { fitted } from './labels';
 import type { Tick } from '../../base/ticks';
 
 export interface Place {
@@ -210,7 +210,7 @@ interface Box {
 /** Where a slice stands on the screen; null if its track is not shown. */
 export function boxOf(above: Above, place: Place): Box | null {
   const row = above.layout.rows.find(
-    candidate => candidate.track?.id === place.track && candidate.kind === 'slices',
+    candidate => candidate.track?.id === place.track && candidate.kind !== 'counter',
   );
   if (!row) {
     return null;

@@ -60,6 +60,7 @@ function scene(window: { begin: number; end: number }, ...parts: Tile[]): Scene 
     palette,
     tiles: parts.map(data => ({ begin: data.begin, end: data.end, data })),
     samples: [],
+    blame: [],
     names: new Map(),
     lit: null,
   };

@@ -1,5 +1,7 @@
 // Drawing the slices and counters of the rows that are in sight. Nothing here asks or remembers anything.
+import { hitBlame, paintBlame } from './blame';
 import type { Palette } from './colors';
+import { fitted } from './labels';
 import { LANE, type Layout, type Row } from './layout';
 import type { Cover, Span } from '../tiles/store';
 import { lowerBound, type Lane, type Samples, type Tile } from '../tiles/tile';
@@ -13,6 +15,8 @@ export interface Scene {
   palette: Palette;
   tiles: Cover<Tile>[];
   samples: Cover<Samples>[];
+  /** What the time of the devices goes to. */
+  blame: Cover<Tile>[];
   names: ReadonlyMap<number, string>;
   /** Slices to stand out on the streams; all others there fade. */
   lit: ReadonlySet<number> | null;
@@ -23,30 +27,6 @@ const FADED = 0.22;
 
 /** What a label may say of a name: without the namespace that most names share. */
 const spoken = (name: string): string => name.replace(/^aten::/, '');
-
-const widths = new Map<string, number>();
-
-function widthOf(context: CanvasRenderingContext2D, text: string): number {
-  let width = widths.get(text);
-  if (width === undefined) {
-    if (widths.size > 20_000) {
-      widths.clear();
-    }
-    width = context.measureText(text).width;
-    widths.set(text, width);
-  }
-  return width;
-}
-
-/** As much of a text as fits, with an ellipsis; empty where not even a few letters do. */
-export function fitted(context: CanvasRenderingContext2D, text: string, room: number): string {
-  const width = widthOf(context, text);
-  if (width <= room) {
-    return text;
-  }
-  const letters = Math.floor((text.length * (room - 8)) / width);
-  return letters >= 2 ? `${text.slice(0, letters)}…` : '';
-}
 
 export function paint(context: CanvasRenderingContext2D, scene: Scene): void {
   const { width, height, palette, layout, scroll } = scene;
@@ -69,6 +49,8 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene): void {
       context.fillRect(0, y + row.height - 1, width, 1);
       if (row.kind === 'slices') {
         paintSlices(context, scene, row, y);
+      } else if (row.kind === 'blame') {
+        paintBlame(context, scene, row, y);
       } else {
         paintCounter(context, scene, row, y);
       }
@@ -209,6 +191,9 @@ export interface Hit {
 
 /** The slice under a point, or null. */
 export function hitTest(scene: Scene, row: Row, x: number, y: number): Hit | null {
+  if (row.kind === 'blame') {
+    return hitBlame(scene, row, x);
+  }
   if (row.kind !== 'slices') {
     return null;
   }

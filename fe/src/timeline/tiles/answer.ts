@@ -5,7 +5,7 @@ import type { Names } from '../contract';
 import { decodeSamples, decodeTile, type Samples, type Tile } from './tile';
 
 export interface Question {
-  part: 'tile' | 'counters';
+  part: 'tile' | 'blame' | 'counters';
   selectors: Selectors;
   params: Record<string, string>;
 }
@@ -25,7 +25,7 @@ export async function answer(
   signal: AbortSignal,
 ): Promise<Tile | Samples> {
   const ask = async <T>() => ready(await client.view<T>(`trace/${part}`, selectors, params, signal));
-  return part === 'tile' ? decodeTile(await ask<TraceTile>()) : decodeSamples(await ask<TraceCounters>());
+  return part === 'counters' ? decodeSamples(await ask<TraceCounters>()) : decodeTile(await ask<TraceTile>());
 }
 
 /** Names that stand in no tile, by code. */

@@ -37,6 +37,15 @@ export class Reader {
     return this.ask(client, { part: 'tile', selectors, params }, signal) as Promise<Tile>;
   }
 
+  blame(
+    client: Client,
+    selectors: Selectors,
+    params: Record<string, string>,
+    signal: AbortSignal,
+  ): Promise<Tile> {
+    return this.ask(client, { part: 'blame', selectors, params }, signal) as Promise<Tile>;
+  }
+
   counters(
     client: Client,
     selectors: Selectors,

@@ -7,7 +7,7 @@ import { Select } from '../../widgets/inputs/Select';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import splitCss from '../../widgets/table/Split.module.css';
-import { causeColor } from './causes';
+import { causeColor } from '../../base/causes';
 import { Gaps } from './Gaps';
 import { onTimeline, type Row } from './select';
 

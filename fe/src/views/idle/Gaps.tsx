@@ -6,7 +6,7 @@ import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { Icon } from '../../widgets/Icon';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
-import { causeColor } from './causes';
+import { causeColor } from '../../base/causes';
 import { chosen, onTimeline, type Row } from './select';
 import css from './Gaps.module.css';
 

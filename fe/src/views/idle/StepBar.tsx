@@ -3,7 +3,7 @@ import { exactDuration, formatDuration, formatRatio } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { useWidth } from '../../widgets/charts/useWidth';
-import { causeColor } from './causes';
+import { causeColor } from '../../base/causes';
 import { onTimeline, type Row } from './select';
 import css from './StepBar.module.css';
 

@@ -2,7 +2,7 @@
 import type { IdleFlame, IdlePayload, IdleRow } from '../../api/types';
 import { formatCount } from '../../base/format';
 import type { FlameNode } from '../../widgets/charts/flame';
-import { causeTitle } from './causes';
+import { causeTitle } from '../../base/causes';
 
 /** A cause with its subjects below it, or a subject. */
 export interface Row {
@@ -48,8 +48,8 @@ export function causeRows({ causes, sums, counted, by }: IdlePayload): Row[] {
         begin: longest.begin_ns,
         end: longest.end_ns,
         event: longest.event,
-        below: rows.map((row, i) => ({
-          key: `${cause} ${i}`,
+        below: rows.map(row => ({
+          key: row.others > 0 ? `${cause}/…` : `${cause}/${row.subject ?? ''}`,
           cause,
           title: subjectTitle(row, by),
           whole: row.subject ?? subjectTitle(row, by),

@@ -9,10 +9,11 @@ import { Select } from '../../widgets/inputs/Select';
 import { Sentence } from '../../widgets/Sentence';
 import { SourceSettingsMenu } from '../../widgets/SourceFrame';
 import { range, useAnswers } from './answers';
-import { arrows, placeOf } from './flows';
+import { arrows, blameArrow, placeOf, placeOfMoment } from './flows';
 import { Area } from './panels/Area';
 import { Details } from './panels/Details';
 import { Hint } from './panels/Hint';
+import { Waiting } from './panels/Waiting';
 import { traceSource } from './source';
 import { Timeline } from './Timeline';
 import css from './Timeline.module.css';
@@ -45,17 +46,20 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
   const layout = useLayout(payload, { folded, hidden, pinned, order, filter });
   // The slices come first; what stands beside them would only make the server slower.
   const answers = useAnswers(payload, selectors, state, shown, timeline.loading === false);
-  const { current, flows, added } = answers;
-  const selected = useMemo(() => (current ? placeOf(current) : null), [current]);
+  const { current, flows, added, moment } = answers;
+  const selected = useMemo(
+    () => (current ? placeOf(current) : moment ? placeOfMoment(moment) : null),
+    [current, moment],
+  );
   const highlights = useMemo<Highlights>(
     () => ({
       area,
       marks: state.marks,
       selected,
-      arrows: flows ? arrows(flows) : NO_ARROWS,
+      arrows: flows ? arrows(flows) : moment ? blameArrow(moment) : NO_ARROWS,
       lit: flows && flows.kernels.length > 0 ? new Set([flows.event, ...flows.kernels]) : null,
     }),
-    [area, state.marks, selected, flows],
+    [area, state.marks, selected, flows, moment],
   );
   const follow = useFollow(flows, state.event, chooseEvent);
   const togglePython = () => {
@@ -135,7 +139,17 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
       }}
       onArea={next => change({ area: next })}
       below={
-        <div className={`${css.below} ${current && added ? css.both : ''}`}>
+        <div className={`${css.below} ${(current ?? moment) && added ? css.both : ''}`}>
+          {moment && (
+            <Waiting
+              moment={moment}
+              time={time}
+              onEvent={chooseEvent}
+              onMoment={timeline.chooseMoment}
+              onZoom={() => selected && zoomTo(spanOf(selected))}
+              onClose={() => change({ moment: null })}
+            />
+          )}
           {current && (
             <Details
               event={current}
@@ -159,7 +173,7 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
               onClose={() => change({ area: null })}
             />
           )}
-          {!current && !added && <Hint error={answers.error} />}
+          {!current && !moment && !added && <Hint error={answers.error} />}
         </div>
       }
     />

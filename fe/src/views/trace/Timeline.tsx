@@ -97,6 +97,7 @@ export function Timeline(props: Props) {
             setTrouble(error instanceof Error ? error.message : 'The server does not answer.')
           }
           onSelect={chooseEvent}
+          onMoment={timeline.chooseMoment}
           onArea={props.onArea}
           onFold={key => change({ folded: toggled(state.folded, key) })}
           onPin={track => change({ pinned: toggled(state.pinned, track) })}
@@ -128,8 +129,8 @@ function keysOf(timeline: State, highlights: Highlights, controller: Controller,
     ArrowLeft: beside(-1),
     ArrowRight: beside(1),
     ArrowDown: () => selected && chooseEvent(controller.inside(selected) ?? state.event),
-    ...(state.event !== null
-      ? { Escape: () => change({ event: null }) }
+    ...(state.event !== null || state.moment
+      ? { Escape: () => change({ event: null, moment: null }) }
       : area && { Escape: () => change({ area: null }) }),
     ...own,
   };

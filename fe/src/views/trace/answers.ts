@@ -7,6 +7,7 @@ import type {
   TraceFlows,
   TraceHeadline,
   TraceModule,
+  TraceMoment,
   TracePayload,
   TraceSelection,
   TraceTile,
@@ -22,6 +23,13 @@ const MAP_WIDTH = 800;
 export const range = (begin: number, end: number) => ({
   begin: String(Math.floor(begin)),
   end: String(Math.max(Math.ceil(end), Math.floor(begin) + 1)),
+});
+
+const momentQuery = (moment: TraceState['moment'], python: boolean): Record<string, string> => ({
+  device: String(moment?.device ?? 0),
+  at: String(moment?.at ?? 0),
+  ...(moment && moment.until !== null ? { until: String(moment.until), category: moment.category } : {}),
+  ...(python ? { python: 'true' } : {}),
 });
 
 const spanQuery = (window: Span, python: boolean): Record<string, string> => ({
@@ -45,6 +53,13 @@ export function useAnswers(
   const eventAnswer = useView<TraceEvent>('trace/event', selectors, about, chosen);
   const flowsAnswer = useView<TraceFlows>('trace/flows', selectors, about, chosen);
   const moduleAnswer = useView<TraceModule>('trace/module', selectors, about, chosen);
+  const { moment } = state;
+  const momentAnswer = useView<TraceMoment>(
+    'trace/moment',
+    selectors,
+    momentQuery(moment, python),
+    moment !== null,
+  );
   const allWork = workTracks(payload)
     .filter(track => track.kind === 'thread' || track.kind === 'stream')
     .map(track => track.id)
@@ -82,11 +97,12 @@ export function useAnswers(
     current: chosen ? ofEvent(eventAnswer, event) : undefined,
     flows: chosen ? ofEvent(flowsAnswer, event) : undefined,
     module: chosen ? ofEvent(moduleAnswer, event) : undefined,
+    moment: moment && !momentAnswer.isPlaceholderData ? ready(momentAnswer) : undefined,
     added: area ? ready(areaAnswer) : undefined,
     inSight: ready(windowAnswer),
     colors: ready(colorsAnswer),
     map: { tile: ready(mapAnswer), tracks: mapTracks },
-    error: chosen ? (eventAnswer.error?.message ?? null) : null,
+    error: (chosen ? eventAnswer.error : moment ? momentAnswer.error : null)?.message ?? null,
   };
 }
 

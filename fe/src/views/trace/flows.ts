@@ -1,5 +1,5 @@
 // The arrows between slices that cause each other. No React.
-import type { TraceFlows } from '../../api/types';
+import type { TraceFlows, TraceMoment } from '../../api/types';
 import { formatDuration } from '../../base/format';
 import type { Arrow, Place } from '../../timeline/draw/overlay';
 
@@ -19,6 +19,19 @@ export function arrows(flows: TraceFlows): Arrow[] {
     return from && to ? [{ from, to, label: flows.edges.length <= 3 ? label : '', strong }] : [];
   });
 }
+
+/** From what is to blame to the part of a device's time that it is blamed for. */
+export function blameArrow(moment: TraceMoment): Arrow[] {
+  const from = moment.subject && placeOf(moment.subject);
+  return from ? [{ from, to: placeOfMoment(moment), label: '', strong: true }] : [];
+}
+
+export const placeOfMoment = ({ track, begin_ns: start, end_ns: end }: TraceMoment): Place => ({
+  track,
+  depth: 0,
+  start,
+  duration: end - start,
+});
 
 interface Slice {
   track: number | null;

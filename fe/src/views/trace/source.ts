@@ -20,6 +20,8 @@ export function traceSource(client: Client, selectors: Selectors, python: boolea
       ),
     counters: (begin, end, width, signal) =>
       reader.counters(client, selectors, { ...range(begin, end), width: String(width) }, signal),
+    blame: (begin, end, width, signal) =>
+      reader.blame(client, selectors, { ...range(begin, end), width: String(width) }, signal),
     names: codes => askNames(client, selectors, codes),
   };
 }

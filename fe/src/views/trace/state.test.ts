@@ -5,6 +5,7 @@ test('what is written is read again, and nothing else changes', () => {
   const change = {
     window: { begin: -120.5, end: 4000.2 },
     event: 0,
+    moment: null,
     area: { begin: 5, end: 9 },
     marks: [1, 2],
     pinned: [3],
@@ -22,10 +23,21 @@ test('what is written is read again, and nothing else changes', () => {
   expect(readTraceState(cleared)).toMatchObject({ event: null, area: null, color: 'class', marks: [] });
 });
 
+test('a part of the time of a device is in the address; a slice comes before it', () => {
+  const moment = { device: 1, at: -5, until: 20, category: 'data_loading' };
+  const params = writeTraceState({}, { moment });
+  expect(params).toEqual({ moment: '1:-5-20:data_loading' });
+  expect(readTraceState(params).moment).toEqual(moment);
+  expect(readTraceState({ moment: '0:7' }).moment).toEqual({ device: 0, at: 7, until: null, category: '' });
+  expect(readTraceState({ ...params, event: '3' }).moment).toBeNull();
+  expect(writeTraceState(params, { moment: null })).toEqual({});
+});
+
 test('nonsense in the address is no state', () => {
-  expect(readTraceState({ at: '9-5', event: 'x', pins: 'a,1', color: 'pink' })).toMatchObject({
+  expect(readTraceState({ at: '9-5', event: 'x', moment: '1:x', pins: 'a,1', color: 'pink' })).toMatchObject({
     window: null,
     event: null,
+    moment: null,
     pinned: [1],
     color: 'class',
   });

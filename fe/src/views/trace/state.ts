@@ -3,9 +3,18 @@ import type { Span } from '../../timeline/tiles/store';
 import type { ColorBy } from '../../timeline/draw/colors';
 import type { Clock } from '../../base/ticks';
 
+/** A part of a device's time: the longest of its category from `at` to `until`, or what lies at `at`. */
+export interface Moment {
+  device: number;
+  at: number;
+  until: number | null;
+  category: string;
+}
+
 export interface TraceState {
   window: Span | null;
   event: number | null;
+  moment: Moment | null;
   area: Span | null;
   marks: number[];
   pinned: number[];
@@ -28,6 +37,21 @@ function span(text: string | undefined): Span | null {
   return match && begin < end ? { begin, end } : null;
 }
 
+function moment(text: string | undefined): Moment | null {
+  const match = /^(\d+):(-?\d+)(?:-(-?\d+):([a-z_]+))?$/.exec(text ?? '');
+  return (
+    match && {
+      device: Number(match[1]),
+      at: Number(match[2]),
+      until: match[3] === undefined ? null : Number(match[3]),
+      category: match[4] ?? '',
+    }
+  );
+}
+
+const writeMoment = ({ device, at, until, category }: Moment): string =>
+  `${device}:${Math.floor(at)}${until === null ? '' : `-${Math.ceil(until)}:${category}`}`;
+
 const write = ({ begin, end }: Span): string => `${Math.floor(begin)}-${Math.ceil(end)}`;
 
 export function readTraceState(params: Record<string, string>): TraceState {
@@ -35,6 +59,7 @@ export function readTraceState(params: Record<string, string>): TraceState {
   return {
     window: span(params.at),
     event,
+    moment: event === null ? moment(params.moment) : null,
     area: span(params.area),
     marks: numbers(params.marks),
     pinned: numbers(params.pins),
@@ -60,6 +85,8 @@ export function writeTraceState(
       text.area = (value && write(value as Span)) ?? undefined;
     } else if (key === 'event') {
       text.event = value === null ? undefined : String(value);
+    } else if (key === 'moment') {
+      text.moment = (value && writeMoment(value as Moment)) ?? undefined;
     } else if (key === 'marks') {
       text.marks = list((value as number[]).map(Math.round));
     } else if (key === 'pinned') {

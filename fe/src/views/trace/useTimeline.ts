@@ -9,7 +9,7 @@ import { arrange, type Layout } from '../../timeline/draw/layout';
 import type { Place } from '../../timeline/draw/overlay';
 import type { Span } from '../../timeline/tiles/store';
 import { whole } from '../../timeline/viewport';
-import { readTraceState, writeTraceState, type TraceState } from './state';
+import { readTraceState, writeTraceState, type Moment, type TraceState } from './state';
 
 /** Room below a slice that is scrolled into sight. */
 const BELOW = 80;
@@ -46,10 +46,11 @@ export function useTimeline(payload: TracePayload) {
         ? wallClock(payload.base_ns + payload.trace_start_ns, ns)
         : since(ns - origin, Math.max((shown.end - shown.begin) / 1000, 1)),
     chooseEvent: (event: number | null) => {
-      if (event !== state.event) {
-        change({ event });
+      if (event !== state.event || state.moment) {
+        change({ event, moment: null });
       }
     },
+    chooseMoment: (moment: Moment) => change({ event: null, moment }),
     /** Without a span, to all of it. */
     zoomTo: (span: Span | null) => (span ? controller?.zoomTo(span) : controller?.showAll()),
   };
@@ -78,12 +79,13 @@ export function useLayout(payload: TracePayload, arranged: Arranged): Layout {
 
 /** Brings an event that a link leads to into sight; a click on what is in sight moves nothing. */
 export function useInSight({ controller, state }: Timeline, layout: Layout, place: Place | null): void {
-  const seen = useRef<number | null>(null);
+  const seen = useRef<string | null>(null);
   useEffect(() => {
-    if (!controller || !place || seen.current === state.event) {
+    const chosen = JSON.stringify([state.event, state.moment]);
+    if (!controller || !place || seen.current === chosen) {
       return;
     }
-    seen.current = state.event;
+    seen.current = chosen;
     const { begin, end } = controller.window;
     const outside = place.start + place.duration < begin || place.start > end;
     if (outside || (!state.window && !state.area)) {

@@ -16,9 +16,11 @@ import { spanOf, useLayout, useTimeline } from '../useTimeline';
 import { RankPicker } from './RankPicker';
 import { ranksSource, type Aligned } from './source';
 
-/** Counters, and what the profiler says of itself: they would part the ranks. */
+/** Counters, the blame of devices, and what the profiler says of itself: they would part the ranks. */
 const isAside = (track: TracePayload['tracks'][number], payload: TracePayload): boolean =>
-  track.kind === 'counter' || (track.group !== null && payload.groups[track.group]!.kind === 'profiler');
+  track.kind === 'counter' ||
+  track.kind === 'blame' ||
+  (track.group !== null && payload.groups[track.group]!.kind === 'profiler');
 
 const isThread = (track: TracePayload['tracks'][number]): boolean =>
   track.kind === 'thread' || track.kind === 'instants';

@@ -29,7 +29,7 @@ export function MiniMap({ payload, tile, tracks, window, onWindow }: Props) {
     if (!context || width === 0 || !tile) {
       return;
     }
-    const palette = readPalette(canvas.current!.parentElement!, 'class', payload.classes);
+    const palette = readPalette(canvas.current!.parentElement!, 'class', payload.classes, payload.categories);
     const data = decodeTile(tile);
     const lane = HEIGHT / Math.max(tracks.length, 1);
     context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);

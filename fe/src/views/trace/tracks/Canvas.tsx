@@ -1,15 +1,17 @@
 // The drawing with its track labels: hands pointer and size to the controller, and what was pointed at to the page.
 import { useEffect, useRef, useState, type PointerEvent } from 'react';
 import type { TracePayload } from '../../../api/types';
+import { causeTitle, isWork } from '../../../base/causes';
 import { exactDuration, formatCount, formatDuration, formatRatio } from '../../../base/format';
 import { Controller } from '../../../timeline/controller';
-import type { Highlights, Source } from '../../../timeline/contract';
+import type { Blame, Highlights, Source } from '../../../timeline/contract';
 import type { ColorBy } from '../../../timeline/draw/colors';
 import type { Layout } from '../../../timeline/draw/layout';
 import { HEAD } from '../../../timeline/draw/overlay';
 import type { Hit } from '../../../timeline/draw/paint';
 import type { Span } from '../../../timeline/tiles/store';
 import { since, wallClock, type Clock } from '../../../base/ticks';
+import type { Moment } from '../state';
 import { Labels } from './Labels';
 import css from './Canvas.module.css';
 
@@ -28,6 +30,7 @@ interface Props {
   onLoading: (loading: boolean) => void;
   onTrouble: (error: unknown) => void;
   onSelect: (event: number | null) => void;
+  onMoment: (moment: Moment) => void;
   onArea: (area: Span | null) => void;
   onFold: (key: string) => void;
   onPin: (track: number) => void;
@@ -35,6 +38,7 @@ interface Props {
 
 interface Pointed {
   hit: Hit;
+  blame: Blame | null;
   x: number;
   y: number;
 }
@@ -130,8 +134,8 @@ export function Canvas(props: Props) {
       return;
     }
     if (!held) {
-      const hit = controller.hover(x, y);
-      setPointed(hit && { hit, x, y });
+      const found = controller.hover(x, y);
+      setPointed(found && { hit: found.hit, blame: found.blame, x, y });
       return;
     }
     held.moved ||= Math.abs(x - held.x) > DRAG;
@@ -161,7 +165,15 @@ export function Canvas(props: Props) {
     if (step) {
       props.onArea(step);
     } else if (y >= HEAD) {
-      props.onSelect(controller.hit(x, y)?.hit.event ?? null);
+      choose(controller.hit(x, y));
+    }
+  };
+  const choose = (found: ReturnType<Controller['hit']>) => {
+    if (found?.blame && !isWork(found.blame.category)) {
+      const { start, duration } = found.hit;
+      props.onMoment({ ...found.blame, at: start, until: start + Math.max(duration, 1) });
+    } else {
+      props.onSelect(found?.hit.event ?? null);
     }
   };
   const onDoubleClick = (event: React.MouseEvent) => {
@@ -275,7 +287,21 @@ function Pointer({ pointed, name, whole, code, source, width }: PointerProps) {
         top: pointed.y + 14,
       }}
     >
-      {hit.count > 1 ? (
+      {pointed.blame ? (
+        <>
+          <strong>{causeTitle(pointed.blame.category)}</strong> {formatDuration(hit.busy)}
+          {hit.count > 1 && ` of ${formatDuration(hit.duration)}`}
+          {code >= 0 && (
+            <>
+              <br />
+              <span className="dim">
+                {hit.count > 1 ? 'longest: ' : ''}
+                {text}
+              </span>
+            </>
+          )}
+        </>
+      ) : hit.count > 1 ? (
         <>
           <strong>{formatCount(hit.count)} slices</strong> in {formatDuration(hit.duration)}, busy{' '}
           {formatRatio(hit.duration > 0 ? hit.busy / hit.duration : 1)}

@@ -83,6 +83,9 @@ function detail(track: Track): string {
   if (track.kind === 'counter') {
     return range(track);
   }
+  if (track.kind === 'blame') {
+    return '';
+  }
   const role = track.role ? `${track.role} ` : '';
   return `${role}${track.thread ?? ''}`;
 }

@@ -1,9 +1,19 @@
-// How the causes of idle time are called and colored.
+// How the causes of idle time are called and colored, and the work beside them.
 
 interface Look {
   title: string;
   color: string;
 }
+
+/** Work is paler than idle time: the track of a device says where none runs. */
+const WORK: Record<string, Look> = {
+  compute: { title: 'Compute', color: 'color-mix(in srgb, var(--c-kernel) 22%, var(--sf))' },
+  exposed_communication: {
+    title: 'Exposed communication',
+    color: 'color-mix(in srgb, var(--c-communication) 45%, var(--sf))',
+  },
+  exposed_copy: { title: 'Exposed copies', color: 'color-mix(in srgb, var(--c-memcpy) 45%, var(--sf))' },
+};
 
 const CAUSES: Record<string, Look> = {
   data_loading: { title: 'Data loading', color: 'var(--x-loading)' },
@@ -30,5 +40,8 @@ const CAUSES: Record<string, Look> = {
   tail: { title: 'Nothing follows', color: 'var(--x-unknown)' },
 };
 
-export const causeTitle = (cause: string): string => CAUSES[cause]?.title ?? cause;
-export const causeColor = (cause: string): string => CAUSES[cause]?.color ?? 'var(--x-unknown)';
+const lookOf = (category: string): Look | undefined => CAUSES[category] ?? WORK[category];
+
+export const isWork = (category: string): boolean => category in WORK;
+export const causeTitle = (cause: string): string => lookOf(cause)?.title ?? cause;
+export const causeColor = (cause: string): string => lookOf(cause)?.color ?? 'var(--x-unknown)';

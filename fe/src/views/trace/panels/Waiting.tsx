@@ -1,0 +1,107 @@
+// Why a device waits at the selected moment: the cause, what is to blame, what emptied the queue, the whole gap.
+import type { TraceMoment, TraceRef } from '../../../api/types';
+import { causeColor, causeTitle } from '../../../base/causes';
+import { exactDuration, formatCount, formatDuration } from '../../../base/format';
+import { Button } from '../../../widgets/inputs/Button';
+import { Icon } from '../../../widgets/Icon';
+import { Sentence } from '../../../widgets/Sentence';
+import type { Moment } from '../state';
+import css from './Details.module.css';
+
+interface Props {
+  moment: TraceMoment;
+  time: (ns: number) => string;
+  onEvent: (event: number) => void;
+  onMoment: (moment: Moment) => void;
+  onZoom: () => void;
+  onClose: () => void;
+}
+
+export function Waiting({ moment, time, onEvent, onMoment, onZoom, onClose }: Props) {
+  const { device, category, parts, subject, operator } = moment;
+  const title = causeTitle(category);
+  return (
+    <section className={css.details} data-part="moment-details" aria-label="Selected part of a device's time">
+      <header>
+        <i className="dot" style={{ background: causeColor(category) }} />
+        <h2 className="clip" title={title}>
+          {title}
+        </h2>
+        <span className={css.actions}>
+          <Button look="quiet" title="Zoom to it (f)" onClick={onZoom}>
+            <Icon name="fit" size={14} />
+          </Button>
+          <Button look="quiet" title="Close (Escape)" onClick={onClose}>
+            <Icon name="close" size={14} />
+          </Button>
+        </span>
+      </header>
+      <p className="dim">
+        <Sentence text={moment.headline} /> <Sentence text={moment.emptied} />{' '}
+        <Sentence text={moment.evidence} />
+      </p>
+      <div className={css.links} data-part="moment-links">
+        {subject ? (
+          <Link label={moment.gap_begin_ns === null ? 'Runs' : 'To blame'} to={subject} onEvent={onEvent} />
+        ) : (
+          <span className="dim">Nothing is recorded there.</span>
+        )}
+        {operator && <Link label="Operator" to={operator} onEvent={onEvent} />}
+        {moment.emptied_by && <Link label="Emptied by" to={moment.emptied_by} onEvent={onEvent} />}
+      </div>
+      <dl className={css.facts}>
+        <div>
+          <dt>Duration</dt>
+          <dd title={exactDuration(moment.end_ns - moment.begin_ns)}>
+            {formatDuration(moment.end_ns - moment.begin_ns)}
+          </dd>
+        </div>
+        <div>
+          <dt>Start</dt>
+          <dd>{time(moment.begin_ns)}</dd>
+        </div>
+        <div>
+          <dt>Step</dt>
+          <dd className="clip" title={moment.step}>
+            {moment.step}
+          </dd>
+        </div>
+      </dl>
+      {parts.length > 1 && (
+        <>
+          <h3>The whole gap</h3>
+          <ol className={css.edges}>
+            {parts.map(part => (
+              <li key={part.begin_ns}>
+                <i className="dot" style={{ background: causeColor(part.category) }} />{' '}
+                <Button
+                  look="text"
+                  disabled={part.begin_ns === moment.begin_ns}
+                  onClick={() => onMoment({ device, at: part.begin_ns, until: null, category: '' })}
+                >
+                  {causeTitle(part.category)}
+                </Button>{' '}
+                {formatDuration(part.end_ns - part.begin_ns)}{' '}
+                <span className="dim clip" title={part.name ?? ''}>
+                  {part.name}
+                </span>
+              </li>
+            ))}
+            {moment.more > 0 && <li className="dim">and {formatCount(moment.more)} shorter parts</li>}
+          </ol>
+        </>
+      )}
+    </section>
+  );
+}
+
+function Link({ label, to, onEvent }: { label: string; to: TraceRef; onEvent: (event: number) => void }) {
+  return (
+    <span>
+      <span className="dim">{label}</span>{' '}
+      <Button look="text" title={to.name} onClick={() => onEvent(to.event)}>
+        {to.short_name}
+      </Button>
+    </span>
+  );
+}

@@ -1,0 +1,176 @@
+"""What the time of each device goes to: the track above its streams, and what is known of one moment of it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from torch_tb_profiler.analyses.idle.device_time import CATEGORIES, lanes_of_time
+from torch_tb_profiler.analyses.idle.moment import Part, moment
+from torch_tb_profiler.analyses.timeline.counters import all_series, counter_id
+from torch_tb_profiler.analyses.timeline.grid import Grid
+from torch_tb_profiler.analyses.timeline.tile import layer
+from torch_tb_profiler.analyses.tracks.launches import operator_of
+from torch_tb_profiler.analyses.tracks.sources import name_of
+from torch_tb_profiler.analyses.tracks.tracks import device_labels, tracks
+from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import NO_CODE, Trace
+from torch_tb_profiler.view import TraceView
+from torch_tb_profiler.views._shared.text import Text
+from torch_tb_profiler.views.trace import words
+from torch_tb_profiler.views.trace.event import TraceRef, ref
+from torch_tb_profiler.views.trace.params import Time, Width, check_order
+from torch_tb_profiler.views.trace.tile import TraceTile, as_payload
+
+MOST_PARTS = 50
+
+
+def blame_tracks(trace: Trace) -> tuple[tuple[int, int], ...]:
+    """(device, track id) of each device that works in a trace with a complete step; ids follow the ruler's."""
+    table, first = tracks(trace), counter_id(trace, len(all_series(trace))) + 1
+    if not steps(trace).complete.any():
+        return ()
+    groups = {t.group for t in table.tracks if t.kind == "stream" and t.role not in ("annotation", "sync")}
+    devices = [table.groups[group].device for group in sorted(groups)]
+    return tuple((device, first + i) for i, device in enumerate(d for d in devices if d is not None))
+
+
+class BlameParams(msgspec.Struct, frozen=True):
+    """A window as for tiles."""
+
+    begin: Time
+    end: Time
+    width: Width = 1500
+
+    def __post_init__(self) -> None:
+        check_order(self.begin, self.end)
+
+
+def build_blame(trace: Trace, params: BlameParams) -> TraceTile:
+    """A tile of all blame tracks: a lane for each category, its depth and color the index into `categories`."""
+    grid = Grid.of(params.begin, params.end, params.width)
+    return as_payload(layer(trace, grid, lanes_of_time, blame_tracks(trace)), params.begin, params.end)
+
+
+class MomentParams(msgspec.Struct, frozen=True):
+    """A device and a time, ns since the trace's start: the part that lies there.
+
+    With `until`, the longest part that touches [at, until); with `category`, among those of it. `python`: whether
+    Python frames are unfolded.
+    """
+
+    device: int
+    at: Time
+    until: Time | None = None
+    category: str = ""
+    python: bool = False
+
+    def __post_init__(self) -> None:
+        if self.until is not None:
+            check_order(self.at, self.until)
+
+
+class MomentPart(msgspec.Struct, frozen=True):
+    """A part of a gap; `event`: what is to blame, null where nothing is recorded."""
+
+    category: str
+    begin_ns: int
+    end_ns: int
+    event: int | None
+    name: str | None
+
+
+class TraceMoment(msgspec.Struct, frozen=True):
+    """What a device's time goes to at one moment.
+
+    headline    how long it waits there and for what; of work what runs
+    emptied     what had emptied the queue before the gap; empty for work
+    evidence    the row of the Idle time view that this is part of; empty for work
+    track       of the blame track
+    category    a text of `TracePayload.categories`, in [begin_ns, end_ns)
+    gap_begin_ns, gap_end_ns  the whole gap; null for work
+    subject     what to blame, or the item that runs; null where nothing is recorded
+    operator    the operator that the subject lies in or that launched it
+    emptied_by  the call that had emptied the queue; null: the device caught up with the host
+    parts       of the gap, the 50 longest, in order of time; `more` are left out
+    """
+
+    headline: Text
+    emptied: Text
+    evidence: Text
+    device: int
+    track: int
+    category: str
+    begin_ns: int
+    end_ns: int
+    step: str
+    gap_begin_ns: int | None
+    gap_end_ns: int | None
+    subject: TraceRef | None
+    operator: TraceRef | None
+    emptied_by: TraceRef | None
+    parts: list[MomentPart]
+    more: int
+
+
+def build_moment(trace: Trace, params: MomentParams) -> TraceMoment:
+    """NotFoundError if nothing ran on the device, or no such part of a complete step lies there."""
+    if params.category and params.category not in CATEGORIES:
+        known = ", ".join(CATEGORIES)
+        raise UsageError(f"there is no category {params.category!r}", hint=f"categories: {known}")
+    until = params.at + 1 if params.until is None else params.until
+    code = CATEGORIES.index(params.category) if params.category else None
+    found = moment(trace, params.device, params.at, until, code)
+    part, gap = found.part, found.gap
+    category, device = CATEGORIES[part.category], device_labels(trace)[params.device].partition(" · ")[0]
+    subject = _ref(trace, part.row, params.python)
+    operator = _ref(trace, operator_of(trace, part.row) if part.row != NO_CODE else NO_CODE, params.python)
+    emptied_by = _ref(trace, gap.emptied_by if gap else NO_CODE, params.python)
+    time = part.end - part.begin
+    emptied: Text = ()
+    evidence: Text = ()
+    if gap is None:
+        headline = words.works(device, subject.short_name if subject else None, time)
+    else:
+        headline = words.waits(device, category, time, gap.end - gap.begin)
+        emptied = words.emptied(emptied_by.name if emptied_by else None, emptied_by.event if emptied_by else None)
+        evidence = words.idle_row(category, name_of(trace, part.row) if subject else None, params.device)
+    return TraceMoment(
+        headline=headline,
+        emptied=emptied,
+        evidence=evidence,
+        device=params.device,
+        track=dict(blame_tracks(trace))[params.device],
+        category=category,
+        begin_ns=part.begin,
+        end_ns=part.end,
+        step=found.step,
+        gap_begin_ns=gap.begin if gap else None,
+        gap_end_ns=gap.end if gap else None,
+        subject=subject,
+        operator=operator,
+        emptied_by=emptied_by,
+        parts=[_part(trace, each) for each in gap.longest(MOST_PARTS)] if gap else [],
+        more=max(len(gap.parts) - MOST_PARTS, 0) if gap else 0,
+    )
+
+
+def _ref(trace: Trace, row: int, python: bool) -> TraceRef | None:
+    return None if row == NO_CODE else ref(trace, row, python)
+
+
+def _part(trace: Trace, part: Part) -> MomentPart:
+    known = part.row != NO_CODE
+    return MomentPart(
+        category=CATEGORIES[part.category],
+        begin_ns=part.begin,
+        end_ns=part.end,
+        event=part.row if known else None,
+        name=name_of(trace, part.row) if known else None,
+    )
+
+
+PARTS = (
+    TraceView("trace/blame", "Timeline of a device's time", BlameParams, TraceTile, build_blame),
+    TraceView("trace/moment", "A moment of a device", MomentParams, TraceMoment, build_moment),
+)
