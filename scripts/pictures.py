@@ -27,17 +27,20 @@ MILLISECONDS = 1000 * PATIENCE
 
 
 class Picture(NamedTuple):
-    """A page at an address: its state there, the theme, and how high the window is."""
+    """A page at an address: its state there, the theme, the height of the window, a text to wait for."""
 
     name: str
     state: dict[str, str]
     theme: str = "light"
     height: int = 1000
+    shows: str = ""
 
 
 PICTURES = [
-    Picture("overview-light", {"view": "overview", "run": JOB, "worker": "rank0"}, height=1180),
-    Picture("overview-dark", {"view": "overview", "run": SLOW}, "dark", 1180),
+    Picture(
+        "overview-light", {"view": "overview", "run": JOB, "worker": "rank0"}, shows="Find out why rank 5 is late"
+    ),
+    Picture("overview-dark", {"view": "overview", "run": SLOW}, "dark"),
     Picture("critical-path-light", {"view": "critical_path", "run": JOB, "worker": "rank5"}),
     Picture("critical-path-dark", {"view": "critical_path", "run": SLOW}, "dark"),
     Picture("idle-light", {"view": "idle", "run": JOB, "worker": "rank5"}),
@@ -47,19 +50,21 @@ PICTURES = [
     Picture("operators-light", {"view": "operators", "run": JOB, "worker": "rank0"}),
     Picture("operators-dark", {"view": "operators", "run": JOB, "worker": "rank0", "group_by": "module"}, "dark"),
     Picture("kernels-light", {"view": "kernels", "run": JOB, "worker": "rank0"}),
-    Picture("kernels-dark", {"view": "kernels", "run": JOB, "worker": "rank0", "group_by": "family"}, "dark"),
+    Picture("kernels-dark", {"view": "kernels", "run": JOB, "worker": "rank0", "group_by": "launch"}, "dark"),
     Picture("trace-light", {"view": "trace", "run": JOB, "worker": "rank5"}),
     Picture("trace-dark", {"view": "trace", "run": SLOW}, "dark"),
     Picture("modules-light", {"view": "modules", "run": JOB, "worker": "rank0"}),
     Picture("modules-dark", {"view": "modules", "run": "transformer"}, "dark"),
+    Picture("modules-flame", {"view": "modules", "run": JOB, "worker": "rank0", "show": "flame"}),
     Picture("lightning-light", {"view": "lightning", "run": "lightning"}),
     Picture("lightning-dark", {"view": "lightning", "run": "lightning"}, "dark"),
     Picture("memory-light", {"view": "memory", "run": JOB, "worker": "rank0"}),
     Picture("memory-dark", {"view": "memory", "run": "transformer"}, "dark"),
     Picture("distributed-light", {"view": "distributed", "run": JOB}, height=1300),
     Picture("distributed-dark", {"view": "distributed", "run": JOB}, "dark", 1300),
+    Picture("distributed-timeline", {"view": "trace", "run": JOB, "ranks": "rank4,rank5,rank6"}),
     Picture("diff-light", {"view": "diff", "run": FIXED, "base_run": SLOW}, height=1300),
-    Picture("diff-dark", {"view": "diff", "run": FIXED, "base_run": SLOW}, "dark", 1300),
+    Picture("diff-dark", {"view": "diff", "run": FIXED, "base_run": SLOW, "part": "0"}, "dark", 1300),
 ]
 
 
@@ -93,6 +98,7 @@ def take(browser: Browser, address: str, picture: Picture) -> None:
     page.goto(f"{address}/#pytorch_profiler&{state}")
     frame = page.frame_locator("iframe")
     expect(frame.locator("h1")).to_be_visible()
+    expect(frame.locator("body")).to_contain_text(picture.shows)
     expect(frame.locator("[aria-busy=true]")).to_have_count(0)
     page.wait_for_load_state("networkidle")
     page.screenshot(path=ROOT / "docs" / "images" / f"{picture.name}.png")
