@@ -234,3 +234,28 @@ def test_a_pair_compares_with_the_previous_span(tmp_path: Path) -> None:
         assert base("rank1", "1") == ("a", "rank1", "1")
         assert base("rank1", "3") == ("b", "rank1", "2")
         assert base("rank2", "1") == ("a", "rank0", "1")
+
+
+def write_merged(path: Path, ranks: tuple[int, ...]) -> None:
+    """Host and device work of each rank under its own process ID."""
+    path.parent.mkdir(exist_ok=True)
+    events = [
+        {"ph": "X", "cat": cat, "name": cat, "pid": rank, "tid": tid, "ts": 0, "dur": 5}
+        for rank in ranks
+        for tid, cat in enumerate(("cpu_op", "kernel"))
+    ]
+    path.write_bytes(document(events))
+
+
+def test_the_first_span_of_a_rank_is_compared_with_the_same_span_elsewhere(tmp_path: Path) -> None:
+    """Where files hold several ranks, a rank may be missing from the first ones of its run."""
+    for path, ranks in (("a/w.1", (0, 1)), ("a/w.2", (0, 1)), ("b/w.1", (0, 2)), ("b/w.2", (0, 1))):
+        write_merged(tmp_path / f"{path}.pt.trace.json", ranks)
+    with Session([Root(str(tmp_path))], Settings.from_environment()) as session:
+        session.scan()
+        for run in session.catalog.runs:
+            for span in run.workers[0].spans:
+                session.wait(session.load(span), PATIENCE)
+        answer = session.view("difference", run="b", worker="w/rank1", span="2", wait=True, timeout=PATIENCE)
+        assert answer.base == ("a", "w/rank1", "2")
+        assert session.find("b", "w/rank1", None).span.name == "2"

@@ -96,6 +96,13 @@ def test_collectives_like_each_other_are_no_waits(times: tuple[int, ...]) -> Non
     assert given(trace, "late_rank") is None and given(trace, "communication") is not None
 
 
+@pytest.mark.parametrize(("longest", "advice"), [(900, "communication"), (910, "late_rank")])
+def test_a_late_rank_is_the_advice_where_most_of_the_exposed_time_is_waiting(longest: int, advice: str) -> None:
+    """Of 300 + 900 us that nothing hides, the 600 beyond three times the median wait: half."""
+    found = ids(collectives(100, 100, 100, longest))
+    assert {"communication", "late_rank"}.intersection(found) == {advice}
+
+
 @pytest.mark.parametrize(("elements", "late"), [(100, True), (4_000_000, False)])
 def test_a_collective_that_its_size_does_not_explain_waits_for_a_rank(elements: int, late: bool) -> None:
     """16 MB in 4 ms are 4 GB/s; 400 B in 4 ms are a wait."""
@@ -193,6 +200,15 @@ def test_what_is_advised_is_what_the_card_can(major: int, minor: int, name: str,
 
 def test_a_card_that_is_not_described_gets_no_advice() -> None:
     assert given(draw(product()), "mixed_precision") is None
+
+
+@pytest.mark.parametrize(("other", "case"), [((8, 0), "tf32"), ((6, 1), None)])
+def test_every_device_that_works_must_have_tensor_cores(other: tuple[int, int], case: str | None) -> None:
+    second = {"id": 1, "name": "Card", "computeMajor": other[0], "computeMinor": other[1]}
+    picture = f"{product()}\ngpu1 kernel k 310 10 stream=7"
+    trace = draw(picture, deviceProperties=[*card(computeMajor=8, computeMinor=0), second])
+    found = given(trace, "mixed_precision")
+    assert (found.finding.case if found else None) == case
 
 
 @pytest.mark.parametrize(

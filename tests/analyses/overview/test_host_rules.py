@@ -228,6 +228,10 @@ def test_many_short_waits_for_launches() -> None:
     assert measured(found) == pytest.approx((29 * 199 + 299) / 10_000)
 
 
+def test_twenty_launches_can_bound_a_step() -> None:
+    assert given(draw(f"{STEP}\n{launching(gap=200, count=20)}"), "launch_bound") is not None
+
+
 @pytest.mark.parametrize(
     "picture",
     [
