@@ -55,6 +55,12 @@ class Settings:
         "TORCH_PROFILER_SMALL_FILE_BYTES",
         "Files whose JSON is estimated to be smaller are parsed in the server, without a worker process.",
     )
+    devices: str = _row(  # type: ignore[assignment]
+        "",
+        "TORCH_PROFILER_DEVICES",
+        "TOML file with peak rates of devices, beside those that are known or in their place. It is read once, at "
+        "the start.",
+    )
     log_level: str = _row(  # type: ignore[assignment]
         "INFO", "TORCH_PROFILER_LOG_LEVEL", "Level of the log messages on stderr."
     )

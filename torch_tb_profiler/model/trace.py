@@ -23,6 +23,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.model.catalog import NO_DEVICES, Catalog
 from torch_tb_profiler.model.health import Note
 
 Int8 = npt.NDArray[np.int8]
@@ -120,6 +121,7 @@ class Trace:
     trace_start_ns  what `Events.start` counts from, in the file's own clock (ts x 1000)
     base_ns         `baseTimeNanoseconds`, 0 if absent; epoch ns = base_ns + trace_start_ns + start
     metadata        the top-level keys beside `traceEvents`, decoded
+    catalog         devices that the user describes, whose peaks figures may rest on; not of the file
     """
 
     events: Events
@@ -131,6 +133,7 @@ class Trace:
     trace_start_ns: int
     base_ns: int
     health: tuple[Note, ...] = ()
+    catalog: Catalog = NO_DEVICES
     _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
 
     def __len__(self) -> int:

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Set
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch_tb_profiler.base.errors import ProfilerError
@@ -16,6 +16,7 @@ from torch_tb_profiler.discovery import ListedFile
 from torch_tb_profiler.executors import ProgressTuple
 from torch_tb_profiler.model.ranks import split_ranks
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.session.devices import read_devices
 from torch_tb_profiler.session.jobs import Loaded
 from torch_tb_profiler.session.loading import Loader
 from torch_tb_profiler.session.open_traces import OpenTraces
@@ -53,7 +54,8 @@ class Files:
 
     def __init__(self, settings: Settings) -> None:
         self._cache = Cache.from_settings(settings)
-        self._loader = Loader(settings, self._cache)
+        self._catalog = read_devices(settings.devices)
+        self._loader = Loader(settings, self._cache, self._catalog)
         self._files: dict[FileId, _File] = {}
         self._open = OpenTraces(settings.memory_bytes)
         self._lock = threading.RLock()
@@ -63,7 +65,7 @@ class Files:
         with self._lock:
             file = self._files.get(listed.id)
             if file is None:
-                file = self._files[listed.id] = _File(listed, entry_key(listed.id))
+                file = self._files[listed.id] = _File(listed, entry_key(listed.id, self._catalog))
             if file.summary is None and file.error is None and file.future is None:
                 if self._cache.shared:
                     self._look_up(file)
@@ -123,7 +125,8 @@ class Files:
             # Not under the lock: the shared cache may be far away.
             trace = self._open.get(id_, None)
             if trace is None:
-                trace = self._cache.load_trace(entry_key(id_))
+                kept = self._cache.load_trace(entry_key(id_, self._catalog))
+                trace = None if kept is None else replace(kept, catalog=self._catalog)
             if trace is not None and rank is not None:
                 trace = split_ranks(trace).get(rank)
             if trace is None:

@@ -14,6 +14,7 @@ from torch_tb_profiler.base.errors import StorageError, TooLargeError
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.executors import ProgressTuple, report_progress
 from torch_tb_profiler.ingest import Progress, read_trace, without_gc
+from torch_tb_profiler.model.catalog import NO_DEVICES, Catalog
 from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.model.ranks import rank, split_ranks
 from torch_tb_profiler.model.trace import Trace
@@ -30,6 +31,7 @@ class LoadRequest(NamedTuple):
     size      stored bytes
     id        as it was listed
     limit     bytes of JSON that may be read, 0 for any number
+    catalog   the user's devices
     """
 
     location: str
@@ -37,6 +39,7 @@ class LoadRequest(NamedTuple):
     size: int
     id: FileId
     limit: int
+    catalog: Catalog = NO_DEVICES
 
 
 @dataclass(frozen=True)
@@ -95,13 +98,14 @@ def _load(
 
     with location.open(path) as stream:
         trace = read_trace(stream, size=size, report=pass_on, limit=request.limit)
+    trace = replace(trace, catalog=request.catalog)
     if FileId(location.uri(path), location.entry(path).identity) != request.id:
         raise StorageError(
             "the file changed while it was read",
             where=location.uri(path),
             hint="it is read again, as it is now, with the next listing",
         )
-    key = entry_key(request.id)
+    key = entry_key(request.id, request.catalog)
     report(("analyzing", size, size, len(trace)))
     with ThreadPoolExecutor(1, thread_name_prefix="profiler-save") as saver:
         saved = saver.submit(cache.save_trace, key, trace)  # writing leaves the other core to the analyses

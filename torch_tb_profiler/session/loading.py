@@ -9,6 +9,7 @@ from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery import ListedFile
 from torch_tb_profiler.executors import JobExecutor, ProgressTuple, make_executor
+from torch_tb_profiler.model.catalog import Catalog
 from torch_tb_profiler.session.jobs import Loaded, LoadRequest, load_file, load_in_worker
 from torch_tb_profiler.session.summary import FileSummary, fetch_results, load_summary
 
@@ -36,9 +37,10 @@ class Loader:
     Not safe for threads: `Files` calls it under its lock.
     """
 
-    def __init__(self, settings: Settings, cache: Cache) -> None:
+    def __init__(self, settings: Settings, cache: Cache, catalog: Catalog) -> None:
         self._settings = settings
         self._cache = cache
+        self._catalog = catalog
         self._executor: JobExecutor | None = None
         self._threads: ThreadPoolExecutor | None = None
         self._lookups: ThreadPoolExecutor | None = None
@@ -57,7 +59,8 @@ class Loader:
         report      called with the progress, unless `progress` knows it
         past_cache  the trace comes back with the result instead of through the cache
         """
-        request = LoadRequest(file.location.url, file.path, file.size, file.id, self._settings.trace_bytes)
+        limit = self._settings.trace_bytes
+        request = LoadRequest(file.location.url, file.path, file.size, file.id, limit, self._catalog)
         unpacked = file.size * (GZIP_RATIO if file.path.endswith(".gz") else 1)
         small = self._settings.small_file_bytes
         if unpacked < small:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from torch_tb_profiler.cache import Cache, cache_key, structure_of
+from torch_tb_profiler.model.catalog import NO_DEVICES, Catalog
 from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.storage import FileId
@@ -45,9 +46,13 @@ def result_name(slug: str, rank: int | None) -> str:
     return slug if rank is None else f"{slug}.rank{rank}"
 
 
-def entry_key(file: FileId) -> str:
-    """The name of what the cache holds of a file, as this program writes it with the views it has."""
-    return cache_key(file, _structure(all_tabs()))
+def entry_key(file: FileId, catalog: Catalog = NO_DEVICES) -> str:
+    """The name of what the cache holds of a file, as this program writes it with the views it has.
+
+    catalog  the user's devices: figures that rest on other ones are in another entry
+    """
+    devices = msgspec.json.encode(catalog, order="deterministic").decode()
+    return cache_key(file, f"{_structure(all_tabs())}; {devices}")
 
 
 @lru_cache(maxsize=1)

@@ -4934,6 +4934,7 @@ export interface components {
      *     step_ns      length of the steps, or of the trace where none is recorded
      *     unlinked_ns  device time that no recorded operator launched; in `rows` where these are kernels
      *     steps        what the filter can be set to
+     *     note         why the devices of the user's file are left out, null if they are not
      *     reasons      field -> why it is null
      */
     RooflinePayload: {
@@ -4954,6 +4955,7 @@ export interface components {
       unlinked_ns: number;
       devices: components['schemas']['DevicePeaks'][];
       steps: string[];
+      note: string | null;
       reasons: {
         [key: string]: string;
       };

@@ -6,7 +6,7 @@ import pytest
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.devices import DeviceInfo
-from torch_tb_profiler.model.hardware.catalog import built_in, read_catalog
+from torch_tb_profiler.model.hardware.catalog import built_in, from_file, read_catalog
 from torch_tb_profiler.model.hardware.peaks import peaks_of
 
 
@@ -118,6 +118,65 @@ def test_figures_of_ones_own_win_and_say_so() -> None:
 def test_what_are_no_peaks_is_refused(given: str) -> None:
     with pytest.raises(UsageError):
         peaks_of(device("NVIDIA H100 80GB HBM3", 132), given)
+
+
+def toml(**changes: str) -> str:
+    fields = {"name": '"H100 SXM"', "match": "'H100'", "hbm_gbs": "3000", "source": '"lab"'}
+    return "\n".join(["[[device]]", *(f"{key} = {value}" for key, value in {**fields, **changes}.items())]) + "\n"
+
+
+H100 = device("NVIDIA H100 80GB HBM3", 132, 85.0)
+
+
+def test_an_entry_of_a_known_name_takes_the_place_of_ours() -> None:
+    own = from_file(toml(units="132", matrix="{ bf16 = 800 }"), "mine.toml")
+    found = peaks_of(H100, own=own)
+    assert (found.name, found.memory, found.matrix) == ("H100 SXM", 3000e9, {"bf16": 800e12})
+    assert found.source == "mine.toml: lab"
+    assert peaks_of(device("NVIDIA H100 PCIe", 114, 85.0), own=own) == peaks_of(
+        device("NVIDIA H100 PCIe", 114, 85.0)
+    )
+    assert peaks_of(H100, "h100 sxm", own).memory == 3000e9
+    assert peaks_of(H100).memory == 3352e9
+
+
+def test_a_new_entry_is_tried_before_ours_and_may_be_chosen() -> None:
+    own = from_file(toml(name='"Lab H100"') + toml(name='"Abacus"', match="'Abacus 3000'"), "mine.toml")
+    assert peaks_of(H100, own=own).name == "Lab H100"
+    assert peaks_of(device("Abacus 3000"), own=own).source == "mine.toml: lab"
+    assert peaks_of(device("NVIDIA H200", 132, 150.0), own=own).name == "H200 SXM"
+    assert peaks_of(H100, "H200 SXM", own).name == "H200 SXM"
+    assert peaks_of(device("NVIDIA L4", 58, 24.0), "lab h100", own).name == "Lab H100"
+    with pytest.raises(UsageError) as raised:
+        peaks_of(H100, "H900", own)
+    assert "Lab H100, Abacus, V100 SXM2" in (raised.value.hint or "")
+
+
+def test_a_new_entry_that_does_not_fit_leaves_it_to_ours() -> None:
+    own = from_file(toml(name='"Small H100"', units="66"), "mine.toml")
+    assert peaks_of(H100, own=own).name == "H100 SXM"
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("[[device]]\nname = \n", r"^mine.toml: .*line 2"),
+        (toml() + toml(name='"B"', match="'('"), r"^mine.toml, entry 2 \('B'\): missing ."),
+        (toml() + toml(hbm_gbs='"fast"'), r"^mine.toml, entry 2 \('H100 SXM'\): .*hbm_gbs"),
+        (toml(hbm_gbs="-1"), r"entry 1 .*hbm_gbs"),
+        (toml(hbm_gbs="inf"), r"entry 1 .*hbm_gbs"),
+        (toml(hbm_gbs="nan"), r"entry 1 .*hbm_gbs"),
+        (toml(units="0"), r"entry 1 .*units"),
+        (toml(speed="1"), r"entry 1 .*speed"),
+        (toml() + toml(name='"h100 sxm"'), r"entry 2 \('h100 sxm'\): an entry before it has the same name"),
+        ("[[device]]\n", r"entry 1 \('no name'\)"),
+        ("devices = 1\n", r"^mine.toml: .*devices"),
+        ("device = 1\n", r"^mine.toml: .*device"),
+    ],
+)
+def test_what_is_wrong_with_a_file_has_its_place(text: str, place: str) -> None:
+    with pytest.raises(UsageError, match=place):
+        from_file(text, "mine.toml")
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def device_peaks(trace: Trace, given: str) -> dict[int, Peaks]:
     """Device id -> its peaks, of every device with work."""
     found = {}
     for worked in devices(trace):
-        found[worked.id] = peaks_of(describe(trace, worked.id) or worked, given)
+        found[worked.id] = peaks_of(describe(trace, worked.id) or worked, given, trace.catalog)
     return found
 
 

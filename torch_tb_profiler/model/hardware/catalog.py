@@ -1,54 +1,44 @@
-"""The data base of devices: the file of the package."""
+"""The data base of devices: the file of the package, and what a file of the user says beside it."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 from importlib.resources import files
-from typing import Annotated
+from typing import Any
 
 import msgspec
 
 from torch_tb_profiler.base.errors import UsageError
-
-Positive = Annotated[float, msgspec.Meta(gt=0)]
-
-
-class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A device as `devices.toml` describes it; rates in TFLOP/s and 10^9 bytes/s, dense, at the boost clock."""
-
-    name: str
-    match: str
-    hbm_gbs: Positive
-    source: str
-    vendor: str = ""
-    units: int | None = None
-    memory_gb: float | None = None
-    matrix: dict[str, Positive] = {}
-    vector: dict[str, Positive] = {}
-    link_gbs: float | None = None
-    matrix_mhz: float | None = None
-    vector_mhz: float | None = None
-    per_clock: dict[str, float] = {}
-    vector_per_clock: dict[str, float] = {}
+from torch_tb_profiler.model.catalog import Catalog, Entry
 
 
-class Catalog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Entries in the order in which they are tried."""
-
-    device: tuple[Entry, ...] = ()
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    device: tuple[dict[str, Any], ...] = ()
 
 
 def read_catalog(text: str, where: str) -> Catalog:
-    """A catalog from TOML; UsageError says what of it cannot be read."""
+    """A catalog from TOML; UsageError names the line that is no TOML, or the entry that is no device."""
+    hint = "[[device]] with name, match, hbm_gbs, source, matrix = { bf16 = ... }, vector = { fp32 = ... }"
+    place = where
     try:
-        catalog = msgspec.toml.decode(text.encode(), type=Catalog)
-        for entry in catalog.device:
+        entries: dict[str, Entry] = {}
+        for number, given in enumerate(msgspec.toml.decode(text.encode(), type=_File).device, 1):
+            place = f"{where}, entry {number} ({given.get('name', 'no name')!r})"
+            entry = msgspec.convert(given, Entry)
             re.compile(entry.match)
-    except (msgspec.DecodeError, re.error) as error:
-        hint = "[[device]] with name, match, hbm_gbs, source, matrix = { bf16 = ... }, vector = { fp32 = ... }"
-        raise UsageError(f"{where} describes no devices: {error}", hint=hint) from error
-    return catalog
+            if entry.name.lower() in entries:
+                raise ValueError("an entry before it has the same name")
+            entries[entry.name.lower()] = entry
+    except (ValueError, re.error) as error:
+        raise UsageError(f"{place}: {error}", hint=hint) from error
+    return Catalog(tuple(entries.values()))
+
+
+def from_file(text: str, name: str) -> Catalog:
+    """The devices of a user's file called `name`, each with that name before its source. As `read_catalog`."""
+    entries = read_catalog(text, name).device
+    return Catalog(tuple(msgspec.structs.replace(each, source=f"{name}: {each.source}") for each in entries))
 
 
 @cache
@@ -56,3 +46,10 @@ def built_in() -> Catalog:
     """The devices that the package knows."""
     text = (files(__package__) / "devices.toml").read_text(encoding="utf-8")
     return read_catalog(text, "devices.toml")
+
+
+def with_built_in(own: Catalog) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
+    """(new devices of `own`, those of the package; one of the same name in `own` takes the place of ours)."""
+    given = {entry.name.lower(): entry for entry in own.device}
+    known = tuple(given.pop(entry.name.lower(), entry) for entry in built_in().device)
+    return tuple(given.values()), known

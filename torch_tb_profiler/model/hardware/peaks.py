@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.model.catalog import NO_DEVICES, Catalog, Entry
 from torch_tb_profiler.model.devices import DeviceInfo
-from torch_tb_profiler.model.hardware.catalog import Entry, built_in
+from torch_tb_profiler.model.hardware.catalog import with_built_in
 
 _SAME_MEMORY = 0.1
 """Relative; drivers report a little less than the vendor sells."""
@@ -45,21 +46,24 @@ class Peaks(msgspec.Struct, frozen=True):
         return self.vector.get(type)
 
 
-def peaks_of(device: DeviceInfo, given: str = "") -> Peaks:
+def peaks_of(device: DeviceInfo, given: str = "", own: Catalog = NO_DEVICES) -> Peaks:
     """The peaks of a device of a trace.
 
+    own    devices of the user's file: a new one is tried before those of the package
     given  "H100 SXM" for another entry, "bf16=989,hbm=3352" for figures of one's own (TFLOP/s and 10^9 bytes/s)
     UsageError if `given` is neither.
     """
-    entries = built_in().device
+    new, known = with_built_in(own)
     if given and "=" not in given:
-        named = [entry for entry in entries if entry.name.lower() == given.strip().lower()]
+        named = [entry for entry in (*new, *known) if entry.name.lower() == given.strip().lower()]
         if not named:
-            known = ", ".join(entry.name for entry in entries)
-            hint = f"figures such as bf16=989.4,hbm=3352, or {known}"
+            names = ", ".join(entry.name for entry in (*new, *known))
+            hint = f"figures such as bf16=989.4,hbm=3352, or {names}"
             raise UsageError(f"there is no device {given!r}", hint=hint)
         return _peaks(named[0], 1.0, "chosen by name")
-    found = _match(device, _candidates(device, entries))
+    found = _match(device, _candidates(device, new))
+    if found.name is None:
+        found = _match(device, _candidates(device, known))
     return _with_figures(found, _figures(given)) if given else found
 
 

@@ -64,6 +64,7 @@ def build(trace: Trace, params: RooflineParams) -> RooflinePayload:
         unlinked_ns=table.unlinked_ns,
         devices=peaks,
         steps=list(dict.fromkeys(recorded.names)) if recorded.recorded else [],
+        note=trace.catalog.note,
         reasons=_reasons(used, peaks),
     )
 

@@ -106,6 +106,7 @@ class RooflinePayload(msgspec.Struct, frozen=True):
     step_ns      length of the steps, or of the trace where none is recorded
     unlinked_ns  device time that no recorded operator launched; in `rows` where these are kernels
     steps        what the filter can be set to
+    note         why the devices of the user's file are left out, null if they are not
     reasons      field -> why it is null
     """
 
@@ -126,4 +127,5 @@ class RooflinePayload(msgspec.Struct, frozen=True):
     unlinked_ns: int
     devices: list[DevicePeaks]
     steps: list[str]
+    note: str | None
     reasons: Mapping[str, str]

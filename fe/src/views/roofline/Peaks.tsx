@@ -8,11 +8,12 @@ import css from './Peaks.module.css';
 
 interface Props {
   device: DevicePeaks;
+  note: string | null;
   given: string;
   onGive: (peaks: string) => void;
 }
 
-export function Peaks({ device, given, onGive }: Props) {
+export function Peaks({ device, note, given, onGive }: Props) {
   const [text, setText] = useState(given);
   const rates: [string, number, string][] = [
     ...Object.entries(device.matrix).map(([type, rate]): [string, number, string] => [
@@ -36,6 +37,7 @@ export function Peaks({ device, given, onGive }: Props) {
         {device.recorded ?? 'no name is recorded'}
         {device.name !== null && device.matched !== null && `: ${device.name}, by ${device.matched}`}
       </p>
+      {note !== null && <p role="note">{note}</p>}
       {device.reason !== null && <p>{device.reason}</p>}
       <dl>
         {rates.flatMap(([title, rate, unit]) => [

@@ -26,6 +26,12 @@ it('says how much is modeled, and of each unknown row why', () => {
   expect(within(row).getAllByTitle('what this operator computes is not known').length).toBeGreaterThan(3);
 });
 
+it('says why the devices of the user are left out', () => {
+  const note = 'the file of devices is left out: mine.toml: no such file';
+  drawView(View, { ...golden.roofline, note });
+  expect(screen.getByRole('note').textContent).toBe(note);
+});
+
 it('takes other peaks', () => {
   drawView(View, golden.roofline);
   fireEvent.change(screen.getByLabelText('Other peaks'), { target: { value: 'bf16=800' } });

@@ -70,6 +70,7 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
             <Peaks
               key={params.peaks ?? ''}
               device={payload.devices[0]}
+              note={payload.note}
               given={params.peaks ?? ''}
               onGive={peaks => put({ peaks })}
             />

@@ -1,0 +1,40 @@
+"""Accelerators as a data base describes them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+Positive = Annotated[float, msgspec.Meta(gt=0, lt=1e9)]
+Count = Annotated[int, msgspec.Meta(gt=0)]
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A device as `devices.toml` describes it; rates in TFLOP/s and 10^9 bytes/s, dense, at the boost clock."""
+
+    name: str
+    match: str
+    hbm_gbs: Positive
+    source: str
+    vendor: str = ""
+    units: Count | None = None
+    memory_gb: Positive | None = None
+    matrix: dict[str, Positive] = {}
+    vector: dict[str, Positive] = {}
+    link_gbs: Positive | None = None
+    matrix_mhz: Positive | None = None
+    vector_mhz: Positive | None = None
+    per_clock: dict[str, Positive] = {}
+    vector_per_clock: dict[str, Positive] = {}
+
+
+class Catalog(msgspec.Struct, frozen=True):
+    """Entries in the order in which they are tried; `note`: why those of the user's file are not among them."""
+
+    device: tuple[Entry, ...] = ()
+    note: str | None = None
+
+
+NO_DEVICES = Catalog()
+"""What a user who has no file says."""
