@@ -35,6 +35,22 @@ host  cuda_runtime     cudaStreamSynchronize   40  464  correlation=2
 """
 
 
+REPEATED = """
+host  user_annotation  ProfilerStep#1           0  600
+host  cpu_op           aten::mm                 0   20
+host  cuda_runtime     cudaLaunchKernel         5   10  correlation=1
+gpu0  kernel           gemm                    19  200  correlation=1
+host  cpu_op           aten::mm                21   20
+host  cuda_runtime     cudaLaunchKernel        25   10  correlation=2
+gpu0  kernel           gemm                   220  280  correlation=2
+host  cpu_op           aten::mul               44    5
+host  cpu_op           aten::item              50  455
+host  cuda_runtime     cudaStreamSynchronize   52  450
+host  cpu_op           aten::mul              540   50
+"""
+"""The host runs ahead until 502 us: of aten::mul the second call alone is on the path."""
+
+
 def answer(trace: Trace, what_if: str = "") -> CriticalPathPayload:
     assert unavailable(trace) is None
     return build(trace, CriticalPathParams(what_if))
@@ -160,3 +176,23 @@ def test_a_trace_of_the_host_alone_says_that_the_path_is_its_main_thread() -> No
         plain(payload.headline)
         == "The host bounds 100% of the trace; twice as fast, the trace takes 5.00 µs, not 10.0 µs."
     )
+
+
+def test_a_target_opens_the_call_that_takes_most_of_the_path() -> None:
+    trace = draw(REPEATED)
+    events = {row.target: row.event for row in answer(trace).targets}
+    start = {target: int(trace.events.start[row]) // 1000 for target, row in events.items() if row is not None}
+    assert start["operator:aten::mul"] == 540  # not 44: that call is not on the path
+    assert start["kernel:gemm"] == 220  # the longer one
+    assert start["operator:aten::mm"] == 0  # the launch that the path begins with
+    assert start["sync:aten::item"] == 52
+    assert events["host"] is None
+
+
+def test_a_module_opens_with_the_frames_unfolded() -> None:
+    trace = draw("""
+    host  user_annotation  ProfilerStep#1       0  100
+    host  python_function  nn.Module:~Net_0     5   90
+    """)
+    links = [phrase.link for phrase in answer(trace).explanation if phrase.link]
+    assert links == ["trace?event=1&python=true"]

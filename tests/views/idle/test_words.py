@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 
 from tests.support.traces import draw
 from tests.support.views import ask, words
+from torch_tb_profiler.model.trace import Trace
 
 
 def said(picture: str, **params: object) -> tuple[str, str]:
@@ -79,10 +81,23 @@ def test_launch_bound_is_said_only_where_the_host_launches_all_the_time() -> Non
     assert "launch-bound" not in said(synced)[1]
 
 
-def test_evidence_opens_the_longest_gap() -> None:
-    payload: Any = ask(draw(waiting("host cpu_op aten::mm 25 73")), "idle")
+def opened(trace: Trace, **params: object) -> list[dict[str, str]]:
+    """The state that each phrase of the headline opens."""
+    payload: Any = ask(trace, "idle", **params)
     links = [phrase["link"] for phrase in payload["headline"] if phrase["link"]]
-    assert links == ["trace?area=25000-98000&at=6750-116250&event=2"] * 2
+    return [dict(parse_qsl(address.removeprefix("trace?"))) for address in links]
+
+
+def test_evidence_opens_the_longest_gap_of_the_device_with_its_cause() -> None:
+    trace = draw(waiting("host cpu_op aten::mm 25 73"))
+    assert opened(trace) == [{"moment": "0:25000", "at": "6750-116250"}] * 2
+    found = ask(trace, "trace/moment", device=0, at=25_000)
+    assert (found["category"], found["begin_ns"], found["end_ns"]) == ("operator", 25_000, 98_000)
+
+
+def test_evidence_of_a_stream_is_a_stretch_because_another_stream_may_work_then() -> None:
+    trace = draw(waiting("host cpu_op aten::mm 25 73\ngpu0 kernel other 30 60 stream=9"))
+    assert opened(trace, stream=7) == [{"area": "25000-98000", "at": "6750-116250", "event": "2"}] * 2
 
 
 def test_devices_and_streams_are_named_where_there_are_several() -> None:

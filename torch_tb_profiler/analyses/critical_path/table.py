@@ -13,7 +13,7 @@ from torch_tb_profiler.analyses.schedule.path import PieceKind, critical_path
 from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans, step_items
 from torch_tb_profiler.analyses.schedule.targets import ALONE, sync_names, target
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.base.intervals import covered, merge
+from torch_tb_profiler.base.intervals import Intervals, covered, merge
 from torch_tb_profiler.base.markers import MODULE, is_data_loading, is_step
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.communication.events import communication_kernels
@@ -36,7 +36,7 @@ class Candidate(msgspec.Struct, frozen=True):
     """A target, its time on the path of all complete steps in ns, its calls in them, and its slack.
 
     slack_ns  half of its calls may take at least this much longer, each alone; None if nothing waits for them
-    event     row of its first call in them, NO_CODE for the host as a whole
+    event     row of its call with most time on the path, else of the first; NO_CODE for the host as a whole
     """
 
     target: str
@@ -132,27 +132,38 @@ def _candidate(trace: Trace, spelled: str) -> Candidate | None:
         inside[step_items(trace).order] = True
         mine = part.items & inside
         device = path.kind == PieceKind.DEVICE
-        on_path = int((path.end - path.begin)[device][mine[path.ref[device]]].sum())
-        return _known(spelled, on_path, graph.items.row[mine], room.items[mine])
+        spent = np.zeros(len(graph.items), np.int64)
+        np.add.at(spent, path.ref[device], (path.end - path.begin)[device])
+        return _known(spelled, int(spent[mine].sum()), graph.items.row[mine], spent[mine], room.items[mine])
     if part.edges.any():
         calls = np.unique(graph.edges.call[part.edges])
         calls = calls[(trace.events.start[calls] >= begin) & (trace.events.start[calls] < end)]
         waking = (path.kind == PieceKind.WAKE_UP) & np.isin(path.ref, calls)
-        on_path = int((path.end - path.begin)[waking].sum())
-        return _known(spelled, on_path, calls, room.points[graph.edges.target[part.edges]])
+        spent = np.zeros(len(calls), np.int64)
+        np.add.at(spent, np.searchsorted(calls, path.ref[waking]), (path.end - path.begin)[waking])
+        return _known(spelled, int(spent.sum()), calls, spent, room.points[graph.edges.target[part.edges]])
     start = trace.events.start[part.rows]
     calls = part.rows[(start >= begin) & (start < end)]
     time = graph.points.time
     mine = (part.host > 0) & (time > begin) & (time <= end)
-    return _known(spelled, _host_path(trace, spelled, part.rows), calls, room.points[mine])
+    return _known(spelled, _host_path(trace, spelled, part.rows), calls, _spent(trace, calls), room.points[mine])
 
 
-def _known(spelled: str, path_ns: int, calls: Int32, room: Int64) -> Candidate | None:
+def _known(spelled: str, path_ns: int, calls: Int32, spent: Int64, room: Int64) -> Candidate | None:
     if len(calls) == 0:
         return None
     bounded = room[room < UNBOUNDED // 2]
     middle = int(np.median(bounded)) if len(bounded) else None
-    return Candidate(spelled, path_ns, len(calls), middle, int(calls[0]))
+    return Candidate(spelled, path_ns, len(calls), middle, int(calls[np.argmax(spent)]))
+
+
+def _spent(trace: Trace, calls: Int32) -> Int64:
+    """int64[k]: ns of the path's host time inside each of these slices, or in what it calls."""
+    spent = np.zeros(len(calls), np.int64)
+    for code, pieces in _pieces_by_thread(trace):
+        of = np.flatnonzero(trace.events.thread[calls] == code)
+        spent[of] = covered(pieces, trace.events.start[calls[of]], ends(trace)[calls[of]])
+    return spent
 
 
 def _host_path(trace: Trace, spelled: str, rows: Int32) -> int:
@@ -161,19 +172,19 @@ def _host_path(trace: Trace, spelled: str, rows: Int32) -> int:
         return _sum_of(host_pieces(trace), HOST_CATEGORIES.index("data_loading"))
     begin, finish, thread = trace.events.start[rows], ends(trace)[rows], trace.events.thread[rows]
     total = 0
-    for code, starts, stops in _pieces_by_thread(trace):
+    for code, pieces in _pieces_by_thread(trace):
         of = thread == code
         if of.any():
-            total += int(covered(merge(begin[of], finish[of]), starts, stops).sum())
+            total += int(covered(merge(begin[of], finish[of]), pieces.starts, pieces.ends).sum())
     return total
 
 
 @derived
-def _pieces_by_thread(trace: Trace) -> list[tuple[int, Int64, Int64]]:
-    """(thread code, begins, ends) of the path's host pieces."""
+def _pieces_by_thread(trace: Trace) -> list[tuple[int, Intervals]]:
+    """(thread code, when the path is on it)."""
     pieces = host_pieces(trace)
     return [
-        (code, pieces.begin[pieces.thread == code], pieces.end[pieces.thread == code])
+        (code, merge(pieces.begin[pieces.thread == code], pieces.end[pieces.thread == code]))
         for code in np.unique(pieces.thread).tolist()
     ]
 

@@ -65,7 +65,7 @@ class TargetRow(msgspec.Struct, frozen=True):
     path_ns   its time on the path; targets overlap
     calls     calls, launches or waits
     slack_ns  half of its calls may take this much longer, each alone; None if nothing in the steps waits for them
-    event     row of its first call, None for the host as a whole
+    event     row of its call with most time on the path, None for the host as a whole
     step_ns   the step with 0, 25, 50, 75, 100 % of its time gone; None: `critical_path/what_if` answers it
     """
 

@@ -100,7 +100,8 @@ def explanation(path: PathSummary, targets: Sequence[TargetRow], explained: floa
     said: list[Text] = []
     if best is not None and best.step_ns and path.duration_ns - best.step_ns[4] >= _SAME * path.duration_ns:
         subject = spoken_name(best.title)
-        opens = None if best.event is None else link("trace", event=best.event)
+        python = "true" if best.kind == "module" else None  # a module is a Python frame, folded until asked for
+        opens = None if best.event is None else link("trace", event=best.event, python=python)
         without = (
             "Without waits in {subject}, {whole} takes {then}."
             if best.kind == "sync"

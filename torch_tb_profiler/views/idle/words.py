@@ -40,9 +40,9 @@ def headline(payload: IdlePayload, kind: str) -> Text:
     return text(
         "{device} waits {share}; {portion} of that for {cause}.",
         device=device,
-        share=Phrase(f"{format_ratio(share)} of {whole}", _evidence(max(payload.causes, key=_length))),
+        share=Phrase(f"{format_ratio(share)} of {whole}", _evidence(payload, max(payload.causes, key=_length))),
         portion=_fraction(time / payload.idle_ns),
-        cause=Phrase(SPOKEN[cause], _evidence(longest)),
+        cause=Phrase(SPOKEN[cause], _evidence(payload, longest)),
     )
 
 
@@ -59,7 +59,7 @@ def explanation(payload: IdlePayload) -> Text:
         cause, (time, longest) = ranked[1]
         following = text(
             "Next: {cause}, {time}{per}.",
-            cause=Phrase(SPOKEN[cause], _evidence(longest)),
+            cause=Phrase(SPOKEN[cause], _evidence(payload, longest)),
             time=format_duration(time / payload.counted),
             per=" a step" if payload.steps_recorded else "",
         )
@@ -107,10 +107,13 @@ def _length(row: IdleRow) -> int:
     return row.end_ns - row.begin_ns
 
 
-def _evidence(row: IdleRow) -> str:
-    """The longest part of a row, on the timeline."""
+def _evidence(payload: IdlePayload, row: IdleRow) -> str:
+    """The longest part of a row, on the timeline: a device's with all that is known of it; where one stream waits,
+    another may work, so a stream's is a stretch with what is to blame."""
     margin = max(_length(row) // 4, 1000)
     at = f"{row.begin_ns - margin}-{row.end_ns + margin}"
+    if payload.stream is None:
+        return link("trace", moment=f"{payload.device}:{row.begin_ns}", at=at)
     return link("trace", area=f"{row.begin_ns}-{row.end_ns}", at=at, event=row.event)
 
 

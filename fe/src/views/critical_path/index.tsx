@@ -8,6 +8,7 @@ import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
+import { onTimeline } from '../_shared/modules/select';
 import { PathBar } from './PathBar';
 import { WhatIf } from './WhatIf';
 import splitCss from '../../widgets/table/Split.module.css';
@@ -49,7 +50,7 @@ export default function CriticalPathView({
           selected={chosen?.target}
           onSelect={row => select({ params: row ? { ...params, select: row.target } : {} })}
           onOpen={row =>
-            typeof row.event === 'number' && select({ view: 'trace', params: { event: String(row.event) } })
+            typeof row.event === 'number' && select(onTimeline(row.event, row.kind === 'module'))
           }
           {...table}
           placeholder={`Filter ${formatCount(payload.targets.length)} targets`}

@@ -50,7 +50,7 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] })
         unfolded={rows.slice(0, 1).map(keyOf)}
         selected={params.select}
         onSelect={row => put({ select: row ? row.key : '' })}
-        onOpen={row => select({ view: 'trace', params: onTimeline(row.begin, row.end, row.event) })}
+        onOpen={row => select({ view: 'trace', params: onTimeline(payload, row) })}
         {...table}
         placeholder="Filter causes"
         noun="rows"
@@ -94,7 +94,7 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] })
         empty="The device is never idle."
         foot={`${formatCount(payload.gaps)} gaps; the causes sum to ${formatDuration(idle)} of idle time a step`}
       />
-      {open && <Gaps key={open.key} row={open} idle={idle} onClose={() => put({ select: '' })} />}
+      {open && <Gaps key={open.key} payload={payload} row={open} onClose={() => put({ select: '' })} />}
     </div>
   );
 }

@@ -1,5 +1,5 @@
 // The gaps of a row: each opens on the timeline.
-import type { IdleGaps } from '../../api/types';
+import type { IdleGaps, IdlePayload } from '../../api/types';
 import { formatCount, formatDuration, formatRatio } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
@@ -12,9 +12,10 @@ import css from './Gaps.module.css';
 
 const LONGEST = 50;
 
-export function Gaps({ row, idle, onClose }: { row: Row; idle: number; onClose: () => void }) {
+export function Gaps({ payload, row, onClose }: { payload: IdlePayload; row: Row; onClose: () => void }) {
   const { selection, select } = useSelection();
   const { run, worker, span, params } = selection;
+  const idle = payload.idle_ns / Math.max(payload.counted, 1);
   const subject = row.of?.subject;
   const asked = {
     ...chosen(params, 'by', 'step', 'device', 'stream'),
@@ -41,7 +42,7 @@ export function Gaps({ row, idle, onClose }: { row: Row; idle: number; onClose: 
       <div className={rowDetailCss.actions}>
         <Button
           className="strong"
-          onClick={() => select({ view: 'trace', params: onTimeline(row.begin, row.end, row.event) })}
+          onClick={() => select({ view: 'trace', params: onTimeline(payload, row) })}
         >
           <Icon name="timeline" size={14} /> Show the longest on the timeline
         </Button>
@@ -60,7 +61,14 @@ export function Gaps({ row, idle, onClose }: { row: Row; idle: number; onClose: 
                 <Button
                   look="text"
                   onClick={() =>
-                    select({ view: 'trace', params: onTimeline(gap.begin_ns, gap.end_ns, gap.event) })
+                    select({
+                      view: 'trace',
+                      params: onTimeline(payload, {
+                        begin: gap.begin_ns,
+                        end: gap.end_ns,
+                        event: gap.event,
+                      }),
+                    })
                   }
                 >
                   {formatDuration(gap.end_ns - gap.begin_ns)}

@@ -49,8 +49,7 @@ export function StepBar({ payload, rows }: { payload: IdlePayload; rows: Row[] }
     idle,
     width,
   ).map((part, i) => ({ ...part, row: rows[i]! }));
-  const open = ({ begin, end, event }: Row) =>
-    select({ view: 'trace', params: onTimeline(begin, end, event) });
+  const open = (row: Row) => select({ view: 'trace', params: onTimeline(payload, row) });
   const from = duration > 0 ? width * (1 - idle / duration) : width;
   const top = TOP + BAR + FUNNEL;
   const chips = causes.filter(part => part.width < ROOM);

@@ -28,7 +28,7 @@ it('opens the gaps of a row, and a gap on the timeline', async () => {
   const gaps = await screen.findByRole('complementary', { name: 'Gaps of Operators' });
   const first = golden['idle/gaps'].rows[0]!;
   fireEvent.click((await within(gaps).findAllByRole('button', { name: /µs|ms|ns/ }))[0]!);
-  expect(decodeURIComponent(location.hash)).toContain(`area=${first.begin_ns}-${first.end_ns}`);
+  expect(decodeURIComponent(location.hash)).toContain(`moment=${payload.device}:${first.begin_ns}&`);
   expect(decodeURIComponent(location.hash)).toContain('view=trace');
 });
 
@@ -46,7 +46,23 @@ it('keeps the time of every frame within the one around it', () => {
   expect(root.children.reduce((sum, child) => sum + child.value, 0)).toBe(root.value);
 });
 
-it('shows some room around a stretch on the timeline', () => {
-  expect(onTimeline(8000, 12_000, 5)).toEqual({ area: '8000-12000', at: '7000-13000', event: '5' });
-  expect(onTimeline(8000, 8010, null)).toEqual({ area: '8000-8010', at: '7000-9010' });
+it('shows a gap of a device with all that is known of it, with some room around it', () => {
+  const device = { device: 1, stream: null };
+  expect(onTimeline(device, { begin: 8000, end: 12_000, event: 5 })).toEqual({
+    moment: '1:8000',
+    at: '7000-13000',
+  });
+});
+
+it('shows a gap of a stream, in which another may work, as a stretch with what is to blame', () => {
+  const stream = { device: 1, stream: 7 };
+  expect(onTimeline(stream, { begin: 8000, end: 12_000, event: 5 })).toEqual({
+    area: '8000-12000',
+    at: '7000-13000',
+    event: '5',
+  });
+  expect(onTimeline(stream, { begin: 8000, end: 8010, event: null })).toEqual({
+    area: '8000-8010',
+    at: '7000-9010',
+  });
 });

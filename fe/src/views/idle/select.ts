@@ -85,11 +85,19 @@ const NOTHING = {
 const length = (row: IdleRow): number => row.end_ns - row.begin_ns;
 const sum = (values: number[]): number => values.reduce((total, value) => total + value, 0);
 
-/** Parameters that show a stretch on the timeline, with what is to blame selected. */
-export function onTimeline(begin: number, end: number, event: number | null): Record<string, string> {
+/** Parameters that show a part on the timeline: a device's with all that is known of it; where one stream waits,
+ * another may work, so a stream's is a stretch with what is to blame. */
+export function onTimeline(
+  { device, stream }: Pick<IdlePayload, 'device' | 'stream'>,
+  { begin, end, event }: Pick<Row, 'begin' | 'end' | 'event'>,
+): Record<string, string> {
   const margin = Math.max(Math.floor((end - begin) / 4), 1000);
-  const shown = { area: `${begin}-${end}`, at: `${begin - margin}-${end + margin}` };
-  return event === null ? shown : { ...shown, event: String(event) };
+  const at = `${begin - margin}-${end + margin}`;
+  if (stream === null) {
+    return { moment: `${device}:${begin}`, at };
+  }
+  const area = `${begin}-${end}`;
+  return event === null ? { area, at } : { area, at, event: String(event) };
 }
 
 /** What the panels below ask for, from the parameters of the view. */
