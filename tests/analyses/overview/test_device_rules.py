@@ -234,6 +234,54 @@ def test_work_that_other_work_hides_gains_nothing() -> None:
     assert advised(f"{product()}\n{hidden}") is None
 
 
+# ---- layouts --------------------------------------------------------------------------------------------
+
+
+def converting(name: str = "void~cudnn::ops::nchwToNhwcKernel<float>", time: int = 300, sync: str = SYNC) -> Trace:
+    return draw("\n".join([steps(1), work(500, 1_500, 100, 1, "conv"), work(2_000, time, 110, 2, name), sync]))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "void~cudnn::ops::nchwToNhwcKernel<float>",
+        "void~cudnn::ops::nhwcToNchwKernel<__half>",
+        "void~nchwToFoldedNhwcKernel<float>",
+        "cudnn::nhwctonchw",
+    ],
+)
+def test_conversions_between_layouts_gain_what_they_take(name: str) -> None:
+    found = given(converting(name), "layout_conversion")
+    assert found is not None and found.gain_share == pytest.approx(0.03)
+    assert found.gain is not None and (found.gain.measured_ns, found.gain.basis) == (300_000, "share")
+    assert found.finding.value == 1
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        converting("sm80_xmma_fprop_implicit_gemm_f16f16_nhwc"),  # it convolves
+        converting("void~cudnn::ops::nchwToNchwKernel<float>"),  # the layout stays
+        converting("at::native::copy_kernel"),
+        converting(time=199),  # a fiftieth of the step it is not
+        converting(sync=""),  # the host never waits for the device
+    ],
+)
+def test_other_kernels_are_no_matter_of_layout(trace: Trace) -> None:
+    assert given(trace, "layout_conversion") is None
+
+
+def test_a_conversion_beside_other_work_gains_nothing() -> None:
+    beside = (
+        "host cuda_runtime cudaLaunchKernel 120 5 correlation=3\ngpu0 kernel k 1900 500 correlation=3 stream=9"
+    )
+    picture = [steps(1), work(500, 1_400, 100, 1), work(2_000, 300, 110, 2, "nchwToNhwcKernel"), beside, SYNC]
+    assert given(draw("\n".join(picture)), "layout_conversion") is None
+
+
+# ---- order ----------------------------------------------------------------------------------------------
+
+
 def test_the_largest_gain_comes_first() -> None:
     trace = draw(
         f"{product(time=3_000)}\n{DDP.replace('100', '50')}\n{BACKWARD}\n{talk(4_000, number=7, at=4_000)}",

@@ -53,6 +53,20 @@ def test_data_loading_gains_what_the_critical_path_says_of_it() -> None:
     assert found.gain_share == pytest.approx(0.4)
 
 
+@pytest.mark.parametrize(("late", "gain"), [(0, 600_000), (5_500, None)])
+def test_a_conversion_gains_what_the_host_would_wait_less(late: int, gain: int | None) -> None:
+    """600 us of conversion end what the host waits for; a host that comes 10 us before their end gains nothing."""
+    device = f"{work(110, 5_000, 100, 1)}\n{work(5_110, 600, 120, 2, 'nchwToNhwcKernel')}"
+    wait = f"host cuda_runtime cudaDeviceSynchronize {200 + late} {5_510 - late}"
+    found = given(draw(f"{STEP}\n{device}\n{wait}"), "layout_conversion")
+    if gain is None:
+        assert found is None
+    else:
+        assert found is not None and found.gain is not None
+        assert (found.gain.basis, found.gain.measured_ns) == ("what_if", gain)
+        assert found.gain.ns == pytest.approx(gain, abs=20_000)
+
+
 def test_where_nothing_explains_the_starts_the_share_stays_and_says_so() -> None:
     """Kernels 200 us after their launch for no recorded reason, but for one."""
     late = "\n".join(work(4_000 + 500 * i, 100, 3_800 + 500 * i - 37 * i, i + 2) for i in range(10))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torch_tb_profiler.analyses.overview.device_rules import (
     communication,
     data_parallel,
+    layout_conversion,
     mixed_precision,
     nccl_backend,
 )
@@ -17,6 +18,16 @@ from torch_tb_profiler.analyses.overview.job import no_advice
 from torch_tb_profiler.analyses.overview.memory_rules import memory_limit
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace, derived
+
+_RULES = (
+    host_rules,
+    pageable_copies,
+    communication,
+    data_parallel,
+    nccl_backend,
+    mixed_precision,
+    layout_conversion,
+)
 
 
 @derived
@@ -38,5 +49,5 @@ def advice(trace: Trace) -> tuple[Advice, ...]:
 
 
 def _findings(trace: Trace) -> Iterator[Finding]:
-    for rule in (host_rules, pageable_copies, communication, data_parallel, nccl_backend, mixed_precision):
+    for rule in _RULES:
         yield from rule(trace)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,7 +19,7 @@ from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.devices import DeviceInfo, device_of, devices
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, names_of, of_kind
 from torch_tb_profiler.model.tensor_cores import NO, eligible_operators, uses_tensor_cores
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, name_mask
 
 USUAL = 3
 """A collective that takes so many times as long as the median of its kind waits for another rank."""
@@ -32,6 +33,9 @@ waits for another rank, or for a link that is slower still."""
 
 LATENCY_NS = 100_000
 """Of a collective, whatever its size."""
+
+_CONVERSION = re.compile(r"nchwTo(Folded)?Nhwc|nhwcTo(Folded)?Nchw", re.IGNORECASE)
+"""Kernels of cuDNN that do nothing else."""
 
 NCCL_CAPABILITY = (3, 5)
 _WITHOUT_TENSOR_CORES = ("GTX 16", "MX450", "MX550")
@@ -158,6 +162,25 @@ def mixed_precision(trace: Trace) -> Iterator[Finding]:
         mine,
         on_device=True,
         case="tf32" if newest >= (8, 0) else "fp16",
+        event=int(mine[np.argmax(trace.events.duration[mine])]),
+    )
+
+
+def layout_conversion(trace: Trace) -> Iterator[Finding]:
+    """Tensors that are reordered between NCHW and NHWC because convolutions want another layout than they have."""
+    kernels = of_kind(trace, Kind.KERNEL)
+    converts = name_mask(trace.strings, lambda name: _CONVERSION.search(name) is not None)
+    mine = kernels[converts[trace.events.name[kernels]]]
+    if len(mine) == 0:
+        return
+    others = np.setdiff1d(of_kind(trace, *DEVICE), mine)
+    yield Finding(
+        "layout_conversion",
+        merge(trace.events.start[mine], ends(trace)[mine]),
+        merge(trace.events.start[others], ends(trace)[others]),
+        mine,
+        on_device=True,
+        value=len(mine),
         event=int(mine[np.argmax(trace.events.duration[mine])]),
     )
 

@@ -67,7 +67,7 @@ def _part(trace: Trace, finding: Finding) -> Target | None:
             found = work_target(
                 trace, np.flatnonzero(communication_kernels(trace)).astype(np.int32), finding.during
             )
-        case "mixed_precision":
+        case "mixed_precision" | "layout_conversion":
             found = work_target(trace, finding.rows, finding.during)
         case _:
             return None

@@ -162,6 +162,14 @@ SENTENCES = {
         "results need more than the 10 bits of precision of TF32.",
         'torch.set_float32_matmul_precision("high")',
     ),
+    ("layout_conversion", ""): Sentences(
+        "Keep images in the layout of the convolutions",
+        "For {time} of {whole}, the host waits for {count} kernels that only convert between the layouts NCHW and "
+        "NHWC around convolutions.",
+        f"kernels that convert between NCHW and NHWC take {_WORTH}",
+        "the model is in channels_last already: then an operator between the convolutions has no kernel for it.",
+        "model = model.to(memory_format=torch.channels_last)  # and its inputs",
+    ),
     ("memory_limit", "training"): Sentences(
         "Memory is nearly full",
         "Allocations on {subject} reach {share} of its memory; a larger batch may not fit.",
