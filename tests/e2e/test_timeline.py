@@ -259,3 +259,20 @@ def test_the_file_and_what_is_shown_can_be_downloaded(open_page: Open) -> None:
     assert b"ProfilerStep" in whole.value.path().read_bytes()
     frame.get_by_role("button", name=re.compile("Open in Perfetto")).click()
     expect(frame.get_by_text("works only with internet")).to_be_visible()
+
+
+def test_the_critical_path_is_lit_and_walked_along(open_page: Open) -> None:
+    page, frame = open_page(**RUN)
+    ready(frame)
+    before = pixels(frame)
+    frame.get_by_role("button", name="Path", exact=True).click()
+    expect(page).to_have_url(in_address(page, "path"))
+    until(lambda: pixels(frame), lambda shown: shown[0] != before[0])
+    page.keyboard.press("]")
+    details = frame.locator("[data-part=event-details] h2")
+    expect(details).to_be_visible()
+    first = details.inner_text()
+    page.keyboard.press("]")
+    expect(details).not_to_have_text(first)
+    page.keyboard.press("[")
+    expect(details).to_have_text(first)

@@ -71,6 +71,7 @@ ASKED = (
     Ask("trace/tile", "training", {**_WINDOW, "width": "40"}),
     Ask("trace/blame", "training", {**_WINDOW, "width": "40"}),
     Ask("trace/moment", "training", _WAIT),
+    Ask("trace/path", "training", _WINDOW),
     Ask("trace/counters", "training", {**_WINDOW, "width": "40"}),
     Ask("modules", "modules"),
     Ask("modules/flame", "modules", {"time": "device"}),

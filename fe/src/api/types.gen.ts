@@ -1851,6 +1851,79 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/trace/path': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Critical path on the timeline view */
+    get: {
+      parameters: {
+        query: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          begin: number;
+          end: number;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['TracePath'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/trace/search': {
     parameters: {
       query?: never;
@@ -5382,6 +5455,23 @@ export interface components {
       source: components['schemas']['TraceRef'];
       target: components['schemas']['TraceRef'];
       delay_ns: number | null;
+    };
+    /**
+     * TracePath
+     * @description What the critical path passes through in a window, in its order, as columns; latencies are left out.
+     *
+     *     event     row of the innermost slice or the device's work; of pieces in a row on one track, where a window
+     *               holds more than 4000, of the longest
+     *     track     that it is drawn on
+     *     begin_ns, end_ns  since the trace's start, a device's on its own clock
+     *     more      how many further ones the window holds
+     */
+    TracePath: {
+      event: number[];
+      track: number[];
+      begin_ns: number[];
+      end_ns: number[];
+      more: number;
     };
     /**
      * TraceSearch

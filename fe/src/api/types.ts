@@ -84,6 +84,7 @@ export type Instances = Schemas['Instances'];
 export type TracePayload = Schemas['TracePayload'];
 export type TraceTile = Schemas['TraceTile'];
 export type TraceCounters = Schemas['TraceCounters'];
+export type TracePath = Schemas['TracePath'];
 export type TraceMoment = Schemas['TraceMoment'];
 export type TraceEvent = Schemas['TraceEvent'];
 export type TraceModule = Schemas['TraceModule'];

@@ -1,4 +1,5 @@
 // What the timeline is given and what it tells: by the page on one side, the controller on the other.
+import type { TracePayload } from '../api/types';
 import type { Arrow, Place } from './draw/overlay';
 import type { Span } from './tiles/store';
 import type { Samples, Tile } from './tiles/tile';
@@ -36,10 +37,18 @@ export interface Highlights {
   marks: readonly number[];
   selected: Place | null;
   arrows: readonly Arrow[];
-  lit: ReadonlySet<number> | null;
+  lit: Lit | null;
   /** What happens at once on several tracks; the places are looked up among the tiles. */
   joined?: readonly Joined[];
 }
+
+/** Whether a slice, or what shares a box, stands out; all others fade. Times in ns. */
+export type Lit = (
+  track: TracePayload['tracks'][number],
+  event: number,
+  start: number,
+  end: number,
+) => boolean;
 
 /** Events that are one and the same operation. */
 export interface Joined {

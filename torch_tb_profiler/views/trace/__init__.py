@@ -1,7 +1,18 @@
 """The Trace tab."""
 
 from torch_tb_profiler.view import Tab, TraceView
-from torch_tb_profiler.views.trace import blame, colors, counters, event, flows, headline, search, selection, tile
+from torch_tb_profiler.views.trace import (
+    blame,
+    colors,
+    counters,
+    event,
+    flows,
+    headline,
+    path,
+    search,
+    selection,
+    tile,
+)
 from torch_tb_profiler.views.trace.build import build, unavailable
 from torch_tb_profiler.views.trace.payload import TraceParams, TracePayload
 
@@ -11,7 +22,7 @@ TAB = Tab(
     unavailable,
     tuple(
         view
-        for part in (headline, tile, blame, colors, counters, event, flows, search, selection)
+        for part in (headline, tile, blame, colors, counters, event, flows, path, search, selection)
         for view in part.PARTS
     ),
 )

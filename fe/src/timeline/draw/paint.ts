@@ -1,4 +1,5 @@
 // Drawing the slices and counters of the rows that are in sight. Nothing here asks or remembers anything.
+import type { Lit } from '../contract';
 import { hitBlame, paintBlame } from './blame';
 import type { Palette } from './colors';
 import { fitted } from './labels';
@@ -18,8 +19,8 @@ export interface Scene {
   /** What the time of the devices goes to. */
   blame: Cover<Tile>[];
   names: ReadonlyMap<number, string>;
-  /** Slices to stand out on the streams; all others there fade. */
-  lit: ReadonlySet<number> | null;
+  /** Slices to stand out; all others fade. */
+  lit: Lit | null;
 }
 
 const LABEL = 28;
@@ -60,12 +61,11 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene): void {
 }
 
 function paintSlices(context: CanvasRenderingContext2D, scene: Scene, row: Row, y: number): void {
-  const track = row.track!.id;
-  const lit = row.track!.kind === 'stream' ? scene.lit : null;
+  const track = row.track!;
   for (const [i, cover] of scene.tiles.entries()) {
     const before = scene.tiles[i - 1];
     const leads = before === undefined || before.end < cover.begin;
-    for (const lane of cover.data.lanes.get(track) ?? []) {
+    for (const lane of cover.data.lanes.get(track.id) ?? []) {
       if (row.folded && lane.depth > 0) {
         continue;
       }
@@ -73,7 +73,7 @@ function paintSlices(context: CanvasRenderingContext2D, scene: Scene, row: Row, 
       if (top > scene.height || top + row.lane < 0) {
         continue;
       }
-      paintLane(context, scene, cover, leads, lane, top, row.lane - 1, lit);
+      paintLane(context, scene, cover, leads, lane, top, row.lane - 1, track);
     }
   }
 }
@@ -87,10 +87,11 @@ function paintLane(
   lane: Lane,
   top: number,
   height: number,
-  lit: ReadonlySet<number> | null,
+  track: NonNullable<Row['track']>,
 ): void {
   const { start, duration, busy, count, color, name, event } = cover.data;
-  const { window, width, palette, names } = scene;
+  const { window, width, palette, names, lit } = scene;
+  const { unit } = cover.data;
   const scale = width / (window.end - window.begin);
   // Each box is drawn whole by the part that it begins in.
   const to = Math.min(window.end, cover.end);
@@ -122,7 +123,7 @@ function paintLane(
     }
     const many = count[i]! > 1;
     const share = many && duration[i]! > 0 ? busy[i]! / duration[i]! : 1;
-    const faded = lit !== null && !lit.has(event[i]!);
+    const faded = lit !== null && !lit(track, event[i]!, start[i]! + unit, start[i]! + duration[i]! - unit);
     context.globalAlpha = (many ? 0.3 + 0.6 * share : 1) * (faded ? FADED : 1);
     const gap = end - x > 3 && !many ? 1 : 0;
     context.fillRect(x, top, end - x - gap, height);

@@ -9,7 +9,8 @@ import { Select } from '../../widgets/inputs/Select';
 import { Sentence } from '../../widgets/Sentence';
 import { SourceSettingsMenu } from '../../widgets/SourceFrame';
 import { range, useAnswers } from './answers';
-import { arrows, blameArrow, placeOf, placeOfMoment } from './flows';
+import { arrows, blameArrow, launched, placeOf, placeOfMoment } from './flows';
+import { useLit, useWalk } from './path';
 import { Area } from './panels/Area';
 import { Details } from './panels/Details';
 import { Hint } from './panels/Hint';
@@ -25,7 +26,7 @@ import { useFollow } from './useFollow';
 import { spanOf, useLayout, useTimeline } from './useTimeline';
 
 /** Parameters that a link in the headline leaves as they are. */
-const KEPT = ['python', 'pins', 'folded', 'hidden', 'order', 'color', 'clock', 'marks'];
+const KEPT = ['python', 'pins', 'folded', 'hidden', 'order', 'color', 'clock', 'marks', 'path'];
 const NO_ARROWS: readonly Arrow[] = [];
 
 /** One trace with all that can be asked about it. */
@@ -51,17 +52,20 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
     () => (current ? placeOf(current) : moment ? placeOfMoment(moment) : null),
     [current, moment],
   );
+  const lit = useLit(answers.path);
   const highlights = useMemo<Highlights>(
     () => ({
       area,
       marks: state.marks,
       selected,
       arrows: flows ? arrows(flows) : moment ? blameArrow(moment) : NO_ARROWS,
-      lit: flows && flows.kernels.length > 0 ? new Set([flows.event, ...flows.kernels]) : null,
+      lit: lit ?? (flows ? launched(flows) : null),
     }),
-    [area, state.marks, selected, flows, moment],
+    [area, state.marks, selected, flows, moment, lit],
   );
   const follow = useFollow(flows, state.event, chooseEvent);
+  const walk = useWalk(answers.path, state.event, shown, chooseEvent);
+  const togglePath = () => change({ path: !state.path });
   const togglePython = () => {
     const { python: _, ...others } = params;
     select({ params: python ? others : { ...others, python: 'true' } });
@@ -92,6 +96,11 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
           {payload.counts.python_slices > 0 && (
             <Button aria-pressed={python} title="Python frames (p)" onClick={togglePython}>
               Python
+            </Button>
+          )}
+          {payload.steps.length > 0 && (
+            <Button aria-pressed={state.path} title="Light the critical path (c)" onClick={togglePath}>
+              Path
             </Button>
           )}
           <Select
@@ -132,9 +141,10 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
       }
       keys={{
         p: togglePython,
+        c: togglePath,
         '/': () => document.querySelector<HTMLInputElement>('[data-find]')?.focus(),
-        '[': () => follow('previous'),
-        ']': () => follow('next'),
+        '[': () => (state.path ? walk(-1) : follow('previous')),
+        ']': () => (state.path ? walk(1) : follow('next')),
         ArrowUp: () => chooseEvent(current?.around.at(-1)?.event ?? state.event),
       }}
       onArea={next => change({ area: next })}

@@ -8,6 +8,7 @@ import type {
   TraceHeadline,
   TraceModule,
   TraceMoment,
+  TracePath,
   TracePayload,
   TraceSelection,
   TraceTile,
@@ -60,6 +61,13 @@ export function useAnswers(
     momentQuery(moment, python),
     moment !== null,
   );
+  const around = shown.end - shown.begin;
+  const pathAnswer = useView<TracePath>(
+    'trace/path',
+    selectors,
+    range(shown.begin - around, shown.end + around),
+    state.path && drawn,
+  );
   const allWork = workTracks(payload)
     .filter(track => track.kind === 'thread' || track.kind === 'stream')
     .map(track => track.id)
@@ -98,11 +106,14 @@ export function useAnswers(
     flows: chosen ? ofEvent(flowsAnswer, event) : undefined,
     module: chosen ? ofEvent(moduleAnswer, event) : undefined,
     moment: moment && !momentAnswer.isPlaceholderData ? ready(momentAnswer) : undefined,
+    path: state.path ? ready(pathAnswer) : undefined,
     added: area ? ready(areaAnswer) : undefined,
     inSight: ready(windowAnswer),
     colors: ready(colorsAnswer),
     map: { tile: ready(mapAnswer), tracks: mapTracks },
-    error: (chosen ? eventAnswer.error : moment ? momentAnswer.error : null)?.message ?? null,
+    error:
+      (chosen ? eventAnswer.error : moment ? momentAnswer.error : state.path ? pathAnswer.error : null)
+        ?.message ?? null,
   };
 }
 

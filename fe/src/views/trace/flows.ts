@@ -1,6 +1,7 @@
 // The arrows between slices that cause each other. No React.
 import type { TraceFlows, TraceMoment } from '../../api/types';
 import { formatDuration } from '../../base/format';
+import type { Lit } from '../../timeline/contract';
 import type { Arrow, Place } from '../../timeline/draw/overlay';
 
 /** More arrows than this hide what they join; the lit slices then tell enough. */
@@ -18,6 +19,12 @@ export function arrows(flows: TraceFlows): Arrow[] {
     const label = edge.kind === 'launch' && delay ? `queued ${delay}` : delay;
     return from && to ? [{ from, to, label: flows.edges.length <= 3 ? label : '', strong }] : [];
   });
+}
+
+/** Lights the device work that was launched in a slice, on its streams. */
+export function launched({ event, kernels }: TraceFlows): Lit | null {
+  const rows = new Set([event, ...kernels]);
+  return kernels.length > 0 ? (track, row) => track.kind !== 'stream' || rows.has(row) : null;
 }
 
 /** From what is to blame to the part of a device's time that it is blamed for. */

@@ -5,6 +5,7 @@ test('what is written is read again, and nothing else changes', () => {
   const change = {
     window: { begin: -120.5, end: 4000.2 },
     event: 0,
+    path: true,
     moment: null,
     area: { begin: 5, end: 9 },
     marks: [1, 2],
@@ -18,8 +19,15 @@ test('what is written is read again, and nothing else changes', () => {
   const params = writeTraceState({ python: 'true' }, change);
   expect(params.python).toBe('true');
   expect(readTraceState(params)).toEqual({ ...change, window: { begin: -121, end: 4001 } });
-  const cleared = writeTraceState(params, { event: null, area: null, color: 'class', marks: [] });
+  const cleared = writeTraceState(params, {
+    event: null,
+    path: false,
+    area: null,
+    color: 'class',
+    marks: [],
+  });
   expect(Object.keys(cleared)).not.toContain('event');
+  expect(Object.keys(cleared)).not.toContain('path');
   expect(readTraceState(cleared)).toMatchObject({ event: null, area: null, color: 'class', marks: [] });
 });
 

@@ -13,6 +13,8 @@ export interface Moment {
 
 export interface TraceState {
   window: Span | null;
+  /** Whether the critical path is lit. */
+  path: boolean;
   event: number | null;
   moment: Moment | null;
   area: Span | null;
@@ -58,6 +60,7 @@ export function readTraceState(params: Record<string, string>): TraceState {
   const event = /^\d+$/.test(params.event ?? '') ? Number(params.event) : null;
   return {
     window: span(params.at),
+    path: params.path === 'true',
     event,
     moment: event === null ? moment(params.moment) : null,
     area: span(params.area),
@@ -81,6 +84,8 @@ export function writeTraceState(
   for (const [key, value] of Object.entries(change) as [keyof TraceState, never][]) {
     if (key === 'window') {
       text.at = value && write(value as Span);
+    } else if (key === 'path') {
+      text.path = value ? 'true' : undefined;
     } else if (key === 'area') {
       text.area = (value && write(value as Span)) ?? undefined;
     } else if (key === 'event') {

@@ -1,0 +1,74 @@
+// The critical path on the timeline: what it lights, and the walk along it.
+import { useMemo, useRef } from 'react';
+import type { TracePath } from '../../api/types';
+import type { Lit } from '../../timeline/contract';
+
+/** Lights the slices that the path passes through: on its track, in its time; null without a path. */
+export function litBy(path: TracePath): Lit | null {
+  if (path.event.length === 0) {
+    return null;
+  }
+  const tracks = new Map<number, { begin: number; end: number }[]>();
+  path.track.forEach((track, i) => {
+    const pieces = tracks.get(track) ?? [];
+    tracks.set(track, pieces);
+    pieces.push({ begin: path.begin_ns[i]!, end: path.end_ns[i]! });
+  });
+  for (const pieces of tracks.values()) {
+    pieces.sort((a, b) => a.begin - b.begin);
+  }
+  const events = new Set(path.event);
+  return (track, event, start, end) => {
+    if (events.has(event)) {
+      return true;
+    }
+    // Pieces of a track follow each other: of those that begin before the end the last one ends last.
+    const pieces = tracks.get(track.id) ?? [];
+    let [low, high] = [0, pieces.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      [low, high] = pieces[middle]!.begin < end ? [middle + 1, high] : [low, middle];
+    }
+    return low > 0 && pieces[low - 1]!.end > start;
+  };
+}
+
+/** The place in the path after (1) or before (-1) that of a slice, in another slice; undefined at its end. */
+export function stepFrom(path: TracePath, at: number, by: 1 | -1): number | undefined {
+  let next = at;
+  do {
+    next += by;
+  } while (next >= 0 && path.event[next] === path.event[at]);
+  return path.event[next] === undefined ? undefined : next;
+}
+
+/** Goes along the path; it may pass through a slice several times, so where the walk stands is remembered. */
+export function useWalk(
+  path: TracePath | undefined,
+  event: number | null,
+  window: { begin: number; end: number },
+  choose: (event: number) => void,
+): (by: 1 | -1) => void {
+  const stand = useRef<{ event: number; begin: number } | null>(null);
+  return (by: 1 | -1) => {
+    if (!path) {
+      return;
+    }
+    const known = stand.current?.event === event ? stand.current : null;
+    const here = path.event.findIndex(
+      (each, i) => each === event && (known === null || path.begin_ns[i] === known.begin),
+    );
+    const inside = (i: number) => path.begin_ns[i]! < window.end && path.end_ns[i]! > window.begin;
+    const places = path.event.map((_, i) => i).filter(inside);
+    const next = here >= 0 ? stepFrom(path, here, by) : places.at(by > 0 ? 0 : -1);
+    if (next !== undefined) {
+      stand.current = { event: path.event[next]!, begin: path.begin_ns[next]! };
+      choose(path.event[next]!);
+    }
+  };
+}
+
+/** What to light; the same as long as the path is. */
+export function useLit(path: TracePath | undefined): Lit | null {
+  return useMemo(() => (path ? litBy(path) : null), [path]);
+}
