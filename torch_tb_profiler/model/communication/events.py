@@ -6,8 +6,10 @@ import re
 
 import numpy as np
 
+from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.model.calls.links import device_links
-from torch_tb_profiler.model.kinds import Kind, is_slice, kinds
+from torch_tb_profiler.model.communication.names import BACKEND, DEVICE_BACKENDS
+from torch_tb_profiler.model.kinds import Kind, ends, is_slice, kinds
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, derived, distinct, name_mask
 
 # Kernels: nccl/rccl/oneCCL/hccl/ucc device code and the custom all-reduce kernels of serving engines.
@@ -22,6 +24,7 @@ _HOST_NAME = re.compile(
     r"^(?:nccl|rccl|gloo|mpi|ucc|hccl|xccl|oneccl|ccl|fake|threaded):|^record_param_comms|^c10d::|^oneccl_",
     re.IGNORECASE,
 )
+_HOST_BACKEND = re.compile(rf"(?!(?:{'|'.join(sorted(DEVICE_BACKENDS))}):){BACKEND.pattern}", re.IGNORECASE)
 _NOT_DATA = re.compile(r"(?:^|:)(?:init|wait|barrier_wait)$", re.IGNORECASE)
 
 
@@ -48,16 +51,20 @@ def communication_calls(trace: Trace) -> Bool:
 def host_communication(trace: Trace) -> Int32:
     """int32[k]: communication calls that launched no device work (gloo, mpi): their host time counts.
 
-    A call that contains, or lies in, one that launched kernels is the host side of those and does not.
+    A call that contains one that launched kernels is the host side of those and does not. Where communication
+    kernels are recorded, they alone are the communication of a back end that works on the device: its calls
+    without a kernel (waits, initialization, kernels that were not recorded) are host time like any other.
     """
     calls = np.flatnonzero(communication_calls(trace)).astype(np.int32)
+    if communication_kernels(trace).any():
+        calls = calls[_in_host_backend(trace, calls)]
     if len(calls) == 0:
         return calls
     links = device_links(trace)
     by_id = (links.launch < 0) & (links.operator >= 0)  # without a recorded launch the operator stands for it
     launches = np.concatenate([links.launch[links.launch >= 0], links.operator[by_id]])
     events = trace.events
-    end = events.start + np.maximum(events.duration, 0)
+    end = ends(trace)
     launched = np.zeros(len(calls), np.bool_)
     for thread in distinct(events.thread[calls]):
         mine = events.thread[calls] == thread
@@ -66,6 +73,21 @@ def host_communication(trace: Trace) -> Int32:
         last = np.searchsorted(times, end[calls[mine]], "left")
         launched[mine] = last > first
     return calls[~launched]
+
+
+def _in_host_backend(trace: Trace, calls: Int32) -> Bool:
+    """bool[k]: calls that are, contain, or lie in one that a back end of the host names (`gloo:all_reduce`)."""
+    start, end, thread = trace.events.start, ends(trace), trace.events.thread
+    own = calls[_matches(trace, _HOST_BACKEND)[trace.events.name[calls]]]
+    inside = np.zeros(len(calls), np.bool_)
+    for each in distinct(thread[own]):
+        mine, theirs = thread[calls] == each, own[thread[own] == each]
+        busy = merge(start[theirs], end[theirs])
+        after = np.append(busy.starts, np.iinfo(np.int64).max)[
+            np.searchsorted(busy.ends, start[calls[mine]], "right")
+        ]
+        inside[mine] = after < end[calls[mine]]
+    return inside
 
 
 def _has_metadata(trace: Trace) -> Bool:
