@@ -6,9 +6,12 @@ from typing import get_args
 
 import pytest
 
+from tests.support.traces import draw
 from torch_tb_profiler.analyses.overview.finding import Advice, Basis, Finding, Gain
+from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.text import Phrase, plain
 from torch_tb_profiler.views.overview.advice import recommendation
+from torch_tb_profiler.views.overview.build import build
 from torch_tb_profiler.views.overview.payload import Average, Categories, HardwareUse, Step
 from torch_tb_profiler.views.overview.words import bound, explanation, gains, headline, no_advice, spent
 
@@ -102,6 +105,53 @@ def test_what_bounds_the_step_is_what_the_critical_path_says() -> None:
     assert Phrase("60% of the step", "critical_path") in said
     assert plain(bound(times, "the trace")) == "Communication bounds 60% of the trace."
     assert bound(dict.fromkeys(times, 0), "the trace") == bound(None, "the trace") == ()
+
+
+@pytest.mark.parametrize(
+    ("communication", "exposed", "said"),
+    [
+        (
+            0,
+            0.63,
+            "The host bounds 100% of the step; on the recorded critical path nothing waits for communication.",
+        ),
+        (0, 0.001, "The host bounds 100% of the step."),
+        (50, 0.63, "The host bounds 66.7% of the step, communication 33.3%."),
+        (200, 0.63, "Communication bounds 66.7% of the step."),
+    ],
+)
+def test_a_bound_does_not_contradict_communication_that_nothing_hides(
+    communication: int, exposed: float, said: str
+) -> None:
+    times = {"host": 100, "device": 0, "communication": communication, "latency": 0}
+    assert plain(bound(times, "the average step", exposed)) == said
+
+
+COLLECTIVE = """
+host  user_annotation  ProfilerStep#1             0  1000
+host  cpu_op           aten::work                 5   990
+host  cuda_runtime     cudaLaunchKernel          10     5  correlation=1
+gpu0  kernel           ncclDevKernel_AllReduce   20   900  correlation=1 stream=20
+"""
+WAIT = "host cuda_runtime cudaDeviceSynchronize 30 895"
+
+
+def test_the_host_that_waits_for_communication_is_told_from_the_one_that_does_not() -> None:
+    free, blocked = (plain(build(draw(COLLECTIVE + more), NoParams()).spent) for more in ("", WAIT))
+    assert free == (
+        "90% of the average step is communication that no computation hides. "
+        "The host bounds 100% of the step; on the recorded critical path nothing waits for communication."
+    )
+    assert "Communication bounds" in blocked and "nothing waits" not in blocked
+
+
+def test_communication_of_the_host_is_time_of_the_host_on_the_path() -> None:
+    gloo = "host2 user_annotation gloo:all_reduce 200 700"
+    kernel = COLLECTIVE.replace("ncclDevKernel_AllReduce   20   900", "gemm 20 100")
+    payload = build(draw(kernel + gloo), NoParams())
+    assert payload.average is not None and payload.average.categories.communication == 700_000
+    assert "is communication that no computation hides" in plain(payload.spent)
+    assert plain(payload.spent).endswith("The host bounds 100% of the step.")
 
 
 def test_gains_say_where_they_come_from() -> None:

@@ -15,6 +15,7 @@ from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, Breakdown, b
 from torch_tb_profiler.analyses.shared.utilization import Utilization, utilizations
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.communication.events import host_communication
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.health import Note, is_truncated
 from torch_tb_profiler.model.kinds import Kind, of_kind
@@ -90,7 +91,16 @@ def _spent(
     frame = unrecorded(trace)
     name = None if frame is None else Phrase(frame.name, link("trace", event=frame.event))
     bound = bound_times(trace) if unexplained(trace) is None else None
-    return sentences(words.spent(average, device_type, whole, name, hardware), words.bound(bound, whole))
+    bounds = words.bound(bound, whole, _exposed(trace, average))
+    return sentences(words.spent(average, device_type, whole, name, hardware), bounds)
+
+
+def _exposed(trace: Trace, average: Average | None) -> float:
+    """Share of the average step in communication of the device that nothing hides; 0 where the host communicates:
+    on the path, that is time of the host."""
+    if average is None or average.duration_ns <= 0 or len(host_communication(trace)):
+        return 0.0
+    return (average.categories.communication or 0.0) / average.duration_ns
 
 
 def _steps(times: Breakdown) -> list[Step]:

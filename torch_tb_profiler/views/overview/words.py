@@ -34,6 +34,9 @@ EXPOSED = 0.25
 
 _TIMELINE = Phrase("timeline", link("trace"))
 
+_LEAST_EXPOSED = 0.01
+"""Communication that nothing hides and that is below this share of the time is not spoken of."""
+
 IDLE = 0.1
 """A device that waits for less than this share of the step counts as busy."""
 
@@ -50,12 +53,21 @@ def headline(spent: Text, recommendations: Sequence[Recommendation], waiting: Te
     return sentences(spent, waiting, first)
 
 
-def bound(times: Mapping[str, float] | None, whole: str) -> Text:
-    """What bounds a step, as the Critical path says it; empty where no schedule explains the trace."""
-    if times is None or sum(times.values()) <= 0:
+def bound(times: Mapping[str, float] | None, whole: str, exposed: float = 0.0) -> Text:
+    """What bounds a step, as the Critical path says it; empty where no schedule explains the trace.
+
+    exposed: share of the step in communication of the device that no computation hides. It need not bound the
+    step, so that a step with some of it that is bounded by something else says how much of it the path holds.
+    """
+    if times is None or (total := sum(times.values())) <= 0:
         return ()
     whole = "the trace" if whole == "the trace" else "the step"
-    return text("{bounded}.", bounded=bounded(times, whole, link("critical_path"))[1])
+    part, said = bounded(times, whole, link("critical_path"))
+    if part == "communication" or exposed < _LEAST_EXPOSED:
+        return text("{said}.", said=said)
+    if times["communication"] == 0:
+        return text("{said}; on the recorded critical path nothing waits for communication.", said=said)
+    return text("{said}, communication {share}.", said=said, share=format_ratio(times["communication"] / total))
 
 
 def gains(recommendations: Sequence[Recommendation], explained: float | None, reason: str | None) -> Text:
@@ -151,7 +163,11 @@ def _use(hardware: HardwareUse | None, joined: str) -> Text:
 def _talk(times: Mapping[str, float], busy_ns: float) -> str:
     """How much of the busy time is spent in collectives, which may be waiting for other ranks."""
     share = times["communication"] / busy_ns
-    return f", {format_ratio(share)} of that in communication that no computation hides" if share >= 0.01 else ""
+    return (
+        f", {format_ratio(share)} of that in communication that no computation hides"
+        if share >= _LEAST_EXPOSED
+        else ""
+    )
 
 
 def _largest(times: Mapping[str, float], total: float, whole: str, frame: Phrase | None) -> Text:
