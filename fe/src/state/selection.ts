@@ -26,13 +26,16 @@ export function fromSelection(selection: Selection): Record<string, string> {
   return { ...state, ...selection.params };
 }
 
+type Change = Partial<Selection> | ((now: Selection) => Partial<Selection>);
+
 export interface SelectionControl {
   selection: Selection;
   /**
    * Change something: a new run forgets worker and span, a new view its parameters. `quiet` changes (a window that
-   * is dragged along) replace the entry in the history instead of adding one.
+   * is dragged along) replace the entry in the history instead of adding one. A function is given what is selected at
+   * this moment, which may be newer than what is drawn.
    */
-  select: (change: Partial<Selection>, quiet?: boolean) => void;
+  select: (change: Change, quiet?: boolean) => void;
 }
 
 export function nextSelection(now: Selection, change: Partial<Selection>): Selection {
@@ -59,8 +62,9 @@ export function useSelectionState(): SelectionControl {
   }, []);
   useEffect(() => onStateChange(() => show(toSelection(readState()))), [show]);
   const select = useCallback(
-    (change: Partial<Selection>, quiet = false) => {
-      const next = nextSelection(latest.current, change);
+    (change: Change, quiet = false) => {
+      const now = latest.current;
+      const next = nextSelection(now, typeof change === 'function' ? change(now) : change);
       show(next);
       const state = fromSelection(next);
       if (JSON.stringify(state) !== JSON.stringify(readState())) {

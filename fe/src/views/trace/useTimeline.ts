@@ -22,8 +22,9 @@ export function useTimeline(payload: TracePayload) {
   const [controller, setController] = useState<Controller | null>(null);
   const [loading, setLoading] = useState<boolean | null>(null);
   const change = useCallback(
-    (next: Partial<TraceState>, quiet = false) => select({ params: writeTraceState(params, next) }, quiet),
-    [params, select],
+    (next: Partial<TraceState>, quiet = false) =>
+      select(now => ({ params: writeTraceState(now.params, next) }), quiet),
+    [select],
   );
   const shown = state.window ?? whole({ begin: payload.begin_ns, end: payload.end_ns });
   const middle = (shown.begin + shown.end) / 2;
