@@ -14,6 +14,9 @@ const VERDICTS = {
   unknown: ['neutral', 'not known', 'A side does not record it.'],
 } as const;
 
+/** A verdict in a word or two. */
+export const verdictText = (verdict: DiffChange['verdict']): string => VERDICTS[verdict][1];
+
 interface Props {
   change: Pick<DiffChange, 'verdict' | 'low_ns' | 'high_ns' | 'q'> & Partial<Pick<DiffChange, 'needed'>>;
 }

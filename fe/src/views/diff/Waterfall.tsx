@@ -6,7 +6,7 @@ import { formatDuration, formatNumber, timeUnit } from '../../base/format';
 import { roundValues } from '../../base/ticks';
 import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
-import { interval, signed } from './Verdict';
+import { interval, signed, verdictText } from './Verdict';
 import css from './Waterfall.module.css';
 
 const HEIGHT = 280;
@@ -117,7 +117,7 @@ export function Waterfall({ waterfall, register }: Props) {
                 </text>
                 {roomy && (
                   <text x={x(i + 1) + column / 2} y={floor + 31} textAnchor="middle" className="dim">
-                    {bar.verdict}
+                    {verdictText(bar.verdict)}
                   </text>
                 )}
               </g>

@@ -36,6 +36,14 @@ it('tells the typical step of the headline from the mean', () => {
   expect(row('Mean step, all steps')).not.toMatch(/faster|slower|unchanged|equal|tell/);
 });
 
+it('writes the verdicts below the bars as in the tables', async () => {
+  const [first, ...others] = golden.diff.waterfalls;
+  const bars = first!.bars.slice(0, 2).map(bar => ({ ...bar, delta_ns: bar.delta_ns || 1000, verdict: 'cannot_tell' }));
+  drawView(View, { ...golden.diff, waterfalls: [{ ...first, bars }, ...others] }, { base });
+  expect((await screen.findAllByText('? cannot tell', { selector: 'text' })).length).toBe(2);
+  expect(document.body.textContent).not.toContain('cannot_tell');
+});
+
 it('draws what makes the difference, and a pair of bars per part of the step', async () => {
   drawView(View, golden.diff, { base });
   expect(await screen.findByLabelText('What makes the difference')).toBeTruthy();
