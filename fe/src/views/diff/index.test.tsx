@@ -38,7 +38,9 @@ it('tells the typical step of the headline from the mean', () => {
 
 it('writes the verdicts below the bars as in the tables', async () => {
   const [first, ...others] = golden.diff.waterfalls;
-  const bars = first!.bars.slice(0, 2).map(bar => ({ ...bar, delta_ns: bar.delta_ns || 1000, verdict: 'cannot_tell' }));
+  const bars = first!.bars
+    .slice(0, 2)
+    .map(bar => ({ ...bar, delta_ns: bar.delta_ns || 1000, verdict: 'cannot_tell' }));
   drawView(View, { ...golden.diff, waterfalls: [{ ...first, bars }, ...others] }, { base });
   expect((await screen.findAllByText('? cannot tell', { selector: 'text' })).length).toBe(2);
   expect(document.body.textContent).not.toContain('cannot_tell');

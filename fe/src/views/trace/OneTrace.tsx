@@ -9,8 +9,8 @@ import { Select } from '../../widgets/inputs/Select';
 import { Sentence } from '../../widgets/Sentence';
 import { SourceSettingsMenu } from '../../widgets/SourceFrame';
 import { range, useAnswers } from './answers';
-import { arrows, blameArrow, launched, placeOf, placeOfMoment } from './flows';
-import { useLit, useWalk } from './path';
+import { arrows, blameArrow, launched, placeOf, placeOfMoment } from './follow/flows';
+import { useLit, useWalk } from './follow/path';
 import { Area } from './panels/Area';
 import { Details } from './panels/Details';
 import { Hint } from './panels/Hint';
@@ -22,7 +22,7 @@ import { Export } from './tools/Export';
 import { Find } from './tools/Find';
 import { MiniMap } from './tools/MiniMap';
 import { CLOCKS, COLORS, Legend, Tracks } from './tools/Tools';
-import { useFollow } from './useFollow';
+import { useFollow } from './follow/useFollow';
 import { spanOf, useLayout, useTimeline } from './useTimeline';
 
 /** Parameters that a link in the headline leaves as they are. */

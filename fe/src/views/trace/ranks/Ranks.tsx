@@ -8,7 +8,7 @@ import { memberOf, mergedId, mergePayloads } from '../../../timeline/tiles/merge
 import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
 import { Sentence } from '../../../widgets/Sentence';
-import { placeOf } from '../flows';
+import { placeOf } from '../follow/flows';
 import { Details } from '../panels/Details';
 import { Timeline } from '../Timeline';
 import css from '../Timeline.module.css';

@@ -1,8 +1,8 @@
 // The arrows between slices that cause each other. No React.
-import type { TraceFlows, TraceMoment } from '../../api/types';
-import { formatDuration } from '../../base/format';
-import type { Lit } from '../../timeline/contract';
-import type { Arrow, Place } from '../../timeline/draw/overlay';
+import type { TraceFlows, TraceMoment } from '../../../api/types';
+import { formatDuration } from '../../../base/format';
+import type { Lit } from '../../../timeline/contract';
+import type { Arrow, Place } from '../../../timeline/draw/overlay';
 
 /** More arrows than this hide what they join; the lit slices then tell enough. */
 const SHOWN_ARROWS = 12;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { TracePath } from '../../api/types';
-import type { Lit } from '../../timeline/contract';
+import type { TracePath } from '../../../api/types';
+import type { Lit } from '../../../timeline/contract';
 import { litBy, stepFrom } from './path';
 
 type Track = Parameters<Lit>[0];

@@ -1,7 +1,7 @@
 // The critical path on the timeline: what it lights, and the walk along it.
 import { useMemo, useRef } from 'react';
-import type { TracePath } from '../../api/types';
-import type { Lit } from '../../timeline/contract';
+import type { TracePath } from '../../../api/types';
+import type { Lit } from '../../../timeline/contract';
 
 /** Lights the slices that the path passes through: on its track, in its time; null without a path. */
 export function litBy(path: TracePath): Lit | null {

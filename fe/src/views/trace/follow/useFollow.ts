@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'react';
-import type { TraceFlows } from '../../api/types';
+import type { TraceFlows } from '../../../api/types';
 
 type Direction = 'previous' | 'next';
 
