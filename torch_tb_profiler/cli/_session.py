@@ -11,6 +11,7 @@ from torch_tb_profiler.base.errors import ProfilerError
 from torch_tb_profiler.base.settings import Settings
 
 if TYPE_CHECKING:
+    from torch_tb_profiler.discovery import Catalog
     from torch_tb_profiler.session import ErrorInfo, FileState, Root, Session
 
 T = TypeVar("T")
@@ -33,6 +34,21 @@ def open_roots(roots: list[Root], settings: Settings) -> Session:
         session.close()
         raise _exception(session.error)
     return session
+
+
+def other_files(catalog: Catalog) -> list[dict[str, str]]:
+    """The files of other tools, each with what it is and what to do with it."""
+    return [
+        {"file": file.path, "kind": each.kind, "advice": each.advice}
+        for each in catalog.others
+        for file in each.files
+    ]
+
+
+def say_others(catalog: Catalog) -> None:
+    """Say on stderr how many files of other tools there are, if any."""
+    if catalog.others_headline is not None:
+        sys.stderr.write(f"note: {catalog.others_headline}\n")
 
 
 def wait_for(ask: Callable[[], tuple[FileState, T | None]]) -> T:

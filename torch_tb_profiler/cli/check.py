@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli._command import OK, TROUBLE, Command, add_path
-from torch_tb_profiler.cli._session import open_session
+from torch_tb_profiler.cli._session import open_session, other_files, say_others
 
 if TYPE_CHECKING:
     from torch_tb_profiler.discovery import Span
@@ -29,10 +29,13 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
             for worker in run.workers
             for span in worker.spans
         ]
+        others = other_files(session.catalog)
+        say_others(session.catalog)
     if options.format == "json":
-        sys.stdout.write(json.dumps({"files": files}, indent=1) + "\n")
+        sys.stdout.write(json.dumps({"files": files, "other_files": others}, indent=1) + "\n")
     else:
         sys.stdout.writelines(line for file in files for line in _lines(file))
+        sys.stdout.writelines(f"other   {each['file']}: {each['kind']}; {each['advice']}\n" for each in others)
     if not files:
         sys.stderr.write(f"no trace found in {options.path}\n")
     return OK if files and all(file["state"] == "ready" for file in files) else TROUBLE

@@ -8,7 +8,7 @@ import sys
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli._command import FORMATS, OK, Command, add_path
 from torch_tb_profiler.cli._output import print_payload
-from torch_tb_profiler.cli._session import open_session
+from torch_tb_profiler.cli._session import open_session, other_files, say_others
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +35,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     ]
     for problem in catalog.problems:
         sys.stderr.write(f"warning: {problem}\n")
+    say_others(catalog)
     if not rows:
         sys.stderr.write(f"no trace found in {options.path}\n")
     memory = [
@@ -42,7 +43,15 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
         for run in catalog.runs
         for number, each in enumerate(run.memory_files)
     ]
-    print_payload({"rows": rows, "memory_files": memory} if memory else {"rows": rows}, options.format)
+    others = other_files(catalog)
+    print_payload(
+        {
+            "rows": rows,
+            **({"memory_files": memory} if memory else {}),
+            **({"other_files": others} if others else {}),
+        },
+        options.format,
+    )
     return OK
 
 

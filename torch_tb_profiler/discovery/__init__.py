@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.discovery.arrange import arrange_runs
-from torch_tb_profiler.discovery.catalog import Catalog, ListedFile, MemoryFile, Run, Span, Worker
+from torch_tb_profiler.discovery.arrange import arrange_runs, other_files
+from torch_tb_profiler.discovery.catalog import Catalog, ListedFile, MemoryFile, OtherFiles, Run, Span, Worker
 from torch_tb_profiler.discovery.distinct import distinct_names
 from torch_tb_profiler.discovery.sniffer import Sniffer
 
@@ -11,10 +11,12 @@ __all__ = [
     "Catalog",
     "ListedFile",
     "MemoryFile",
+    "OtherFiles",
     "Run",
     "Sniffer",
     "Span",
     "Worker",
     "arrange_runs",
     "distinct_names",
+    "other_files",
 ]

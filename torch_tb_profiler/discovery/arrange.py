@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from torch_tb_profiler.base.sorting import natural_order
-from torch_tb_profiler.discovery.catalog import ListedFile, MemoryFile, Run, Span, Worker
+from torch_tb_profiler.discovery.catalog import ListedFile, MemoryFile, OtherFiles, Run, Span, Worker
 from torch_tb_profiler.discovery.names import (
     RANK_FOLDER,
     SPAN_FOLDER,
@@ -18,8 +18,11 @@ from torch_tb_profiler.discovery.names import (
     stamp_label,
     stamp_order,
 )
-from torch_tb_profiler.ingest.formats import FileKind
+from torch_tb_profiler.ingest.formats import FileKind, ForeignFormat
 from torch_tb_profiler.ingest.registry import file_format_of, trace_suffix
+
+FOREIGN_FOLDER = "/plugins/profile/"
+"""XProf's files of JAX and TensorFlow lie in it, named like traces of PyTorch."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,8 @@ def arrange_runs(
         name = parse_file_name(file.name)
         if single and name is None:
             name = FileName(file.name, None, None, True)
-        if name is None or not (single or name.certain or is_trace(file)):
+        certain = name is not None and name.certain and FOREIGN_FOLDER not in f"/{file.path}"
+        if name is None or not (single or certain or is_trace(file)):
             continue
         trace = _trace_file(file, name, root_name)
         workers[prefix + trace.run][trace.worker].append(trace)
@@ -66,6 +70,20 @@ def arrange_runs(
         Run(name, _workers(workers[name]), tuple(sorted(memory[name], key=lambda file: file.file.path)))
         for name in sorted(workers)
     ]
+
+
+def other_files(
+    files: Iterable[ListedFile], runs: Iterable[Run], foreign: Callable[[ListedFile], ForeignFormat | None]
+) -> list[OtherFiles]:
+    """The files that no run took and that another tool wrote, by kind."""
+    taken = {file.id for run in runs for file in run.files()}
+    kinds: dict[ForeignFormat, list[ListedFile]] = defaultdict(list)
+    for file in files:
+        format_ = None if file.id in taken else foreign(file)
+        if format_ is not None:
+            kinds[format_].append(file)
+    found = [OtherFiles(kind.kind, kind.advice, tuple(listed)) for kind, listed in kinds.items()]
+    return sorted(found, key=lambda others: others.kind)
 
 
 def _memory_file(file: ListedFile, kind: FileKind) -> MemoryFile:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.units import plural
 from torch_tb_profiler.ingest.formats import FileKind
 from torch_tb_profiler.storage import Entry, FileId, Location
 
@@ -75,15 +76,31 @@ class Run:
 
 
 @dataclass(frozen=True)
+class OtherFiles:
+    """Files of one other tool in the log folders: a `kind` for people, and a clause that says what to do."""
+
+    kind: str
+    advice: str
+    files: tuple[ListedFile, ...]
+
+
+@dataclass(frozen=True)
 class Catalog:
     """All runs, sorted by name; `problems` say what could not be listed and which runs are renamed."""
 
     runs: tuple[Run, ...] = ()
     problems: tuple[str, ...] = ()
+    others: tuple[OtherFiles, ...] = ()
     _by_name: dict[str, Run] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         self._by_name.update((run.name, run) for run in self.runs)
+
+    @property
+    def others_headline(self) -> str | None:
+        """How many files of other tools there are; None without any."""
+        count = sum(len(each.files) for each in self.others)
+        return f"{plural(count, 'file')} of other tools" if count else None
 
     def run(self, name: str | None) -> Run:
         """A run by name, the first if None; NotFoundError says what there is."""

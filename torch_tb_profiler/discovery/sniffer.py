@@ -1,31 +1,51 @@
-"""Is this file a trace? Asked only where the name does not say, and once per content."""
+"""What is this file? Asked only where the name does not say, and once per content."""
 
 from __future__ import annotations
 
 from collections.abc import Set
+from dataclasses import dataclass
 
 from torch_tb_profiler.base.errors import StorageError
 from torch_tb_profiler.discovery.catalog import ListedFile
+from torch_tb_profiler.ingest.formats import ForeignFormat
 from torch_tb_profiler.ingest.head import HEAD_BYTES, unpack_head
-from torch_tb_profiler.ingest.registry import recognize
+from torch_tb_profiler.ingest.registry import foreign_by_name, recognize
 from torch_tb_profiler.storage import FileId
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    trace: bool
+    foreign: ForeignFormat | None = None
 
 
 class Sniffer:
     """Remembers the verdict per file identity, so that polling reads no unchanged file again."""
 
     def __init__(self) -> None:
-        self._verdicts: dict[FileId, bool] = {}
+        self._verdicts: dict[FileId, _Verdict] = {}
 
     def is_trace(self, file: ListedFile) -> bool:
-        """True if the first bytes look like a trace; a file that cannot be read is none (and is asked again)."""
+        """True if the first bytes look like a trace of PyTorch; a file that cannot be read is none."""
+        return self._verdict(file).trace
+
+    def foreign(self, file: ListedFile) -> ForeignFormat | None:
+        """Of which other tool a file is; None if its name or its first bytes say nothing of the kind."""
+        candidates = foreign_by_name(file.name)
+        sure = next((each for each in candidates if each.sniff is None), None)
+        return sure or (self._verdict(file).foreign if candidates else None)
+
+    def _verdict(self, file: ListedFile) -> _Verdict:
+        """One that could not be read is asked again."""
         if file.id not in self._verdicts:
             try:
                 with file.open() as stream:
-                    head = stream.read(HEAD_BYTES)
+                    head = unpack_head(stream.read(HEAD_BYTES))
             except (OSError, StorageError):
-                return False
-            self._verdicts[file.id] = recognize(unpack_head(head)) is not None
+                return _Verdict(False)
+            candidates = foreign_by_name(file.name)
+            foreign = next((each for each in candidates if each.sniff is not None and each.sniff(head)), None)
+            self._verdicts[file.id] = _Verdict(foreign is None and recognize(head) is not None, foreign)
         return self._verdicts[file.id]
 
     def keep_only(self, ids: Set[FileId]) -> None:

@@ -37,14 +37,32 @@ class RunInfo(msgspec.Struct, frozen=True):
     files: FileCounts
 
 
+class OtherFilesInfo(msgspec.Struct, frozen=True):
+    """Files of one other tool: what they are, what to do with them, and their paths (the first 20 of `count`)."""
+
+    kind: str
+    advice: str
+    count: int
+    files: list[str]
+
+
+class OtherTools(msgspec.Struct, frozen=True):
+    """Files of other tools in the log folders; `headline` counts them in words."""
+
+    headline: str
+    kinds: list[OtherFilesInfo]
+
+
 class Runs(msgspec.Struct, frozen=True):
-    """`scanning` is true until the first listing is done; `error` says why the last one failed."""
+    """`scanning` is true until the first listing is done; `error` says why the last one failed; `others` is null
+    if there is no file of another tool."""
 
     scanning: bool
     error: ErrorInfo | None
     root: str
     problems: list[str]
     runs: list[RunInfo]
+    others: OtherTools | None
 
 
 class SpanInfo(msgspec.Struct, frozen=True):

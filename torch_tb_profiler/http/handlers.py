@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from torch_tb_profiler.discovery import Span
+from torch_tb_profiler.discovery import Catalog, Span
 from torch_tb_profiler.http import bodies
 from torch_tb_profiler.http.attachment import Attachment
 from torch_tb_profiler.http.query import Query
@@ -23,7 +23,19 @@ def runs(session: Session, query: Query) -> bodies.Runs:
         size = sum(file.size for file in run.files())
         listed.append(bodies.RunInfo(run.name, len(run.workers), spans, size, counts))
     problems = list(session.catalog.problems)
-    return bodies.Runs(not session.scanned, session.error, session.root, problems, listed)
+    return bodies.Runs(
+        not session.scanned, session.error, session.root, problems, listed, _others(session.catalog)
+    )
+
+
+def _others(catalog: Catalog) -> bodies.OtherTools | None:
+    if catalog.others_headline is None:
+        return None
+    kinds = [
+        bodies.OtherFilesInfo(each.kind, each.advice, len(each.files), [file.path for file in each.files[:20]])
+        for each in catalog.others
+    ]
+    return bodies.OtherTools(catalog.others_headline, kinds)
 
 
 def workers(session: Session, query: Query) -> bodies.Workers:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
+from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.gc import without_gc
 from torch_tb_profiler.ingest.head import peek_head, unpack_head
 from torch_tb_profiler.ingest.progress import Progress, Report, ignore
-from torch_tb_profiler.ingest.registry import recognize, trace_formats
+from torch_tb_profiler.ingest.registry import foreign_by_head, recognize, trace_formats
 from torch_tb_profiler.model.trace import Trace
 
 __all__ = ["Progress", "Report", "ignore", "read_trace", "without_gc"]
@@ -25,5 +26,8 @@ def read_trace(stream: BinaryIO, *, size: int = 0, report: Report = ignore, limi
     than `limit`; errors of the stream itself pass through.
     """
     with peek_head(stream) as (head, whole):
-        format_ = recognize(unpack_head(head)) or trace_formats()[0]
-        return format_.parse(whole, size=size, report=report, limit=limit)
+        first = unpack_head(head)
+        format_ = recognize(first)
+        if format_ is None and (foreign := foreign_by_head(first)) is not None:
+            raise TraceError(f"this is a file of another tool ({foreign.kind})", hint=foreign.advice)
+        return (format_ or trace_formats()[0]).parse(whole, size=size, report=report, limit=limit)

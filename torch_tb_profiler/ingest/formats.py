@@ -48,4 +48,20 @@ class FileFormat:
     parse: Callable[[BinaryIO], Any]
 
 
-Format = TraceFormat | FileFormat
+@dataclass(frozen=True)
+class ForeignFormat:
+    """Files of another tool that may lie in a log folder.
+
+    kind      for people, in the singular
+    suffixes  how names of its files end, in lower case; one that begins with "/" is a whole name
+    sniff     as of a `TraceFormat`; None if the name alone says it
+    advice    what to do with such a file: a clause
+    """
+
+    kind: str
+    suffixes: tuple[str, ...]
+    sniff: Callable[[bytes], bool] | None
+    advice: str
+
+
+Format = TraceFormat | FileFormat | ForeignFormat

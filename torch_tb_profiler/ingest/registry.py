@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
-from torch_tb_profiler.ingest.formats import FileFormat, Format, TraceFormat
+from torch_tb_profiler.ingest.formats import FileFormat, ForeignFormat, Format, TraceFormat
 
 FOLDERS: tuple[str, ...] = (
     "kineto",
     "memory",
+    "foreign",
 )
 """Each exports `FORMATS`. A trace that no format recognizes is read by the first."""
 
@@ -40,6 +41,20 @@ def file_format_of(name: str) -> FileFormat | None:
 def file_format(kind: str) -> FileFormat:
     """The format of a kind of files beside the traces."""
     return next(each for each in _formats(FOLDERS) if isinstance(each, FileFormat) and each.kind == kind)
+
+
+def foreign_by_name(name: str) -> list[ForeignFormat]:
+    """Of which other tools a file may be, by its name."""
+    path = f"/{name.lower()}"
+    return [each for each in _formats(FOLDERS) if isinstance(each, ForeignFormat) and path.endswith(each.suffixes)]
+
+
+def foreign_by_head(head: bytes) -> ForeignFormat | None:
+    """The other tool whose files begin with these bytes (unpacked), whatever the file is called."""
+    for each in _formats(FOLDERS):
+        if isinstance(each, ForeignFormat) and each.sniff is not None and each.sniff(head):
+            return each
+    return None
 
 
 @cache

@@ -9,7 +9,16 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
 from torch_tb_profiler.base.errors import NotFoundError, ProfilerError
-from torch_tb_profiler.discovery import Catalog, ListedFile, Run, Sniffer, arrange_runs, distinct_names
+from torch_tb_profiler.discovery import (
+    Catalog,
+    ListedFile,
+    OtherFiles,
+    Run,
+    Sniffer,
+    arrange_runs,
+    distinct_names,
+    other_files,
+)
 from torch_tb_profiler.session.state import ErrorInfo
 from torch_tb_profiler.storage import Entry, FileId, Location, open_location
 
@@ -78,6 +87,7 @@ class LogFolders:
         """List now; a folder that cannot be listed leaves its error and the runs known so far."""
         listings: list[tuple[str, list[Run]]] = []
         problems: list[str] = []
+        others: list[OtherFiles] = []
         ids: dict[str, FileId] = {}
         growing: set[FileId] = set()
         error: ErrorInfo | None = None
@@ -93,11 +103,13 @@ class LogFolders:
             growing.update(
                 file.id for file, entry in zip(files, scan.entries, strict=True) if self._is_new(file, entry)
             )
-            listings.append((location.label, self._runs(location, name, files)))
+            found = self._runs(location, name, files)
+            listings.append((location.label, found))
+            others += other_files(files, found, self._sniffer.foreign)
         runs, renamed = distinct_names(listings)
         if error is None or runs:
             runs.sort(key=lambda run: run.name)
-            self.catalog = Catalog(tuple(runs), (*problems, *renamed))
+            self.catalog = Catalog(tuple(runs), (*problems, *renamed), tuple(others))
             self._ids, self._growing = ids, frozenset(growing)
         if error is None:
             listed = set(ids.values())

@@ -4334,7 +4334,8 @@ export interface components {
   schemas: {
     /**
      * Runs
-     * @description `scanning` is true until the first listing is done; `error` says why the last one failed.
+     * @description `scanning` is true until the first listing is done; `error` says why the last one failed; `others` is null
+     *     if there is no file of another tool.
      */
     Runs: {
       scanning: boolean;
@@ -4342,6 +4343,7 @@ export interface components {
       root: string;
       problems: string[];
       runs: components['schemas']['RunInfo'][];
+      others: components['schemas']['OtherTools'] | null;
     };
     /**
      * ErrorInfo
@@ -4377,6 +4379,24 @@ export interface components {
       loading: number;
       ready: number;
       failed: number;
+    };
+    /**
+     * OtherTools
+     * @description Files of other tools in the log folders; `headline` counts them in words.
+     */
+    OtherTools: {
+      headline: string;
+      kinds: components['schemas']['OtherFilesInfo'][];
+    };
+    /**
+     * OtherFilesInfo
+     * @description Files of one other tool: what they are, what to do with them, and their paths (the first 20 of `count`).
+     */
+    OtherFilesInfo: {
+      kind: string;
+      advice: string;
+      count: number;
+      files: string[];
     };
     /**
      * Workers

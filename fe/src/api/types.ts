@@ -10,6 +10,7 @@ export type WorkerInfo = Schemas['WorkerInfo'];
 export type SpanInfo = Schemas['SpanInfo'];
 export type FileState = Schemas['FileState'];
 export type ErrorInfo = Schemas['ErrorInfo'];
+export type OtherTools = Schemas['OtherTools'];
 export type ProgressInfo = Schemas['ProgressInfo'];
 export type Health = Schemas['Health'];
 export type FileHealth = Schemas['FileHealth'];

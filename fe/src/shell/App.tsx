@@ -121,6 +121,7 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
       <HealthDrawer
         run={run}
         problems={runs.data?.problems ?? []}
+        others={runs.data?.others ?? null}
         open={healthOpen}
         onClose={() => setHealthOpen(false)}
       />
@@ -158,7 +159,7 @@ function Page({ runs, answer, run, title }: PageProps) {
     return <Loading run="" progress={null} reading="Looking for traces" />;
   }
   if (runs.data.runs.length === 0) {
-    return <NoRuns root={runs.data.root} error={runs.data.error ?? null} />;
+    return <NoRuns root={runs.data.root} error={runs.data.error ?? null} others={runs.data.others ?? null} />;
   }
   const data: ViewAnswer<never> | undefined = answer.data;
   if (answer.error && data?.state !== 'ready') {

@@ -1,22 +1,27 @@
 import { Drawer } from '@mantine/core';
+import type { OtherTools } from '../api/types';
 import { formatCount } from '../base/format';
 import { useHealth } from '../state/queries';
 import { useSelection } from '../state/selection';
 import { Icon } from '../widgets/Icon';
 import { Term } from '../widgets/Term';
 import { Files } from './Failed';
+import { OtherFiles } from './OtherFiles';
 import css from './HealthDrawer.module.css';
 
 interface Props {
   run: string | undefined;
   /** What could not be listed, and which runs are renamed. */
   problems: readonly string[];
+  /** Files of other tools in the log folders. */
+  others: OtherTools | null;
   open: boolean;
   onClose: () => void;
 }
 
-/** Every file of the run with what was skipped, repaired or doubtful in it, and what was wrong with the log folders. */
-export function HealthDrawer({ run, problems, open, onClose }: Props) {
+/** Every file of the run with what was skipped, repaired or doubtful in it, what was wrong with the log folders, and what
+ * else lies in them. */
+export function HealthDrawer({ run, problems, others, open, onClose }: Props) {
   const { select } = useSelection();
   const health = useHealth(run, open);
   const files = health.data?.files ?? [];
@@ -85,6 +90,12 @@ export function HealthDrawer({ run, problems, open, onClose }: Props) {
               </li>
             ))}
           </ul>
+        </section>
+      )}
+      {others && (
+        <section className={css.notes}>
+          <h3>{others.headline}</h3>
+          <OtherFiles others={others} />
         </section>
       )}
     </Drawer>

@@ -1,7 +1,8 @@
-import type { ErrorInfo } from '../api/types';
+import type { ErrorInfo, OtherTools } from '../api/types';
 import { Answer } from '../widgets/Answer';
 import { Code } from '../widgets/Code';
 import { Panel } from '../widgets/Panel';
+import { OtherFiles } from './OtherFiles';
 
 const EXAMPLE = `from torch.profiler import profile, schedule, tensorboard_trace_handler
 
@@ -16,7 +17,13 @@ with profile(
         train(batch)
         prof.step()`;
 
-export function NoRuns({ root, error }: { root: string; error: ErrorInfo | null }) {
+interface Props {
+  root: string;
+  error: ErrorInfo | null;
+  others: OtherTools | null;
+}
+
+export function NoRuns({ root, error, others }: Props) {
   return (
     <>
       <Answer crumb={root} why={error ? error.hint : 'New traces appear here by themselves, within seconds.'}>
@@ -24,6 +31,11 @@ export function NoRuns({ root, error }: { root: string; error: ErrorInfo | null 
           ? `The log folder cannot be listed: ${error.message}.`
           : 'There is no trace in this folder yet.'}
       </Answer>
+      {others && (
+        <Panel title={others.headline}>
+          <OtherFiles others={others} />
+        </Panel>
+      )}
       <Panel title="Record one">
         <p>
           Wrap the training loop in the profiler; its files may lie anywhere below{' '}

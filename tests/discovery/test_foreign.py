@@ -1,0 +1,124 @@
+"""Files of other tools are named on every surface, with what opens them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+from werkzeug.test import Client
+
+from tests.discovery.test_catalog import TRACE, put
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cli.main import main
+from torch_tb_profiler.http import App
+from torch_tb_profiler.session import Root, Session
+
+EVENT = {"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}
+XPROF = {"displayTimeUnit": "ns", "metadata": {"highres-ticks": True}, "traceEvents": [EVENT]}
+FILES: dict[str, tuple[bytes, str]] = {
+    "jax/plugins/profile/2024/host.xplane.pb": (b"\x0a\x01", "XProf profile of JAX or TensorFlow"),
+    "jax/plugins/profile/2024/host.trace.json.gz": (
+        json.dumps(XPROF).encode(),
+        "XProf trace of JAX or TensorFlow",
+    ),
+    "viz/result.json": (json.dumps({"traceEvents": [{**EVENT, "cat": "FEE"}]}).encode(), "VizTracer trace"),
+    "spy.json": (
+        b'{"$schema": "https://www.speedscope.app/file-format-schema.json"}',
+        "speedscope profile (py-spy)",
+    ),
+    "a.nsys-rep": (b"?", "Nsight Systems report"),
+    "gaudi/x.hltv": (b"?", "Gaudi hardware trace"),
+    "gaudi/prof_config.json": (b"{}", "configuration of the Gaudi profiler"),
+    "host/7_results.json": (b'{"rocprofiler-sdk-tool": []}', "rocprofv3 JSON"),
+    "x.pftrace": (b"\x0a\x02\x08\x01", "Perfetto trace"),
+    "smi.csv": (b"timestamp, name, utilization.gpu [%]\n", "GPU metrics"),
+}
+NOT_FOREIGN = {
+    "notes.csv": b"name,value\n",
+    "config.json": b"{}",
+    "latent_prof_config.json": b"{}",
+    "empty.pftrace": b"",
+    "text.pftrace": b"\n{ this is text",
+    "model.db": b"?",
+}
+
+
+def database(path: Path, table: str) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"CREATE TABLE {table} (start INTEGER)")
+    connection.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for path, (content, _) in FILES.items():
+        put(tmp_path, path, content=content)
+    for path, content in NOT_FOREIGN.items():
+        put(tmp_path, path, content=content)
+    put(tmp_path, "run/w.1.pt.trace.json")
+    database(tmp_path / "nsys.sqlite", "CUPTI_ACTIVITY_KIND_KERNEL")
+    database(tmp_path / "7_results.db", "rocpd_kernel_dispatch_1a")
+    database(tmp_path / "other.db", "people")
+    return tmp_path
+
+
+EXPECTED = {
+    **{path: kind for path, (_, kind) in FILES.items()},
+    "nsys.sqlite": "Nsight Systems database",
+    "7_results.db": "rocprofv3 database",
+}
+
+
+def test_each_file_of_another_tool_has_its_kind_and_no_other_file_has(folder: Path) -> None:
+    with Session([Root(str(folder))], Settings()) as session:
+        catalog = session.scan()
+    assert {file.path: each.kind for each in catalog.others for file in each.files} == EXPECTED
+    assert [run.name for run in catalog.runs] == ["run"]
+    assert catalog.others_headline == "12 files of other tools"
+
+
+def test_the_surfaces_say_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", str(folder), "--format", "json"]) == 0
+    out, err = capsys.readouterr()
+    listed = json.loads(out)["other_files"]
+    assert {row["file"]: row["kind"] for row in listed} == EXPECTED
+    assert "12 files of other tools" in err
+    assert main(["check", str(folder)]) == 0
+    assert "other   a.nsys-rep: Nsight Systems report; open it with Nsight Systems\n" in capsys.readouterr().out
+    with Session([Root(str(folder))], Settings()) as session:
+        session.scan()
+        body = Client(App(session)).get("/runs").json
+    assert body is not None
+    assert body["others"]["headline"] == "12 files of other tools"
+    assert sum(kind["count"] for kind in body["others"]["kinds"]) == 12
+
+
+def test_a_folder_of_traces_says_nothing_of_other_tools(tmp_path: Path) -> None:
+    put(tmp_path, "run/w.1.pt.trace.json", "run/trace.json")
+    with Session([Root(str(tmp_path))], Settings()) as session:
+        assert session.scan().others_headline is None
+        body = Client(App(session)).get("/runs").json
+    assert body is not None and body["others"] is None
+
+
+def test_a_path_to_such_a_file_says_what_it_is(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["view", "overview", str(folder / "x.pftrace")]) == 1
+    assert "file of another tool (Perfetto trace)" in capsys.readouterr().err
+
+
+def test_a_trace_of_another_tool_opens_if_it_is_named(folder: Path) -> None:
+    with Session([Root(str(folder / "viz" / "result.json"))], Settings()) as session:
+        catalog = session.scan()
+        assert catalog.others == () and len(catalog.runs) == 1
+        assert session.view("trace", wait=True).payload is not None
+
+
+def test_traces_packed_under_the_folder_of_xprof_are_read_to_tell(tmp_path: Path) -> None:
+    path = tmp_path / "plugins" / "profile" / "w.pt.trace.json.gz"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(gzip.compress(TRACE))
+    with Session([Root(str(tmp_path))], Settings()) as session:
+        assert len(session.scan().runs) == 1

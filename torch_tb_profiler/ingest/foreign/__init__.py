@@ -1,0 +1,53 @@
+"""Files of other tools that lie in log folders: named, with what opens them, and never read whole."""
+
+from __future__ import annotations
+
+from torch_tb_profiler.ingest.foreign.heads import (
+    is_gpu_metrics,
+    is_nsight,
+    is_perfetto,
+    is_rocpd,
+    is_rocprof_json,
+    is_speedscope,
+    is_viztracer,
+    is_xprof,
+)
+from torch_tb_profiler.ingest.formats import ForeignFormat
+
+__all__ = ["FORMATS"]
+
+_JSON = (".json", ".json.gz")
+
+FORMATS = (
+    ForeignFormat("XProf profile of JAX or TensorFlow", (".xplane.pb",), None, "open it with XProf"),
+    ForeignFormat("XProf trace of JAX or TensorFlow", _JSON, is_xprof, "open it with XProf"),
+    ForeignFormat("VizTracer trace", _JSON, is_viztracer, "open it with vizviewer"),
+    ForeignFormat("speedscope profile (py-spy)", _JSON, is_speedscope, "open it at speedscope.app"),
+    ForeignFormat("Nsight Systems report", (".nsys-rep", ".qdrep"), None, "open it with Nsight Systems"),
+    ForeignFormat("Nsight Systems database", (".sqlite", ".db"), is_nsight, "open its report with Nsight Systems"),
+    ForeignFormat("Nsight Compute report", (".ncu-rep",), None, "open it with Nsight Compute"),
+    ForeignFormat("Gaudi hardware trace", (".hltv",), None, "open it with Habana's trace viewer"),
+    ForeignFormat(
+        "configuration of the Gaudi profiler",
+        ("/prof_config.json",),
+        None,
+        "it says what to record and holds no recording",
+    ),
+    ForeignFormat(
+        "rocprofv3 database", (".db",), is_rocpd, "record with `--output-format pftrace` and open it in Perfetto"
+    ),
+    ForeignFormat(
+        "rocprofv3 JSON",
+        (".json",),
+        is_rocprof_json,
+        "record with `--output-format pftrace` and open it in Perfetto",
+    ),
+    ForeignFormat(
+        "Perfetto trace",
+        (".pftrace", ".perfetto-trace", ".pftrace.gz"),
+        is_perfetto,
+        "open it at ui.perfetto.dev; a name in .json for `export_chrome_trace` writes what opens here",
+    ),
+    ForeignFormat("GPU metrics", (".csv",), is_gpu_metrics, "its samples are not shown"),
+)
+"""The first that fits names a file."""
