@@ -6,6 +6,7 @@ import gzip
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -66,3 +67,21 @@ def test_the_replay_explains_what_the_model_computed(samples: Path) -> None:
     with torch_tb_profiler.open(str(samples)) as session:
         assert ask(session, "critical_path", "rank0")["explained"] > 0.99
         assert [one["severity"] for one in ask(session, "overview", "rank0")["health"]] == []
+
+
+def test_simulated_causes_bring_what_the_replay_foresees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    examples = Path(__file__).resolve().parent.parent / "examples"
+    monkeypatch.syspath_prepend(str(examples))
+    script = [sys.executable, str(examples / "simulate_causes.py"), "--logdir", str(tmp_path)]
+    subprocess.run(script, check=True, capture_output=True)
+    causes, predictions = import_module("simulate_causes"), import_module("predictions")
+    rows = {row["name"]: row for row in predictions.predict(tmp_path, causes.CAUSES)}
+    for name in ("sleep", "item", "cuda_free"):
+        row = rows[name]
+        assert row["happened_ns"] < 0.96 * row["step_ns"], name
+        assert row["foreseen_ns"] == pytest.approx(row["happened_ns"], rel=0.01), name
+    # Without the launches, the small kernels still run.
+    small = rows["small_kernels"]
+    kernels_ns = causes.SMALL_KERNELS * 3_000
+    assert small["foreseen_ns"] == pytest.approx(small["happened_ns"] + kernels_ns, rel=0.01)
+    assert rows["sleep"]["largest"] == "wait"

@@ -24,6 +24,7 @@ RUNTIME_CALLS = {
     "cudaLaunchKernel": 211,
     "cudaLaunchKernelExC": 430,
     "cudaMemcpyAsync": 41,
+    "cudaFree": 22,
     "cudaStreamSynchronize": 131,
     "cudaEventRecord": 135,
     "cudaStreamWaitEvent": 147,
@@ -170,16 +171,22 @@ class Process:
 
     def synchronize(self) -> None:
         """The host waits for the compute stream."""
-        remaining = max(self.free[COMPUTE] + RETURN_NS - self.now, RETURN_NS)
+        self._block("cudaStreamSynchronize", self.free[COMPUTE], RETURN_NS)
+
+    def free_device_memory(self, nanoseconds: float) -> None:
+        """The host waits for all streams, and then for the driver."""
+        self._block("cudaFree", max(self.free.values()), nanoseconds)
+
+    def _block(self, name: str, until: float, then: float) -> None:
         self._correlation += 1
         with self.slice(
-            "cudaStreamSynchronize",
+            name,
             "cuda_runtime",
-            cbid=RUNTIME_CALLS["cudaStreamSynchronize"],
+            cbid=RUNTIME_CALLS[name],
             correlation=self._correlation,
             **self._external_id(),
         ):
-            self.now += remaining
+            self.now = max(self.now, until) + then
 
     def allocate(self, nbytes: int) -> int:
         """The address of a block of the caching allocator."""

@@ -172,10 +172,51 @@ def test_a_trace_of_the_host_alone_says_that_the_path_is_its_main_thread() -> No
     payload = answer(draw("host cpu_op aten::mm 0 10"))
     assert payload.explained is None
     assert "no device work" in payload.reasons["explained"]
-    assert (
-        plain(payload.headline)
-        == "The host bounds 100% of the trace; twice as fast, the trace takes 5.00 µs, not 10.0 µs."
+    said = "aten::mm takes 100% of the trace; without it, the trace takes 0 ns, not 10.0 µs."
+    assert plain(payload.headline) == said
+    assert plain(payload.explanation) == (
+        "Only the host is recorded: this is the time of its main thread, and what that waits for in other threads "
+        "and processes is not known."
     )
+
+
+def test_a_host_alone_without_a_part_to_name_is_bound_by_itself() -> None:
+    payload = answer(draw("host user_annotation ProfilerStep#1 0 100"))
+    assert "The host bounds 100% of the step" in plain(payload.headline)
+
+
+def test_an_annotation_that_ends_in_a_frame_of_python_is_a_target() -> None:
+    rows = answer(
+        draw("""
+    host  user_annotation  ProfilerStep#1                            0  100
+    host  python_function  torch/autograd/profiler.py(1):~__enter__  10   8
+    host  user_annotation  tokenize                                 15   60
+    host  python_function  train.py(7):~tokenize                    20   50
+    host  python_function  torch/autograd/profiler.py(2):~__exit__  72    8
+    """)
+    ).targets
+    (found,) = (row for row in rows if row.target == "operator:tokenize")
+    assert (found.path_ns, found.step_ns) == (60_000, [100_000, 85_000, 70_000, 55_000, 40_000])
+
+
+def test_waiting_in_locks_queues_and_sleeps_is_a_target() -> None:
+    payload = answer(
+        draw("""
+    host  user_annotation  ProfilerStep#1                  0  100
+    host  python_function  train.py(7):~wait              10   70
+    host  python_function  <built-in~function~sleep>      20   50
+    """)
+    )
+    assert plain(payload.headline) == (
+        "Waiting in locks, queues and sleeps takes 50% of the step; without it, a step takes 50.0 µs, not 100 µs."
+    )
+
+
+def test_modules_are_targets_however_many_frames_take_longer() -> None:
+    frames = "\n".join(f"host python_function train.py({at}):~f {at} {90 - 2 * at}" for at in range(30))
+    module = "host python_function nn.Module:~A_0 30 9"
+    rows = answer(draw(f"host user_annotation ProfilerStep#1 0 100\n{frames}\n{module}")).targets
+    assert [row.target for row in rows if row.kind == "module"] == ["module:A_0"]
 
 
 def test_a_target_opens_the_call_that_takes_most_of_the_path() -> None:
@@ -194,5 +235,5 @@ def test_a_module_opens_with_the_frames_unfolded() -> None:
     host  user_annotation  ProfilerStep#1       0  100
     host  python_function  nn.Module:~Net_0     5   90
     """)
-    links = [phrase.link for phrase in answer(trace).explanation if phrase.link]
+    links = [phrase.link for phrase in answer(trace).headline if phrase.link]
     assert links == ["trace?event=1&python=true"]

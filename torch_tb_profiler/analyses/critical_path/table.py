@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
 
 import msgspec
 import numpy as np
@@ -15,10 +16,9 @@ from torch_tb_profiler.analyses.schedule.targets import ALONE, sync_names, targe
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import Intervals, covered, merge
 from torch_tb_profiler.base.markers import MODULE, is_data_loading, is_step
-from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.communication.names import collective_of_kernel
-from torch_tb_profiler.model.kinds import Kind, ends, kinds
+from torch_tb_profiler.model.kinds import Kind, ends, of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived
 
@@ -64,34 +64,24 @@ def candidate(trace: Trace, spelled: str) -> Candidate:
 
 def _host_names(trace: Trace) -> Iterator[str]:
     """Operators, modules and calls with most time on the path, that of what they call included."""
-    spent = _inclusive(trace)
-    kind, names = kinds(trace), trace.events.name
     for word, of in _HOST_KINDS.items():
-        rows = np.flatnonzero(np.isin(kind, of) & (spent > 0))
-        sums = np.bincount(names[rows], weights=spent[rows])
-        for code in np.argsort(-sums, kind="stable")[:_MOST_NAMES].tolist():
-            text = trace.strings[code]
-            if sums[code] > 0 and not is_step(text) and not is_data_loading(text):
-                if word != "module":
-                    yield f"{word}:{text}"
-                elif text.startswith(MODULE):
-                    yield f"{word}:{text[len(MODULE) :]}"
+        rows = of_kind(trace, *of)
+        # By time, not by what calls what: an annotation whose ends lie in Python frames does not nest with them.
+        sums = np.bincount(trace.events.name[rows], weights=_spent(trace, rows))
+        ordered = (trace.strings[code] for code in np.argsort(-sums, kind="stable").tolist() if sums[code] > 0)
+        yield from islice((f"{word}:{name}" for name in map(_MEANT[word], ordered) if name), _MOST_NAMES)
 
 
-def _inclusive(trace: Trace) -> Int64:
-    """int64[n]: ns of the path in each host slice or in what it calls."""
-    pieces, tree = host_pieces(trace), call_tree(trace)
-    spent = np.zeros(len(trace), np.int64)
-    known = pieces.row >= 0
-    np.add.at(spent, pieces.row[known], (pieces.end - pieces.begin)[known])
-    rows = tree.rows
-    order = rows[np.argsort(-tree.depth[rows].astype(np.int32), kind="stable")]
-    bounds = np.append(np.flatnonzero(np.diff(tree.depth[order], prepend=-1)), len(order))
-    for low, high in zip(bounds[:-1], bounds[1:], strict=True):
-        members = order[low:high]
-        members = members[tree.parent[members] >= 0]
-        np.add.at(spent, tree.parent[members], spent[members])
-    return spent
+def _not_counted_elsewhere(text: str) -> str | None:
+    return None if is_step(text) or is_data_loading(text) else text
+
+
+_MEANT: dict[str, Callable[[str], str | None]] = {
+    "operator": _not_counted_elsewhere,
+    "module": lambda text: text[len(MODULE) :] if text.startswith(MODULE) else None,
+    "call": lambda text: text,
+}
+"""What an event's name says of a target of each kind; None if it is no such target."""
 
 
 def _device_names(trace: Trace) -> Iterator[str]:

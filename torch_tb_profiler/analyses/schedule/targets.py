@@ -1,7 +1,7 @@
 """What can be made faster: parts of the host's time, items of the device, waits for the device.
 
 A target is spelled `kind` or `kind:name`: operator:aten::mul, module:Linear_0, call:cudaLaunchKernel,
-kernel:<name>, collective:all_reduce, sync:aten::item, data_loading, allocator, communication, host, device.
+kernel:<name>, collective:all_reduce, sync:aten::item, data_loading, allocator, wait, communication, host, device.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from torch_tb_profiler.model.schedule.blocking import WaitKind
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, derived, name_mask
 
-ALONE = ("data_loading", "allocator", "communication", "host", "device")
+ALONE = ("data_loading", "allocator", "wait", "communication", "host", "device")
 NAMED = ("operator", "module", "call", "kernel", "collective", "sync")
 
 
@@ -139,7 +139,7 @@ def _items(trace: Trace, kind: str, name: str) -> Bool:
 
 
 def _slices(trace: Trace, kind: str, name: str) -> Int32:
-    if kind in ("data_loading", "allocator"):
+    if kind in ("data_loading", "allocator", "wait"):
         return np.flatnonzero(slice_causes(trace) == Cause[kind.upper()]).astype(np.int32)
     if kind == "module":
         return _of_name(trace, MODULE + name, Kind.PYTHON)

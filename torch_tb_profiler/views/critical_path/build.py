@@ -14,6 +14,7 @@ from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import Tab, TraceView
+from torch_tb_profiler.views._shared.text import Text
 from torch_tb_profiler.views._shared.truncated import truncated
 from torch_tb_profiler.views.critical_path import words
 from torch_tb_profiler.views.critical_path.parts import PARTS, target_row
@@ -35,7 +36,7 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
     graph, recorded = schedule(trace), steps(trace).recorded
     path, targets, cut_off = _path(trace), _targets(trace), is_truncated(trace.health)
     return CriticalPathPayload(
-        headline=truncated() if cut_off else words.headline(path, bound_times(trace), targets, recorded),
+        headline=truncated() if cut_off else _headline(trace, path, targets),
         explanation=() if cut_off else words.explanation(path, targets, graph.explained, recorded),
         limits=words.LIMITS,
         path=path,
@@ -47,6 +48,12 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
         clock_shift_ns=graph.clock_shift_ns,
         reasons=_reasons(trace),
     )
+
+
+def _headline(trace: Trace, path: PathSummary, targets: list[TargetRow]) -> Text:
+    recorded = steps(trace).recorded
+    of_host = words.host_headline(path, targets, recorded) if schedule(trace).explained is None else None
+    return of_host or words.headline(path, bound_times(trace), targets, recorded)
 
 
 def _path(trace: Trace) -> PathSummary:

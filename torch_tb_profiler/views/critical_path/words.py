@@ -40,6 +40,7 @@ CATEGORIES = {
 _ALONE = {
     "data_loading": "Data loading",
     "allocator": "Allocator calls",
+    "wait": "Waiting in locks, queues and sleeps",
     "communication": "All communication",
     "host": "All host work",
     "device": "All kernels and copies",
@@ -89,26 +90,43 @@ def headline(path: PathSummary, times: Mapping[str, float], targets: Sequence[Ta
     )
 
 
+def host_headline(path: PathSummary, targets: Sequence[TargetRow], recorded: bool) -> Text | None:
+    """Of a step without device work its largest part: that the host bounds it would say nothing."""
+    best = _best(path, targets)
+    if best is None or best.step_ns is None:
+        return None
+    return text(
+        "{subject} takes {share} of {whole}; without it, {a} takes {then}, not {now}.",
+        subject=_subject(best),
+        share=format_ratio(best.path_ns / path.duration_ns),
+        whole="the step" if recorded else "the trace",
+        a=_a(recorded),
+        then=format_duration(best.step_ns[4]),
+        now=format_duration(path.duration_ns),
+    )
+
+
 def _a(recorded: bool) -> str:
     return "a step" if recorded else "the trace"
 
 
 def explanation(path: PathSummary, targets: Sequence[TargetRow], explained: float | None, recorded: bool) -> Text:
     """The named part that would bring most if it were gone; what faster kernels bring; how sure this is."""
-    named = [row for row in targets if row.step_ns and row.target not in ("host", "device")]
-    best = min(named, key=lambda row: row.step_ns[4] if row.step_ns else 0, default=None)
+    if explained is None:
+        return text(
+            "Only the host is recorded: this is the time of its main thread, and what that waits for in other "
+            "threads and processes is not known."
+        )
     said: list[Text] = []
-    if best is not None and best.step_ns and path.duration_ns - best.step_ns[4] >= _SAME * path.duration_ns:
-        subject = spoken_name(best.title)
-        python = "true" if best.kind == "module" else None  # a module is a Python frame, folded until asked for
-        opens = None if best.event is None else link("trace", event=best.event, python=python)
+    best = _best(path, targets)
+    if best is not None and best.step_ns:
         without = (
             "Without waits in {subject}, {whole} takes {then}."
             if best.kind == "sync"
             else ("{subject} is {time} of that path; without it, {whole} takes {then}.")
         )
         parts: dict[str, str | Phrase] = {
-            "subject": Phrase(subject, opens),
+            "subject": _subject(best),
             "time": format_duration(best.path_ns),
             "whole": _a(recorded),
             "then": format_duration(best.step_ns[4]),
@@ -119,7 +137,7 @@ def explanation(path: PathSummary, targets: Sequence[TargetRow], explained: floa
         gain = path.duration_ns - kernels[2]
         gains = "nothing" if gain < _SAME * path.duration_ns else format_duration(gain)
         said.append(text("Halving all kernels gains {gains}.", gains=gains))
-    if explained is not None and explained < LEAST_EXPLAINED:
+    if explained < LEAST_EXPLAINED:
         said.append(
             text(
                 "Only {share} of the device work starts when the schedule says, so this is uncertain.",
@@ -127,3 +145,18 @@ def explanation(path: PathSummary, targets: Sequence[TargetRow], explained: floa
             )
         )
     return sentences(*said)
+
+
+def _best(path: PathSummary, targets: Sequence[TargetRow]) -> TargetRow | None:
+    """The part with a name that would bring most if it were gone; None if none brings anything to speak of."""
+    named = [row for row in targets if row.step_ns and row.target not in ("host", "device")]
+    best = min(named, key=lambda row: row.step_ns[4] if row.step_ns else 0, default=None)
+    if best is None or not best.step_ns or path.duration_ns - best.step_ns[4] < _SAME * path.duration_ns:
+        return None
+    return best
+
+
+def _subject(row: TargetRow) -> Phrase:
+    subject = spoken_name(row.title)
+    python = "true" if row.kind == "module" else None  # a module is a Python frame, folded until asked for
+    return Phrase(subject, None if row.event is None else link("trace", event=row.event, python=python))

@@ -1,0 +1,94 @@
+"""Causes planted in a loop that trains here and now, found in its traces; no clock but the traces' own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import torch_tb_profiler
+from tests.support.traces import read_bytes
+from torch_tb_profiler.base.intervals import covered, merge, total
+from torch_tb_profiler.base.markers import is_data_loading
+from torch_tb_profiler.model.kinds import Kind, ends, kinds
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import Trace
+
+pytest.importorskip("torch")
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+PLANTED = {
+    "slow_loader": "data_loading",
+    "host_delay": "operator:tokenize",
+    "small_operators": "operator:aten::add_",
+    "lock": "wait",
+    "copies": "operator:aten::copy_",
+}
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    logdir = tmp_path_factory.mktemp("planted")
+    script = [sys.executable, str(EXAMPLES / "plant_causes.py"), "--logdir", str(logdir)]
+    done = subprocess.run(script, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.count("| `") == len(PLANTED)
+    return logdir / "0"
+
+
+def ask(logdir: Path, slug: str, run: str, **params: str) -> dict[str, Any]:
+    with torch_tb_profiler.open(str(logdir)) as session:
+        payload = session.view(slug, run=run, params=params, wait=True).payload
+    return json.loads(payload or b"null")  # type: ignore[no-any-return]
+
+
+def planted_ns(trace: Trace, target: str) -> float:
+    """What the slices of a target take of the mean step, on the thread of the steps."""
+    names = [trace.strings[code] for code in trace.events.name.tolist()]
+    kind, spans = kinds(trace), steps(trace)
+    main = next(row for row, name in enumerate(names) if name.startswith("ProfilerStep#"))
+
+    def mine(row: int) -> bool:
+        if target == "data_loading":
+            return is_data_loading(names[row]) and kind[row] != Kind.PYTHON
+        if target == "wait":  # what threading.Event and Thread.join come down to
+            return kind[row] == Kind.PYTHON and "_thread.lock" in names[row]
+        return names[row] == target.partition(":")[2] and kind[row] in (Kind.CPU_OP, Kind.ANNOTATION)
+
+    of_thread = trace.events.thread == trace.events.thread[main]
+    rows = [row for row in range(len(trace)) if of_thread[row] and mine(row)]
+    taken = merge(trace.events.start[rows], ends(trace)[rows])
+    assert total(taken) > 0
+    return float(covered(taken, spans.starts, spans.ends)[spans.complete].sum()) / int(spans.complete.sum())
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_what_was_planted_is_what_the_host_would_gain(recorded: Path, name: str) -> None:
+    trace = read_bytes(next((recorded / name).iterdir()).read_bytes())
+    planted, answer = planted_ns(trace, PLANTED[name]), ask(recorded, "critical_path", name)
+    row = ask(recorded, "critical_path/what_if", name, target=PLANTED[name])
+    step = answer["path"]["duration_ns"]
+    # A step of the host alone is as much shorter as what is gone; locks include those that Python itself takes.
+    assert step - row["step_ns"][-1] == pytest.approx(planted, rel=0.02, abs=1_000)
+    gains = {each["target"]: step - each["step_ns"][-1] for each in answer["targets"] if each["step_ns"]}
+    assert gains[PLANTED[name]] == pytest.approx(planted, rel=0.02, abs=1_000)
+    # Nothing that is not inside it can take more of a step than what takes over half of it.
+    if planted > 0.55 * step:
+        largest = max(gains, key=lambda target: gains[target] if target != "host" else 0)
+        assert largest == PLANTED[name]
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_trace_of_the_host_alone_says_nothing_of_a_device(recorded: Path, name: str) -> None:
+    answer = ask(recorded, "critical_path", name)
+    assert answer["explained"] is None
+    assert "no device work is recorded" in answer["reasons"]["explained"]
+    said = "".join(phrase["text"] for phrase in (*answer["headline"], *answer["explanation"]))
+    assert "Only the host is recorded" in said
+    assert not any(word in said for word in ("The host bounds", "kernel", "GPU"))
+    assert {category["group"] for category in answer["path"]["categories"]} == {"host"}
