@@ -54,6 +54,11 @@ def is_optimizer(name: str) -> bool:
     return name.startswith(_OPTIMIZER)
 
 
+def is_optimizer_step(name: str) -> bool:
+    """`Optimizer.step#SGD.step`."""
+    return name.startswith(_OPTIMIZER[0])
+
+
 def is_lightning(name: str) -> bool:
     """A hook or a module that Lightning's profiler marked."""
     return name.startswith((LIGHTNING_HOOK, LIGHTNING_MODULE))

@@ -15,6 +15,10 @@ from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN, Advice, Find
 from torch_tb_profiler.analyses.overview.gains import gains
 from torch_tb_profiler.analyses.overview.host_rules import host_rules, pageable_copies
 from torch_tb_profiler.analyses.overview.job import no_advice
+from torch_tb_profiler.analyses.overview.kernel_rules.attention import unfused_attention
+from torch_tb_profiler.analyses.overview.kernel_rules.chains import elementwise_chains
+from torch_tb_profiler.analyses.overview.kernel_rules.optimizer import optimizer_loop
+from torch_tb_profiler.analyses.overview.kernel_rules.products import slow_products
 from torch_tb_profiler.analyses.overview.memory_rules import memory_limit
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace, derived
@@ -27,6 +31,10 @@ _RULES = (
     nccl_backend,
     mixed_precision,
     layout_conversion,
+    slow_products,
+    unfused_attention,
+    elementwise_chains,
+    optimizer_loop,
 )
 
 

@@ -67,7 +67,16 @@ def _part(trace: Trace, finding: Finding) -> Target | None:
             found = work_target(
                 trace, np.flatnonzero(communication_kernels(trace)).astype(np.int32), finding.during
             )
-        case "mixed_precision" | "layout_conversion":
+        case "optimizer_loop" if not finding.on_device:
+            found = time_target(trace, finding.during)
+        case (
+            "mixed_precision"
+            | "layout_conversion"
+            | "slow_products"
+            | "unfused_attention"
+            | "elementwise_chains"
+            | "optimizer_loop"
+        ):
             found = work_target(trace, finding.rows, finding.during)
         case _:
             return None

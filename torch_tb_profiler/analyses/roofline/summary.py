@@ -7,10 +7,10 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.roofline.attainable import attainable
 from torch_tb_profiler.analyses.roofline.table import Items
 from torch_tb_profiler.analyses.shared.grouping import Groups
 from torch_tb_profiler.model.trace import Float64, Int64, Trace
+from torch_tb_profiler.model.work.attainable import attainable
 from torch_tb_profiler.model.work.calls import NOT_MODELED, work
 
 Bound = Literal["compute", "memory", "latency", "launch", "communication", "unknown"]

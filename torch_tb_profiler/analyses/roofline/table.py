@@ -12,13 +12,13 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.roofline.attainable import Attainable, attainable
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, in_step, launch_times
 from torch_tb_profiler.analyses.shared.shapes import shapes
 from torch_tb_profiler.model.devices import device_of
 from torch_tb_profiler.model.kinds import Kind, ends, kinds
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.work.attainable import Attainable, attainable
 from torch_tb_profiler.model.work.calls import work
 from torch_tb_profiler.model.work.ownership import owners
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.roofline.attainable import attainable
 from torch_tb_profiler.analyses.roofline.table import Filter, kept_calls, kept_unlinked
 from torch_tb_profiler.model.kinds import ends
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Bool, Trace
+from torch_tb_profiler.model.work.attainable import attainable
 from torch_tb_profiler.model.work.calls import work
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.roofline.attainable import device_peaks
 from torch_tb_profiler.analyses.roofline.speeds import untold
 from torch_tb_profiler.analyses.roofline.table import Filter
 from torch_tb_profiler.analyses.roofline.utilization import utilization
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.work.attainable import device_peaks
 from torch_tb_profiler.views.overview.payload import HardwareUse
 
 CUT_OFF = "the file is cut off, and what it lacks may be the work of the devices"

@@ -170,6 +170,88 @@ SENTENCES = {
         "the model is in channels_last already: then an operator between the convolutions has no kernel for it.",
         "model = model.to(memory_format=torch.channels_last)  # and its inputs",
     ),
+    ("slow_products", "alignment"): Sentences(
+        "Make the sizes of matrix products multiples of 8",
+        "{count} products run in kernels for operands that are not aligned; the longest is {subject}{place}. "
+        "Beyond "
+        "what the device needs for the same work at its peaks, they take {time} of {whole}.",
+        f"products on Tensor Cores in kernels that load less than 16 bytes at once, of inputs with a size that is "
+        "no "
+        f"multiple of these, take beyond their roof {_WORTH}",
+        "the odd size is that of one tensor in each step only, or padding adds more work than aligned kernels "
+        "save.",
+        "torch.nn.functional.pad(x, (0, -x.shape[-1] % 8))  # sizes of 16-bit types: multiples of 8",
+    ),
+    ("slow_products", "older"): Sentences(
+        "Update the library of matrix products",
+        "All matrix products on Tensor Cores run in kernels made for an older GPU than this; the longest is "
+        "{subject}{place}. Most likely PyTorch was built with a CUDA version that has none for this GPU. Beyond "
+        "what "
+        "the device needs for the same work at its peaks, they take {time} of {whole}.",
+        f"no product on Tensor Cores runs in a kernel whose name is that of the device's own generation, and "
+        "those "
+        f"that do run take beyond their roof {_WORTH}",
+        "PyTorch is of a CUDA version made for this GPU already: then its library chose these kernels.",
+    ),
+    ("unfused_attention", "operators"): Sentences(
+        "Use fused attention",
+        "Attention runs {count} times as a product, softmax and another product, which write the scores of all "
+        "pairs "
+        "of tokens to memory and read them again. Beyond what a fused kernel needs at the peaks of the device, "
+        "they "
+        "take {time} of {whole}.",
+        f"batched products before and after a softmax of what the first one computed take beyond the same "
+        "products "
+        f"without traffic for the scores {_WORTH}",
+        "the weights of attention are needed themselves, or are changed in a way that no fused kernel knows.",
+        "torch.nn.functional.scaled_dot_product_attention(q, k, v)",
+    ),
+    ("unfused_attention", "fallback"): Sentences(
+        "Give attention inputs that a fused kernel takes",
+        "scaled_dot_product_attention runs {count} times as a product, softmax and another product: no fused "
+        "kernel "
+        "took its inputs. Beyond what one needs at the peaks of the device, they take {time} of {whole}.",
+        f"scaled_dot_product_attention falls back to single operators, which take beyond the same products "
+        "without "
+        f"traffic for the scores {_WORTH}",
+        "the size of a head, the mask or the type must be what they are.",
+        "with torch.nn.attention.sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION): ...  # warns why it cannot",
+    ),
+    ("elementwise_chains", ""): Sentences(
+        "Fuse chains of elementwise kernels",
+        "{count} chains of elementwise kernels follow each other on tensors of one size. If each reads what the "
+        "one "
+        "before wrote, as their sizes let expect, one kernel could do a whole chain: all but the longest kernel "
+        "of "
+        "each take {time} of {whole}.",
+        f"three or more elementwise kernels of different operators in a row on a stream, of as many elements "
+        "each, "
+        f"take without the longest of them {_WORTH}",
+        "they work on different tensors that have the same size.",
+        "model = torch.compile(model)",
+    ),
+    ("optimizer_loop", "launches"): Sentences(
+        "Step all parameters at once",
+        "{subject} calls an operator for each parameter, {count} times in a step; the device waits {time} of "
+        "{whole} "
+        "for what it launches.",
+        f"an optimizer calls one operator at least 8 times in a step and no kernel for lists of parameters, and "
+        "the "
+        f"device waits in it {_WORTH}",
+        "it has no foreach or fused implementation, or parameters are sparse.",
+        "torch.optim.AdamW(model.parameters(), fused=True)  # or foreach=True",
+    ),
+    ("optimizer_loop", "kernels"): Sentences(
+        "Step all parameters at once",
+        "{subject} calls an operator for each parameter, {count} times in a step. Beyond what the device needs "
+        "for "
+        "the same work at its peaks, these kernels take {time} of {whole}.",
+        f"an optimizer calls one operator at least 8 times in a step and no kernel for lists of parameters, and "
+        "what "
+        f"it launches takes beyond its roof {_WORTH}",
+        "it has no foreach or fused implementation, or parameters are sparse.",
+        "torch.optim.AdamW(model.parameters(), fused=True)  # or foreach=True",
+    ),
     ("memory_limit", "training"): Sentences(
         "Memory is nearly full",
         "Allocations on {subject} reach {share} of its memory; a larger batch may not fit.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import isfinite, isnan
 
-from torch_tb_profiler.analyses.roofline.attainable import device_peaks
 from torch_tb_profiler.analyses.roofline.speeds import speed, untold
 from torch_tb_profiler.analyses.roofline.summary import Sums, sums
 from torch_tb_profiler.analyses.roofline.table import Filter, Table, roofline_table
@@ -17,6 +16,7 @@ from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.work.attainable import device_peaks
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.truncated import truncated
 from torch_tb_profiler.views.roofline.payload import (

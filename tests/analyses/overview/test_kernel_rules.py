@@ -1,0 +1,251 @@
+"""Advice about kernels that could be fewer or others: where it applies, does not, and nearly does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.analyses.overview.drawn import given, measured
+from tests.model.work.drawn import BF16, FLOAT, SCALAR, kernel, launch, operator
+from tests.support.traces import read
+from torch_tb_profiler.analyses.overview.finding import Advice
+
+H100 = {"id": 0, "name": "NVIDIA H100 80GB HBM3", "computeMajor": 9, "computeMinor": 0, "numSms": 132}
+BF16_RATE, BANDWIDTH = 989.4e12, 3352e9
+
+STEP = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 0, "dur": 10_000}
+SYNC = {
+    "ph": "X", "cat": "cuda_runtime", "name": "cudaDeviceSynchronize", "pid": 1, "tid": 1, "ts": 900, "dur": 9_100,
+}  # fmt: skip
+"""The host waits for the device: only so does less work of the device shorten the step."""
+
+ALIGN1 = "void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_nn_align1>(Params)"
+ALIGN8 = "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_nn_align8>(Params)"
+SM90 = (
+    "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel"
+)
+
+Call = tuple[str, list[Any], str, str, float]
+"""Operator, input shapes, type, kernel, us on the device."""
+
+
+def events(*calls: Call, host: float = 0) -> list[dict[str, Any]]:
+    """Calls one after the other, and their kernels; `host`: us from one call to the next beyond 10."""
+    found, at = [], 0.0 if host else 1_000.0
+    for number, (name, dims, kind, kernel_name, time) in enumerate(calls, 1):
+        begin = 10 * number + host * (number - 1)
+        at = max(at, begin + 3)
+        types = [kind if shape else SCALAR for shape in dims]
+        found += [operator(name, begin, 8, dims=dims, types=types), launch(begin + 1, number)]
+        found.append(kernel(kernel_name, at, time, number))
+        at += time
+    return found
+
+
+def advised(id: str, *calls: Call, device: dict[str, Any] = H100) -> Advice | None:
+    return given(read([STEP, SYNC, *events(*calls)], deviceProperties=[device]), id)
+
+
+# ---- matrix products ------------------------------------------------------------------------------------
+
+
+def product(kernel_name: str = ALIGN1, n: int = 4100, name: str = "aten::mm", time: float = 1_200) -> Call:
+    return name, [[4096, 4096], [4096, n]], BF16, kernel_name, time
+
+
+def test_unaligned_products_gain_what_is_beyond_their_roof() -> None:
+    found = advised("slow_products", product(n=4099))
+    assert found is not None and found.finding.case == "alignment"
+    roof = 1e6 * 2 * 4096 * 4096 * 4099 / BF16_RATE
+    assert measured(found) * 10_000 == pytest.approx(1_200 - roof, abs=0.002)
+    assert (found.finding.subject, found.finding.place) == (
+        "GEMM bf16 128x128 nn, CUTLASS sm75, align1",
+        "[[4096,4096],[4096,4099]]",
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "device"),
+    [
+        (product(n=4096), H100),  # sizes are multiples of 8: they are not why
+        (product(ALIGN8), H100),  # 8 elements of 2 bytes are all that is loaded at once
+        (product(name="lib::mystery"), H100),  # what it computes is not known
+        (product(time=339), H100),  # 200 us beyond its roof are a fiftieth of the step
+        (product(), {"id": 0, "name": "Card", "computeMajor": 9, "computeMinor": 0}),  # no peaks, no roof
+        (("aten::convolution", [[8, 3, 224, 224], [64, 3, 7, 7]], BF16, ALIGN1, 1_200), H100),  # no known roof
+    ],
+)
+def test_other_products_are_no_matter_of_alignment(call: Call, device: dict[str, Any]) -> None:
+    aligned = product(SM90, 4096, time=150)  # the library has kernels for this device
+    assert advised("slow_products", product(), aligned) is not None
+    assert advised("slow_products", call, aligned, device=device) is None
+
+
+@pytest.mark.parametrize(
+    ("kernel_name", "alone"),
+    [
+        ("void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_nn_align4>(Params)", False),  # 4 of 4 bytes
+        ("void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_nn_align2>(Params)", True),
+    ],
+)
+def test_alignment_counts_bytes(kernel_name: str, alone: bool) -> None:
+    found = advised(
+        "slow_products",
+        ("aten::mm", [[2048, 2048], [2048, 2050]], FLOAT, kernel_name, 1_200),
+        product(SM90, 4096, time=150),
+    )
+    assert (found is not None) == alone
+
+
+@pytest.mark.parametrize(
+    ("others", "major", "advised_"),
+    [
+        ((), 9, True),  # all kernels are of Ampere
+        ((product(SM90, 4096, time=150),), 9, False),  # the library has kernels for this GPU
+        ((product("mystery_tensorop_gemm", 4096, time=150),), 9, False),  # of which nobody knows
+        ((), 8, False),  # an A100: they are its own
+        ((), 12, False),  # NVIDIA's libraries use those of Ampere there
+    ],
+)
+def test_an_old_library_has_no_product_for_the_device(
+    others: tuple[Call, ...], major: int, advised_: bool
+) -> None:
+    calls = (product(ALIGN8, 4096), *others)
+    found = advised("slow_products", *calls, device={**H100, "computeMajor": major})
+    assert (found.finding.case if found else None) == ("older" if advised_ else None)
+
+
+# ---- attention ------------------------------------------------------------------------------------------
+
+B, M, K, N, D = 64, 1024, 64, 2048, 32
+
+
+def attention(softmax: str = "aten::_softmax", scores: int = N, between: str = "aten::mul", keys: int = N) -> Any:
+    return (
+        ("aten::bmm", [[B, M, K], [B, K, N]], BF16, SM90, 300),
+        (between, [[B, M, N], []], BF16, "scale", 400),
+        (softmax, [[4, 16, M, scores], [], []], BF16, "softmax", 500),
+        ("aten::bmm", [[B, M, keys], [B, keys, D]], BF16, SM90, 300),
+    )
+
+
+def test_unfused_attention_gains_what_is_beyond_a_fused_kernel() -> None:
+    """It does the arithmetic of both products and moves q, k, v and the result, but no scores."""
+    found = advised("unfused_attention", *attention())
+    assert found is not None and (found.finding.case, found.finding.value) == ("operators", 1)
+    compute = 1e6 * 2 * B * M * N * (K + D) / BF16_RATE
+    moved = 1e6 * 2 * B * (M * K + K * N + N * D + M * D) / BANDWIDTH
+    assert measured(found) * 10_000 == pytest.approx(1_500 - max(compute, moved), abs=0.01)
+
+
+def test_backward_of_unfused_attention_counts_too() -> None:
+    calls = (
+        ("aten::bmm", [[B, N, M], [B, M, D]], BF16, SM90, 300),  # gradient of v
+        ("aten::bmm", [[B, M, D], [B, D, N]], BF16, SM90, 300),  # gradient of the weights
+        ("aten::_softmax_backward_data", [[4, 16, M, N], [4, 16, M, N], [], []], BF16, "softmax", 500),
+        ("aten::mul", [[B, M, N], []], BF16, "scale", 400),
+        ("aten::bmm", [[B, K, M], [B, M, N]], BF16, SM90, 300),
+        ("aten::bmm", [[B, M, N], [B, N, K]], BF16, SM90, 300),
+    )
+    found = advised("unfused_attention", *attention(), *calls)
+    assert found is not None and found.finding.value == 2
+    compute = 1e6 * 2 * B * M * N * (K + D) / BF16_RATE
+    assert measured(found) * 10_000 == pytest.approx(1_500 + 2_100 - 3 * compute, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        attention(softmax="aten::_log_softmax"),  # of classes
+        attention(scores=N // 2),  # not what the product computed
+        attention(keys=N // 2),  # not what the softmax computed
+        attention(between="aten::mystery"),  # nobody knows what is in between
+        attention()[:3],  # weights of attention alone
+        (*attention()[:3], ("aten::mm", [[B * M, N], [N, D]], BF16, SM90, 300)),  # a classifier
+    ],
+)
+def test_another_softmax_is_no_attention(calls: tuple[Call, ...]) -> None:
+    assert advised("unfused_attention", *calls) is None
+
+
+def test_without_peaks_nobody_knows_what_fused_attention_would_take() -> None:
+    assert advised("unfused_attention", *attention(), device={"id": 0, "name": "Card"}) is None
+
+
+def test_attention_that_falls_back_is_asked_for_other_inputs() -> None:
+    around = operator("aten::_scaled_dot_product_attention_math", 5, 80)
+    trace = read([STEP, SYNC, around, *events(*attention())], deviceProperties=[H100])
+    found = given(trace, "unfused_attention")
+    assert found is not None and found.finding.case == "fallback"
+
+
+# ---- chains of elementwise kernels ----------------------------------------------------------------------
+
+
+def chain(*names: str, sizes: tuple[int, ...] = (1000, 1000, 1000)) -> list[Call]:
+    return [
+        (f"aten::{name}", [[size, 8], [8]], FLOAT, "vectorized", time)
+        for name, size, time in zip(names, sizes, (300, 500, 400), strict=True)
+    ]
+
+
+def test_a_chain_gains_all_but_its_longest_kernel() -> None:
+    found = advised("elementwise_chains", *chain("add", "mul", "relu"))
+    assert found is not None and found.finding.value == 1
+    assert measured(found) * 10_000 == pytest.approx(700)
+    assert found.finding.window == (1_000_000, 2_200_000)
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        chain("add", "mul", "relu")[:2],  # two are no chain
+        chain("add", "add", "add"),  # most likely three tensors
+        chain("add", "mul", "relu", sizes=(1000, 1000, 999)),
+        chain("add", "mystery", "relu"),
+        [*chain("add", "mul", "relu")[:2], product(SM90, 4096), chain("add", "mul", "relu")[2]],
+    ],
+)
+def test_other_kernels_in_a_row_are_no_chain(calls: list[Call]) -> None:
+    assert advised("elementwise_chains", *calls) is None
+
+
+def test_kernels_of_an_optimizer_or_of_two_streams_are_no_chain() -> None:
+    drawn = [STEP, SYNC, *events(*chain("add", "mul", "relu"))]
+    mark = {**STEP, "name": "Optimizer.step#SGD.step", "ts": 5, "dur": 50}
+    assert given(read([*drawn, mark], deviceProperties=[H100]), "elementwise_chains") is None
+    drawn[4]["args"]["stream"] = drawn[4]["tid"] = 8
+    assert given(read(drawn, deviceProperties=[H100]), "elementwise_chains") is None
+
+
+# ---- optimizers -----------------------------------------------------------------------------------------
+
+
+def stepping(count: int = 8, mark: str = "Optimizer.step#SGD.step", **changes: Any) -> Advice | None:
+    name, kernel_name = changes.get("name", "aten::add_"), changes.get("kernel", "vectorized")
+    time, host = changes.get("time", 2), changes.get("host", 100)
+    calls: list[Call] = [(name, [[1000], [1000], []], FLOAT, kernel_name, time)] * count
+    around = {**STEP, "name": mark, "ts": 5, "dur": 785}
+    return given(read([STEP, SYNC, around, *events(*calls, host=host)], deviceProperties=[H100]), "optimizer_loop")
+
+
+def test_an_optimizer_that_launches_for_each_parameter_makes_the_device_wait() -> None:
+    """Calls 110 us apart, each with a kernel of 2 us right after its launch; 5 us remain."""
+    found = stepping()
+    assert found is not None and (found.finding.case, found.finding.value) == ("launches", 8)
+    assert found.finding.subject == "SGD.step"
+    assert measured(found) * 10_000 == pytest.approx(7 + 7 * 107 + 5)
+
+
+def test_where_the_device_never_waits_the_kernels_are_what_is_slow() -> None:
+    found = stepping(time=900, host=0)
+    assert found is not None and found.finding.case == "kernels"
+    assert measured(found) * 10_000 == pytest.approx(8 * (900 - 1e6 * 12_000 / BANDWIDTH), abs=0.02)
+
+
+def test_other_optimizers_are_no_loop() -> None:
+    assert stepping(7) is None  # few parameters
+    assert stepping(kernel="multi_tensor_apply_kernel<Adam>") is None  # for lists
+    assert stepping(mark="forward") is None
+    assert stepping(mark="Optimizer.zero_grad#SGD.zero_grad") is None

@@ -1,0 +1,181 @@
+"""Attention that writes its scores to memory: a product, softmax, another product.
+
+forward     bmm(q, k) --|scale --|_softmax --|dropout --|bmm(p, v) --|
+backward    bmm, bmm --|_softmax_backward_data --|bmm, bmm --|
+
+A fused kernel does the same arithmetic and moves all but the scores: no faster than either takes at the peaks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from torch_tb_profiler.analyses.overview.finding import Finding
+from torch_tb_profiler.analyses.overview.kernel_rules.excess import after_share, elsewhere, input_shapes
+from torch_tb_profiler.model.calls.calltree import enclosing_operator
+from torch_tb_profiler.model.trace import Int32, Int64, Trace, name_mask
+from torch_tb_profiler.model.work.attainable import attainable
+from torch_tb_profiler.model.work.calls import work
+from torch_tb_profiler.model.work.formulas.registry import model_of
+
+FORWARD, BACKWARD = "aten::_softmax", "aten::_softmax_backward_data"
+PRODUCTS = ("aten::bmm", "aten::baddbmm")
+FALLBACK = "aten::_scaled_dot_product_attention_math"
+"""What `scaled_dot_product_attention` runs where no fused kernel takes its inputs."""
+
+Shape = tuple[int, ...]
+
+
+class _Product(NamedTuple):
+    """Shapes of the factors and of the result."""
+
+    left: Shape
+    right: Shape
+    out: Shape
+
+
+def unfused_attention(trace: Trace) -> Iterator[Finding]:
+    """Where the peaks are known: what the calls take beyond a fused kernel at its roof."""
+    own, order = work(trace).owners, _in_order(trace)
+    owner = np.append(np.argsort(order), -1)[own.call]  # of each device event the place of its call in the order
+    by_owner = np.argsort(owner, kind="stable")
+    found: dict[str, list[tuple[Int32, np.ndarray]]] = {"operators": [], "fallback": []}
+    seen: dict[tuple[int, ...], float | None] = {}
+    done = work(trace)
+    for at, first, last in _candidates(trace, order):
+        calls = order[first : last + 1]
+        key = tuple(done.signature[calls].tolist())
+        if key not in seen:
+            seen[key] = _fused_ns(trace, order, at, first, last)
+        fused = seen[key]
+        if fused is None:
+            continue
+        low, high = np.searchsorted(owner[by_owner], [first, last + 1])
+        rows = own.events[by_owner[low:high]]
+        share = min(1.0, fused / max(1, int(done.device[calls].sum())))
+        case = "fallback" if _inside(trace, int(own.calls[order[at]]), FALLBACK) else "operators"
+        found[case].append((rows, np.full(len(rows), share)))
+    for case, parts in found.items():
+        if parts:
+            yield _finding(trace, case, parts)
+
+
+def _finding(trace: Trace, case: str, parts: list[tuple[Int32, np.ndarray]]) -> Finding:
+    rows, share = np.concatenate([each for each, _ in parts]), np.concatenate([each for _, each in parts])
+    longest = max(parts, key=lambda part: int(trace.events.duration[part[0]].sum()))[0]
+    start = trace.events.start[longest]
+    return Finding(
+        "unfused_attention",
+        after_share(trace, rows, share),
+        elsewhere(trace, rows),
+        np.unique(rows),
+        on_device=True,
+        case=case,
+        value=len(parts),
+        event=int(longest[np.argmin(start)]),
+        window=(int(start.min()), int((start + trace.events.duration[longest]).max())),
+    )
+
+
+def _in_order(trace: Trace) -> Int64:
+    """int64[k]: the calls of `work` by thread and start."""
+    calls = work(trace).owners.calls
+    return np.lexsort((trace.events.start[calls], trace.events.thread[calls]))
+
+
+def _candidates(trace: Trace, order: Int64) -> Iterator[tuple[int, int, int]]:
+    """(softmax, first and last call) as places in the order: what is between two products on a thread."""
+    calls = work(trace).owners.calls[order]
+    name, thread = trace.events.name[calls], trace.events.thread[calls]
+    product = name_mask(trace.strings, PRODUCTS.__contains__)[name]
+    between = name_mask(trace.strings, _may_be_between)[name]
+    softmax = np.flatnonzero(name_mask(trace.strings, (FORWARD, BACKWARD).__contains__)[name])
+    place = np.arange(len(calls))
+    before = np.maximum.accumulate(np.where(between, -1, place)) if len(calls) else place
+    after = np.minimum.accumulate(np.where(between, len(calls), place)[::-1])[::-1] if len(calls) else place
+    backward = name_mask(trace.strings, BACKWARD.__eq__)[name]
+    for at in softmax.tolist():
+        first = int(before[at - 1]) if at else -1
+        last = int(after[at + 1]) if at + 1 < len(calls) else len(calls)
+        if first < 0 or last == len(calls) or not (product[first] and product[last]):
+            continue
+        if backward[at]:  # each product of forward has two
+            first -= int(first > 0 and product[first - 1])
+            last += int(last + 1 < len(calls) and product[last + 1])
+        if (thread[first : last + 1] == thread[at]).all():
+            yield at, first, last
+
+
+def _may_be_between(name: str) -> bool:
+    model = model_of(name)
+    return name not in (FORWARD, BACKWARD) and model is not None and model.family in ("elementwise", "movement")
+
+
+def _fused_ns(trace: Trace, order: Int64, at: int, first: int, last: int) -> float | None:
+    """Least time of a fused kernel; None if the products do not make and take the scores, or a peak is unknown."""
+    done, reach = work(trace), attainable(trace, "")
+    shapes = input_shapes(trace, int(done.owners.calls[order[at]]))
+    scores = shapes[0] if shapes else ()
+    if len(scores) < 2:
+        return None
+    products = {
+        place: _product(trace, int(done.owners.calls[order[place]]))
+        for place in range(first, last + 1)
+        if trace.strings[trace.events.name[done.owners.calls[order[place]]]] in PRODUCTS
+    }
+    made = [each for place, each in products.items() if place < at and each is not None]
+    taken = [each for place, each in products.items() if place > at and each is not None]
+    if len(made) + len(taken) < len(products):
+        return None
+    if not any(_same(each.out, scores) for each in made):
+        return None
+    if not all(_same(each.left, scores) or _same(each.right, scores) for each in taken):
+        return None
+    calls = order[list(products)]
+    outside = sum(
+        math.prod(shape)
+        for each in products.values()
+        if each is not None
+        for shape in each
+        if not _same(shape, scores)
+    )
+    width = _width(trace, calls)
+    peaks = reach.peaks.get(int(reach.device[calls[0]]))
+    if peaks is None or peaks.memory is None or width is None:
+        return None
+    compute = float(reach.compute[calls].sum())
+    return None if math.isnan(compute) else max(compute, 1e9 * outside * width / peaks.memory)
+
+
+def _product(trace: Trace, row: int) -> _Product | None:
+    shapes = input_shapes(trace, row)
+    at = 1 if trace.strings[trace.events.name[row]] == "aten::baddbmm" else 0
+    if len(shapes) < at + 2 or len(shapes[at]) != 3 or len(shapes[at + 1]) != 3:
+        return None
+    left, right = shapes[at], shapes[at + 1]
+    return _Product(left, right, (*left[:2], right[2]))
+
+
+def _same(shape: Shape, scores: Shape) -> bool:
+    """As many elements in matrices of the same sizes, transposed or not."""
+    return math.prod(shape) == math.prod(scores) and sorted(shape[-2:]) == sorted(scores[-2:])
+
+
+def _width(trace: Trace, calls: Int64) -> int | None:
+    """Bytes of an element of what the products take, None if they differ or are not told."""
+    done = work(trace)
+    types = {done.types[code] if code >= 0 else "" for code in done.type[calls].tolist()}
+    return {"bf16": 2, "fp16": 2, "tf32": 4, "fp32": 4}.get(types.pop()) if len(types) == 1 else None
+
+
+def _inside(trace: Trace, row: int, name: str) -> bool:
+    around = enclosing_operator(trace)
+    while row >= 0:
+        if trace.strings[trace.events.name[row]] == name:
+            return True
+        row = int(around[row])
+    return False

@@ -1,0 +1,79 @@
+"""Optimizers that step one parameter after the other, each with kernels of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torch_tb_profiler.analyses.overview.finding import Finding
+from torch_tb_profiler.analyses.overview.idle import device_busy, host_late
+from torch_tb_profiler.analyses.overview.kernel_rules.excess import after_share, elsewhere, roof_shares
+from torch_tb_profiler.base.intervals import Intervals, intersect, merge, subtract, total
+from torch_tb_profiler.base.markers import is_optimizer_step
+from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.families import families
+from torch_tb_profiler.model.kernels.families import FAMILIES
+from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.trace import Bool, Int32, Trace, name_mask
+
+LEAST_PARAMETERS = 8
+"""Calls of one operator in a step of the optimizer; fewer are not worth a list."""
+
+
+def optimizer_loop(trace: Trace) -> Iterator[Finding]:
+    """Either what the device waits for the launches, or what the kernels take beyond their roof: the longer."""
+    marks = _marks(trace)
+    links = device_links(trace)
+    launched = links.launch >= 0
+    rows, calls, operators = links.rows[launched], links.launch[launched], links.operator[launched]
+    mine = in_optimizer(trace, calls)
+    rows, operators = rows[mine], operators[mine]
+    if len(rows) == 0 or (families(trace)[rows] == FAMILIES.index("optimizer")).any():
+        return  # these are kernels for lists of parameters
+    count = _most_alike(trace, marks, operators[operators >= 0])
+    if count < LEAST_PARAMETERS:
+        return
+    share = roof_shares(trace, rows)
+    known = ~np.isnan(share)
+    waits = subtract(intersect(host_late(trace), _during(trace, marks)), device_busy(trace))
+    slow = after_share(trace, rows[known], share[known])
+    on_device = total(subtract(slow, elsewhere(trace, rows))) > total(waits)
+    longest = int(marks[np.argmax(trace.events.duration[marks])])
+    yield Finding(
+        "optimizer_loop",
+        slow if on_device else waits,
+        elsewhere(trace, rows) if on_device else device_busy(trace),
+        rows,
+        on_device=on_device,
+        case="kernels" if on_device else "launches",
+        subject=trace.strings[trace.events.name[longest]].partition("#")[2],
+        value=count,
+        event=longest,
+    )
+
+
+def in_optimizer(trace: Trace, rows: Int32) -> Bool:
+    """bool[k]: which events begin while an optimizer steps, on any thread."""
+    during = _during(trace, _marks(trace))
+    if len(during.starts) == 0:
+        return np.zeros(len(rows), np.bool_)
+    at = np.searchsorted(during.starts, trace.events.start[rows], "right") - 1
+    inside: Bool = (at >= 0) & (trace.events.start[rows] < during.ends[np.maximum(at, 0)])
+    return inside
+
+
+def _marks(trace: Trace) -> Int32:
+    marks = of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
+    found: Int32 = marks[name_mask(trace.strings, is_optimizer_step)[trace.events.name[marks]]]
+    return found
+
+
+def _during(trace: Trace, marks: Int32) -> Intervals:
+    return merge(trace.events.start[marks], ends(trace)[marks])
+
+
+def _most_alike(trace: Trace, marks: Int32, operators: Int32) -> int:
+    """How often the operator that is called most is called in a step of an optimizer, in the mean."""
+    calls = np.unique(operators)
+    return int(np.bincount(trace.events.name[calls]).max() // len(marks)) if len(calls) else 0
