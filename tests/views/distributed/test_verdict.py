@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.job_views import sentences, view
 from tests.support.jobs import CULPRIT, Job, Op, ddp
+from tests.support.simulation.simulator import Delay, Simulation
+from tests.support.simulation.simulator import ddp as simulated_ddp
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views.distributed.build import build
 
@@ -36,6 +38,36 @@ def test_stragglers_are_at_most_a_quarter_of_the_ranks_or_one(ranks: int, late: 
     payload = view(Job(ranks, program, jitter_us=0.0))
     assert {row.rank for row in payload.stragglers if row.cost_ns > 3_000_000} == set(range(late))
     assert payload.verdict.kind == kind
+
+
+def test_a_delay_in_one_step_may_be_chance() -> None:
+    """There is nothing that tells how much a step varies."""
+    job = Simulation(simulated_ddp(4, 2, overlap=False), steps=1, delays=[Delay("host", 1, us=5000)])
+    payload = build(job.run().members(), NoParams())
+    assert payload.verdict.kind == "balanced"
+    assert sentences(payload).startswith(
+        "No rank stands out. Rank 1 costs the others most: 5.00 ms per step, which one step cannot tell from chance."
+    )
+
+
+@pytest.mark.parametrize(("other_us", "kind"), [(0, "straggler"), (1500, "balanced")])
+def test_a_delay_in_some_steps_is_chance_if_other_ranks_are_late_in_others(other_us: float, kind: str) -> None:
+    """Rank 1 is 5 ms late in the first of three steps, rank 0 in the second."""
+    delays = [Delay("host", 1, us=5000, steps=(0,)), Delay("host", 0, us=other_us, steps=(1,))]
+    payload = build(Simulation(simulated_ddp(2, 2), steps=3, delays=delays).run().members(), NoParams())
+    assert payload.verdict.kind == kind
+    said = "Rank 1 costs the other 1.67 ms per step, which 3 steps cannot tell from chance. "
+    assert sentences(payload).startswith(f"No rank stands out. {said}") == (kind == "balanced")
+
+
+def test_a_delay_of_many_ranks_is_said_to_be_of_no_few() -> None:
+    """Three of eight: without one or two of them the others wait for the third."""
+    delays = [Delay("host", rank, us=5000) for rank in (2, 5, 6)]
+    payload = build(Simulation(simulated_ddp(8), delays=delays).run().members(), NoParams())
+    assert sentences(payload).startswith(
+        "No rank stands out. Differences between the ranks cost 5.00 ms per step; "
+        "no rank, nor a few of them, causes most of it. "
+    )
 
 
 @pytest.mark.parametrize(

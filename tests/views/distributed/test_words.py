@@ -70,7 +70,12 @@ def test_ranks_alike_do_not_stand_out_and_the_largest_delay_is_named() -> None:
     assert plain(payload.headline) == "No rank stands out."
     row = payload.stragglers[0]
     assert plain(payload.explanation).startswith(
-        f"Rank {row.rank} costs the others most: {format_duration(row.cost_ns)} per step."
+        f"Rank {row.rank} costs the others most: {format_duration(row.cost_ns)} per step, less than 2% of a step."
+    )
+    two = view(Job(2, ddp(2)))
+    cost = format_duration(two.stragglers[0].cost_ns)
+    assert plain(two.explanation).startswith(
+        f"Rank {two.stragglers[0].rank} costs the other {cost} per step, less than 2% of a step."
     )
 
 

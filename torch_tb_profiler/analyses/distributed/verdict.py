@@ -49,6 +49,9 @@ class Verdict(msgspec.Struct, frozen=True):
              of the job's ranks are, or it is not recorded who communicates with whom
     suspect  who costs how much, together; of ranks that are not here `members` is empty
     most     the rank with the most cost, None if none has any
+    weak     balanced: who would be named, did their lateness not vary so much that it may be chance
+    spread   balanced: ns per step that differences between the ranks cost of which no few ranks cause most; None
+             where that is not worth naming
     communication  of the other ranks, cause: why the first of `ranks` is late; None if unknown
     """
 
@@ -57,6 +60,8 @@ class Verdict(msgspec.Struct, frozen=True):
     suspect: Suspect | None = None
     ranks: tuple[Straggler, ...] = ()
     most: Straggler | None = None
+    weak: Suspect | None = None
+    spread: float | None = None
     communication: Communication | None = None
     cause: Cause | None = None
 
@@ -84,11 +89,15 @@ def judge(
     if suspect is None and _groups_unknown(comparison):
         return Verdict("unknown", "groups", most=most)
     named = tuple(row for row in rows if suspect is not None and row.member in suspect.members)
+    least = least_cost(comparison)
+    weak = None if suspect else _working_longest(costs, least)
     return Verdict(
         kind="straggler" if suspect else "balanced",
         suspect=suspect,
         ranks=named,
         most=most,
+        weak=weak,
+        spread=costs.balanced if suspect is None and weak is None and costs.balanced >= least else None,
         communication=_communication(comparison, totals, named),
         cause=cause_of(comparison, suspect, named[0].member, before) if suspect else None,
     )
@@ -96,15 +105,20 @@ def judge(
 
 def suspected(comparison: Comparison, costs: Costs) -> Suspect | None:
     """The few ranks that cause most of what is lost, if it is worth naming and more than chance."""
-    steps = [step.duration for source in comparison.sources for step in source.summary.steps]
-    worth = WORTH_NAMING * float(np.mean(steps)) if steps else 0.0
-    least = max(worth, 1.0)
+    least = least_cost(comparison)
     links = [
         each for each in costs.links if each.cost >= least and 2 * len(each.members) <= len(comparison.sources)
     ]
-    work = _working_longest(comparison, costs, least)
-    found = [*([work] if work else []), *links, *([costs.absent] if costs.absent.cost >= least else [])]
+    work = _working_longest(costs, least)
+    clear = work is not None and stands_out(comparison.job, costs.work, work.members)
+    found = [*([work] if work and clear else []), *links, *([costs.absent] if costs.absent.cost >= least else [])]
     return max(found, key=lambda suspect: suspect.cost, default=None)
+
+
+def least_cost(comparison: Comparison) -> float:
+    """ns per step that are worth naming."""
+    steps = [step.duration for source in comparison.sources for step in source.summary.steps]
+    return max(WORTH_NAMING * float(np.mean(steps)) if steps else 0.0, 1.0)
 
 
 def _groups_unknown(comparison: Comparison) -> bool:
@@ -118,14 +132,13 @@ def _groups_unknown(comparison: Comparison) -> bool:
     return bool(np.array([*unknown, False])[table.group[compared]].mean() > HERE)
 
 
-def _working_longest(comparison: Comparison, costs: Costs, least: float) -> Suspect | None:
+def _working_longest(costs: Costs, least: float) -> Suspect | None:
+    """The fewest ranks that cause most of what the differences between the ranks cost."""
     first = int(costs.alone.argmax())
     alone = Suspect((first,), float(costs.alone[first]))
     hosts = sorted((each for each in costs.together if each.host), key=lambda each: -each.cost)
-    for suspect in (alone, *hosts, *(each for each in costs.together if not each.host)):
-        if suspect.cost >= max(MOST_COST * costs.balanced, least):
-            return suspect if stands_out(comparison.job, costs.work, suspect.members) else None
-    return None
+    sets = (alone, *hosts, *(each for each in costs.together if not each.host))
+    return next((each for each in sets if each.cost >= max(MOST_COST * costs.balanced, least)), None)
 
 
 def _communication(

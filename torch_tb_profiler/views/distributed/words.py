@@ -19,7 +19,7 @@ from torch_tb_profiler.views._shared.job.rank_names import (
     names_of,
     per_step,
 )
-from torch_tb_profiler.views._shared.job.verdict import most_costly
+from torch_tb_profiler.views._shared.job.verdict import differences, most_costly
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 
 
@@ -31,7 +31,7 @@ def explanation(members: Members[RankSummary], verdict: Verdict) -> Text:
             return text("Waiting can be attributed once two of them are read.")
         return most_costly(comparison, verdict.most) if verdict.reason in ("few", "absent") else ()
     return sentences(
-        most_costly(comparison, verdict.most) if verdict.kind == "balanced" else (),
+        differences(comparison, verdict) if verdict.kind == "balanced" else (),
         _communicating(comparison, verdict.communication, verdict.ranks) if verdict.communication else (),
         cause_sentence(comparison, verdict.cause, per_step(comparison)) if verdict.cause else (),
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.groups import expected_ranks
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
-from torch_tb_profiler.analyses.distributed.verdict import Verdict
-from torch_tb_profiler.base.units import format_duration, plural
+from torch_tb_profiler.analyses.distributed.verdict import WORTH_NAMING, Verdict
+from torch_tb_profiler.base.units import format_duration, format_ratio, plural
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.members import coming, compare_members
 from torch_tb_profiler.views._shared.job.rank_names import RANKS_TABLE, names_of, per_step, rank_names
@@ -71,15 +73,49 @@ def _costly(comparison: Comparison, verdict: Verdict) -> Text:
 
 
 def most_costly(comparison: Comparison, row: Straggler | None) -> Text:
+    """Of a job of which no rank is named because most ranks, or the late one, are not here."""
     if row is None:
+        return text("No delay is attributed to those that are here.")
+    return text(
+        "Of those that are here, {name} costs the others most: {cost} {per_step}.",
+        name=rank_names([comparison.sources[row.member]], capital=False),
+        cost=format_duration(row.cost), per_step=per_step(comparison),
+    )  # fmt: skip
+
+
+def differences(comparison: Comparison, verdict: Verdict) -> Text:
+    """Of a job of which no rank stands out: what the differences between its ranks cost nevertheless."""
+    times = per_step(comparison)
+    if verdict.weak is not None:
+        steps = max(len(source.summary.steps) for source in comparison.sources)
+        one = "one step" if times == "per step" else "one recording"
+        return text(
+            "{cost}, which {steps} cannot tell from chance.",
+            cost=_most(comparison, verdict.weak.members, verdict.weak.cost),
+            steps=one if steps == 1 else plural(steps, "step"),
+        )
+    if verdict.spread is not None:
+        return text(
+            "Differences between the ranks cost {cost} {per_step}; no rank, nor a few of them, causes most of it.",
+            cost=format_duration(verdict.spread), per_step=times,
+        )  # fmt: skip
+    if verdict.most is None:
         return text("No delay is attributed to any of them.")
     return text(
-        "Of those that are here, {name} costs the others most: {cost} {per_step}."
-        if len(comparison.sources) < len(expected_ranks(comparison))
-        else "{Name} costs the others most: {cost} {per_step}.",
-        name=rank_names([comparison.sources[row.member]], capital=False),
-        Name=names_of(comparison, [row.member]),
-        cost=format_duration(row.cost), per_step=per_step(comparison),
+        "{cost}, less than {worth} of {whole}.",
+        cost=_most(comparison, [verdict.most.member], verdict.most.cost), worth=format_ratio(WORTH_NAMING),
+        whole="a step" if times == "per step" else "it",
+    )  # fmt: skip
+
+
+def _most(comparison: Comparison, members: Sequence[int], cost: float) -> Text:
+    """What the costliest ranks cost, without a full stop."""
+    several = len(comparison.sources) > 2
+    return text(
+        "{names} {costs} {others} {cost} {per_step}",
+        names=names_of(comparison, members), costs="costs" if len(members) == 1 else "cost",
+        others="the others most:" if several else "the other", cost=format_duration(cost),
+        per_step=per_step(comparison),
     )  # fmt: skip
 
 
