@@ -1,10 +1,13 @@
-"""What the names of marks mean: steps, waits for data, the optimizer, wrappers of the model, flows to backward.
+"""What the names of marks mean: steps, waits for data, the optimizer, wrappers of the model, flows to backward;
+and which Python frames are the user's.
 
 PyTorch marks parts of the training loop with annotations, and before version 1.9 with events of the category of
 operators. So every layer asks for them by name, and asks here: one name means the same everywhere.
 """
 
 from __future__ import annotations
+
+import re
 
 STEP = "ProfilerStep#"
 """Followed by the number of the step: `torch.profiler.profile.step`."""
@@ -27,6 +30,10 @@ _WORKER_PROCESSES = "#_MultiProcessingDataLoaderIter."
 _DATA_LOADER = "enumerate(DataLoader)#"
 _DATA_PIPE = "enumerate(DataPipe)#"
 _OPTIMIZER = ("Optimizer.step#", "Optimizer.zero_grad#")
+
+_LINE = re.compile(r"\.py\(\d+\): ")
+# Code that a user does not change: installed packages, the standard library, C functions.
+_LIBRARY = re.compile(r"site-packages|dist-packages|lib/python\d|^torch/|^<")
 
 
 def is_step(name: str) -> bool:
@@ -57,6 +64,11 @@ def is_optimizer(name: str) -> bool:
 def is_optimizer_step(name: str) -> bool:
     """`Optimizer.step#SGD.step`."""
     return name.startswith(_OPTIMIZER[0])
+
+
+def is_user_frame(name: str) -> bool:
+    """`train.py(12): step` in a folder of one's own; frames of installed packages and C functions are not."""
+    return _LINE.search(name) is not None and _LIBRARY.search(name) is None
 
 
 def is_lightning(name: str) -> bool:

@@ -6536,7 +6536,7 @@ export interface components {
      *     delay_ns     waiting caused: time between the median arrival of the other ranks and its own in those, less
      *                  what it waited for others before; time in which several collectives wait for it counts once
      *     delay_per_step_ns  that over the number of steps
-     *     waiting_ns   its own waiting for others, all compared collectives
+     *     waiting_ns   its own waiting for others, all compared collectives; waiting_per_step_ns likewise
      *     cause        why it is late: null if it is not, or of a rank below the first six; why: in words
      *     held_up_by   the worker whose lateness it passes on
      */
@@ -6551,6 +6551,7 @@ export interface components {
       delay_ns: number;
       delay_per_step_ns: number;
       waiting_ns: number;
+      waiting_per_step_ns: number;
       cause:
         | ('data_loading' | 'held_up' | 'host' | 'more_work' | 'other' | 'slower_device' | 'slower_link')
         | null;
@@ -6580,6 +6581,7 @@ export interface components {
      *                 usual
      *     categories  the overview's eight categories, in order
      *     host        operators and annotations by self time, largest difference first
+     *     frames      Python frames of the user's code, less the frames of that in them, likewise
      *     kernels     device work by name, likewise
      */
     Meanwhile: {
@@ -6593,13 +6595,15 @@ export interface components {
       median_window_ns: number;
       categories: components['schemas']['RankTime'][];
       host: components['schemas']['RankTime'][];
+      frames: components['schemas']['RankTime'][];
       kernels: components['schemas']['RankTime'][];
     };
     /**
      * RankTime
      * @description Time by name: of the late rank, and of the median rank before the same collectives.
      *
-     *     short_name  of a kernel as the rank's Kernels view has it, of all else the name
+     *     short_name  of a kernel as the rank's Kernels view has it, of a frame `prepare_batch (train.py:42)`, of all
+     *                 else the name
      *     median_ns  null where it is not among the largest of the median rank: then it is less than those
      */
     RankTime: {

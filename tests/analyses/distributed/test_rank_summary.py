@@ -125,3 +125,23 @@ def test_exposed_is_what_no_computation_hides() -> None:
     assert (step.computation, step.overlap, step.exposed, step.other) == (20_000, 20_000, 80_000, 180_000)
     (total,) = summary.totals
     assert (total.latency, total.exposed) == (100_000, 80_000)
+
+
+def test_time_of_a_frame_is_that_of_what_it_calls_but_of_no_frame_of_the_users_in_it() -> None:
+    summary = summarize(
+        draw("""
+        host  user_annotation  ProfilerStep#1                        0  300
+        host  python_function  /job/train.py(80):~train              0  300
+        host  python_function  /job/train.py(42):~prepare_batch     10   50
+        host  python_function  /usr/lib/python3.12/json.py(1):~dump 20   30
+        host  cpu_op           aten::sort                           30   10
+        gpu0  kernel           ncclDevKernel_AllReduce             100   50  stream=20
+        """)
+    )
+    table = summary.table()
+    frames = {
+        summary.names[code]: time
+        for code, time in zip(table["frames"][0].tolist(), table["frame_ns"][0].tolist(), strict=True)
+        if code >= 0
+    }
+    assert frames == {"/job/train.py(80): train": 50_000, "/job/train.py(42): prepare_batch": 50_000}

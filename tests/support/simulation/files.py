@@ -92,6 +92,8 @@ def _events(span: Span, number: int, rank: int, metadata: bool) -> list[dict[str
 
     if span.kind == "step":
         return [event("user_annotation", span.name, span.start, span.end)]
+    if span.kind == "frame":
+        return [event("python_function", span.name, span.start, span.end)]
     if span.kind in ("host", "load"):
         return [event("user_annotation" if span.kind == "load" else "cpu_op", span.name, span.start, span.end)]
     launch = event("cuda_runtime", "cudaLaunchKernel", span.launch + 1, span.launch + 2, correlation=number)

@@ -32,11 +32,13 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Host:
-    """An operator (or, if `load`, a wait for data) that launches nothing."""
+    """An operator (or, if `load`, a wait for data) that launches nothing; `frame`: the Python frame around it, of
+    which the operator is the last two thirds."""
 
     name: str
     us: float
     load: bool = False
+    frame: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class Delay:
     """What makes a rank late.
 
     host, loading  `us` more in `prepare_batch` or in the data loader at the beginning of a step
+    frame     likewise in a Python frame `prepare_batch`, two thirds of it in an operator `aten::sort`
     work      a kernel `extra_expert` of `us` more at the beginning of a step
     larger    kernels named `kernel` take `factor` times as long
     device    all kernels take `factor` times as long
@@ -91,6 +94,7 @@ class Simulation:
     programs  of each rank, the actions of one step
     jitter    share by which kernels and host work vary (standard deviation)
     per_host  ranks on one host
+    stacks    each step is recorded as a Python frame, too
     """
 
     programs: Sequence[Sequence[Action]]
@@ -100,6 +104,7 @@ class Simulation:
     seed: int = 1
     per_host: int = 8
     stagger_us: float = 0.0
+    stacks: bool = False
     _ends: dict[object, float] = field(default_factory=dict)
     _arrived: dict[object, dict[int, float]] = field(default_factory=dict)
 
@@ -142,10 +147,11 @@ class Simulation:
                 dice = random.Random(f"{self.seed} {rank} {step} {position}")
                 vary = max(1 + dice.gauss(0, self.jitter), 0.1) if self.jitter else 1.0
                 if isinstance(action, Host):
-                    spans.append(
-                        Span("load" if action.load else "host", action.name, host, host + action.us * vary)
-                    )
-                    host += action.us * vary
+                    begun, host = host, host + action.us * vary
+                    if action.frame:
+                        spans.append(Span("frame", action.frame, begun, host))
+                        begun = host - 2 / 3 * (host - begun)
+                    spans.append(Span("load" if action.load else "host", action.name, begun, host))
                 elif isinstance(action, Kernel):
                     start = max(host + 2, compute)
                     compute = start + action.us * vary * self._factor(rank, step, action.name)
@@ -172,6 +178,8 @@ class Simulation:
                 else:
                     host = max(host, compute)
             spans.append(Span("step", f"ProfilerStep#{step + 1}", begin, host))
+            if self.stacks:
+                spans.append(Span("frame", "/job/train.py(80): train", begin, host))
 
     def _extra(self, rank: int, step: int) -> list[Action]:
         extra: list[Action] = []
@@ -179,6 +187,8 @@ class Simulation:
             if delay.rank == rank and (delay.steps is None or step in delay.steps):
                 if delay.kind == "host":
                     extra.append(Host("prepare_batch", delay.us))
+                elif delay.kind == "frame":
+                    extra.append(Host("aten::sort", delay.us, frame="/job/train.py(42): prepare_batch"))
                 elif delay.kind == "loading":
                     extra.append(
                         Host("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", delay.us, True)

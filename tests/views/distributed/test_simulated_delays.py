@@ -17,7 +17,7 @@ from tests.support.simulation.simulator import (
     tensor_and_data_parallel,
 )
 from torch_tb_profiler.view import NoParams
-from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views._shared.text import Phrase, plain
 from torch_tb_profiler.views.distributed.build import build
 from torch_tb_profiler.views.distributed.payload.job import Distributed
 
@@ -85,6 +85,29 @@ def test_larger_kernels_are_more_work_and_no_slower_device() -> None:
         payload
     )
     assert payload.verdict.cost_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.1)
+
+
+def test_a_python_frame_is_the_cause_and_the_operator_in_it_is_said() -> None:
+    """The frame of the whole step, which all ranks have, is not."""
+    simulation = Simulation(ddp(8), delays=[Delay("frame", 5, us=6000)], stacks=True)
+    payload = view(simulation)
+    assert (payload.verdict.rank, payload.verdict.cause) == (5, "host")
+    assert sentences(payload).endswith(
+        "Meanwhile rank 5's host spends 6.00 ms per step in prepare_batch (train.py:42); the median rank's spends "
+        "less. By operator, most of the difference is aten::sort."
+    )
+    evidence = f"distributed?table=collectives&collective={payload.meanwhile[0].latest}"
+    assert Phrase("prepare_batch (train.py:42)", evidence) in payload.explanation
+    assert plain(payload.stragglers[0].why) == "6.00 ms more in prepare_batch (train.py:42)"
+    first = payload.meanwhile[0].frames[0]
+    assert (first.name, first.short_name) == ("/job/train.py(42): prepare_batch", "prepare_batch (train.py:42)")
+    assert first.time_ns == pytest.approx(4 * 6e6) and first.median_ns is None
+
+
+def test_a_wait_for_data_is_data_loading_whatever_the_frame() -> None:
+    payload = view(Simulation(ddp(8), delays=[Delay("loading", 5, us=6000)], stacks=True))
+    assert payload.verdict.cause == "data_loading"
+    assert "per step in enumerate(DataLoader)" in sentences(payload)
 
 
 @pytest.mark.parametrize(("programs", "rank"), [(tensor_and_data_parallel(8, 2), 3), (pipeline(6), 1)])

@@ -58,6 +58,9 @@ def test_a_straggler_is_last_in_the_first_collective_of_each_step() -> None:
     first = payload.stragglers[0]
     assert first.last >= 3
     assert first.waiting_ns < 20_000
+    for other in payload.stragglers[1:]:
+        assert other.waiting_ns == pytest.approx(3 * 5e6, rel=0.01)
+        assert other.waiting_per_step_ns == pytest.approx(5e6, rel=0.01)
 
 
 def test_what_the_straggler_did_stands_beside_the_median_rank() -> None:

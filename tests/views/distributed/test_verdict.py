@@ -46,7 +46,8 @@ def test_a_delay_in_one_step_may_be_chance() -> None:
     payload = build(job.run().members(), NoParams())
     assert payload.verdict.kind == "balanced"
     assert sentences(payload).startswith(
-        "No rank stands out. Rank 1 costs the others most: 5.00 ms per step, which one step cannot tell from chance."
+        "No rank stands out. Rank 1 costs the others most: 5.00 ms per step, which one step cannot tell "
+        "from chance."
     )
 
 

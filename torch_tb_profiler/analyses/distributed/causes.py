@@ -10,14 +10,17 @@ import msgspec
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.costs.costs import Suspect
 from torch_tb_profiler.analyses.distributed.costs.pace import pace
-from torch_tb_profiler.analyses.distributed.meanwhile import Meanwhile
+from torch_tb_profiler.analyses.distributed.meanwhile import Meanwhile, RankTime
 from torch_tb_profiler.base.markers import is_data_loading
 
 ON_DEVICE = 0.5
 """The device is the cause if kernels make up at least this share of the difference to the median rank."""
 
 NAMED_CAUSE = 0.2
-"""An operator or kernel is named as the cause if it makes up at least this share of the difference."""
+"""A Python frame, operator or kernel that makes up at least this share of the difference is named as the cause."""
+
+MOST = 0.5
+"""Beside a frame, the operator that makes up this share of the difference is named."""
 
 CauseKind = Literal["host", "data_loading", "more_work", "slower_device", "slower_link", "other"]
 
@@ -35,20 +38,23 @@ class Cause(msgspec.Struct, frozen=True):
 
     kind    host: an operator or frame; data_loading; more_work: more or larger kernels; slower_device: all its
             kernels take longer; slower_link: so do its transfers; other: `name` is a category of the overview
-    where   host: `name` is an operator or annotation; device: a kernel; category: one of the overview's
+    where   host: `name` is an operator or annotation; frame: a Python frame of the user's code; device: a kernel;
+            category: one of the overview's
     median  None where it is not among the median rank's largest
     ratio   of a slower device: time of its kernels over that of the same ones of the median rank
+    operator  beside a frame: the operator or annotation that makes up most of the difference, None if none does
     collective  where the rank was latest: an example
     """
 
     kind: CauseKind
     member: int
-    where: Literal["host", "device", "category"]
+    where: Literal["host", "frame", "device", "category"]
     name: str
     time: float
     median: float | None
     collective: int | None
     ratio: float | None = None
+    operator: str | None = None
 
 
 def cause_of(comparison: Comparison, suspect: Suspect, member: int, rows: Sequence[Meanwhile]) -> Cause | None:
@@ -64,22 +70,34 @@ def work_cause(comparison: Comparison, row: Meanwhile) -> Cause:
     steps = max(len(comparison.sources[row.member].summary.steps), 1)
     kernel = next(each for each in row.categories if each.name == "kernel")
     on_device = kernel.excess >= ON_DEVICE * row.excess
-    named = row.kernels if on_device else row.host
-    median: float | None
     speed = pace(comparison.job, row.member) if on_device else None
     if speed is not None and speed.uniform:
-        time, median = kernel.time / steps, (kernel.median or 0) / steps
-        return Cause("slower_device", row.member, "device", "kernel", time, median, row.latest, speed.ratio)
-    if named and named[0].excess >= NAMED_CAUSE * row.excess:
-        largest = named[0]
-        median = None if largest.median is None else largest.median / steps
-        time = largest.time / steps
-        if on_device:
-            return Cause("more_work", row.member, "device", largest.name, time, median, row.latest)
-        kind: CauseKind = "data_loading" if is_data_loading(largest.name) else "host"
-        return Cause(kind, row.member, "host", largest.name, time, median, row.latest)
+        usual = (kernel.median or 0) / steps
+        return Cause(
+            "slower_device", row.member, "device", "kernel", kernel.time / steps, usual, row.latest, speed.ratio
+        )
+    named = _largest(row.kernels if on_device else row.host, NAMED_CAUSE * row.excess)
+    frame = None if on_device else _largest(row.frames, NAMED_CAUSE * row.excess)
+    where: Literal["host", "frame", "device"] = "device" if on_device else "host"
+    kind: CauseKind = "more_work" if on_device else "host"
+    operator = None
+    if not on_device and named is not None and is_data_loading(named.name):
+        kind = "data_loading"
+    elif frame is not None:
+        most = _largest(row.host, MOST * row.excess)
+        named, where, operator = frame, "frame", None if most is None else most.name
+    if named is not None:
+        median = None if named.median is None else named.median / steps
+        return Cause(
+            kind, row.member, where, named.name, named.time / steps, median, row.latest, operator=operator
+        )
     category = max(row.categories, key=lambda each: each.excess)
-    time, median = category.time / steps, (category.median or 0) / steps
+    time, usual = category.time / steps, (category.median or 0) / steps
     return Cause(
-        _OF_CATEGORY.get(category.name, "other"), row.member, "category", category.name, time, median, row.latest
+        _OF_CATEGORY.get(category.name, "other"), row.member, "category", category.name, time, usual, row.latest
     )
+
+
+def _largest(times: Sequence[RankTime], least: float) -> RankTime | None:
+    """The one that the rank spends most more in, if that is so much."""
+    return times[0] if times and times[0].excess >= least else None

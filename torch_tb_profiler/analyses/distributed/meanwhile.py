@@ -39,7 +39,7 @@ class Meanwhile(msgspec.Struct, frozen=True):
     window, median_window  how long the late and the median rank worked in them, without stalls for communication;
                  excess: of its own work over the usual
     categories   of the overview, in their order
-    host, kernels  largest excess first
+    host, frames, kernels  largest excess first; frames: Python frames of the user's code
     """
 
     member: int
@@ -51,6 +51,7 @@ class Meanwhile(msgspec.Struct, frozen=True):
     excess: int
     categories: list[RankTime]
     host: list[RankTime]
+    frames: list[RankTime]
     kernels: list[RankTime]
 
 
@@ -83,6 +84,7 @@ def _of_rank(comparison: Comparison, own: OwnWork, member: int) -> Meanwhile | N
         excess=int(own.excess[chosen].sum()),
         categories=[RankTime(*row) for row in categories],
         host=_beside(rank.host, median.host),
+        frames=_beside(rank.frames, median.frames),
         kernels=_beside(rank.kernels, median.kernels),
     )
 
@@ -120,6 +122,7 @@ class _WindowSums:
         self.total = 0
         self.categories = np.zeros(len(CATEGORIES), np.int64)
         self.host: dict[str, int] = {}
+        self.frames: dict[str, int] = {}
         self.kernels: dict[str, int] = {}
 
     def add(self, row: int, work: int) -> None:
@@ -133,6 +136,7 @@ class _WindowSums:
         self.categories += categories
         for sums, codes, times in (
             (self.host, cell["host"], cell["host_ns"]),
+            (self.frames, cell["frames"], cell["frame_ns"]),
             (self.kernels, cell["kernels"], cell["kernel_ns"]),
         ):
             for code, time in zip(codes.tolist(), times.tolist(), strict=True):

@@ -27,7 +27,7 @@ class Straggler(msgspec.Struct, frozen=True):
     collectives  those it took part in whose last arrival is known; last: in how many it arrived last itself
     delay        ns; see `_delay`
     delay_per_step  ns over the number of its steps
-    waiting      ns that it waited for others in all compared collectives
+    waiting      ns that it waited for others in all compared collectives; waiting_per_step likewise
     cost         ns per step that the job would save if it worked as long as usual
     held_up_by   whose lateness it passes on, None if none or its own
     """
@@ -38,6 +38,7 @@ class Straggler(msgspec.Struct, frozen=True):
     delay: int
     delay_per_step: float
     waiting: int
+    waiting_per_step: float
     cost: float
     held_up_by: int | None
 
@@ -72,6 +73,7 @@ def stragglers(comparison: Comparison, costs: Costs) -> list[Straggler]:
                 delay=delay,
                 delay_per_step=delay / max(len(source.summary.steps), 1),
                 waiting=int(waiting[member]),
+                waiting_per_step=int(waiting[member]) / max(len(source.summary.steps), 1),
                 cost=float(costs.alone[member]),
                 held_up_by=None if by == member else by,
             )

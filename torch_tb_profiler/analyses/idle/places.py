@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.schedule.segments import in_step, segments
 from torch_tb_profiler.analyses.shared.call_stacks import python_paths
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.base.markers import MODULE, is_step
+from torch_tb_profiler.base.markers import MODULE, is_step, is_user_frame
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.kinds import Kind, kinds
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, derived, name_mask
 
-_LINE = re.compile(r"\.py\(\d+\): ")
-# Code that a user does not change: installed packages, the standard library, C functions.
-_LIBRARY = re.compile(r"site-packages|dist-packages|lib/python\d|^torch/|^<")
 _LEAST_SHARE = 0.001
 """Frames with less of the idle time are left out of the flame graph."""
-
-
-def is_user_frame(name: str) -> bool:
-    """`train.py(12): step` in a folder of one's own; frames of installed packages and C functions are not."""
-    return _LINE.search(name) is not None and _LIBRARY.search(name) is None
 
 
 def user_frames(trace: Trace, rows: Int32) -> tuple[Int64, tuple[str, ...]]:

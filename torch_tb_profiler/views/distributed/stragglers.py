@@ -11,6 +11,7 @@ from torch_tb_profiler.analyses.distributed.causes import Cause, work_cause
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.views._shared.job.causes import because, held_up_by
 from torch_tb_profiler.views._shared.job.judgment import EXPLAINED
+from torch_tb_profiler.views._shared.names import spoken_frame
 from torch_tb_profiler.views._shared.text import Text
 from torch_tb_profiler.views.distributed.payload.job import Verdict
 from torch_tb_profiler.views.distributed.payload.stragglers import HeatMap, Meanwhile, RankTime, Straggler
@@ -59,6 +60,7 @@ def _straggler(comparison: Comparison, row: delays.Straggler, cause: Cause | Non
         delay_ns=row.delay,
         delay_per_step_ns=row.delay_per_step,
         waiting_ns=row.waiting,
+        waiting_per_step_ns=row.waiting_per_step,
         cause="held_up" if by else cause.kind if cause else None,
         why=held_up_by(by) if by else because(comparison, cause) if cause else (),
         held_up_by=by.worker if by else None,
@@ -87,6 +89,7 @@ def meanwhile(comparison: Comparison, rows: Sequence[windows.Meanwhile]) -> list
             median_window_ns=row.median_window,
             categories=_times(row.categories, {}),
             host=_times(row.host, {}),
+            frames=[RankTime(each.name, spoken_frame(each.name), each.time, each.median) for each in row.frames],
             kernels=_times(row.kernels, comparison.sources[row.member].summary.short_names),
         )
         for row in rows[:EXPLAINED]

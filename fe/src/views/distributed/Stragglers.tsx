@@ -59,7 +59,7 @@ export function Stragglers({ payload, onWorker, onLate }: Props) {
               <span className="num">last in</span>
               <span />
               <span className="num">costs per step</span>
-              <span className="num">own wait</span>
+              <span className="num">waits per step</span>
               <span>why</span>
             </li>
             {byNode(payload, LISTED).map(row =>
@@ -133,7 +133,7 @@ function Row({ row, most, chosen, onPick, onLate }: RowProps) {
         <i style={{ width: `${(row.cost_ns / most) * 100}%` }} />
       </span>
       <span className="num">{formatDuration(row.cost_ns)}</span>
-      <span className="num dim">{formatDuration(row.waiting_ns)}</span>
+      <span className="num dim">{formatDuration(row.waiting_per_step_ns)}</span>
       <span className="clip" data-part="straggler-why">
         {row.cause && <b className={css.cause}>{CAUSES[row.cause]}</b>}
         <Sentence text={row.why} />
@@ -142,15 +142,21 @@ function Row({ row, most, chosen, onPick, onLate }: RowProps) {
   );
 }
 
-type Names = 'host' | 'kernels' | 'categories';
+type Names = 'host' | 'frames' | 'kernels' | 'categories';
 
 function While({ row, onWorker }: { row: Meanwhile; onWorker: () => void }) {
   const [by, setBy] = useState<Names>('host');
   const shares = row[by].slice(0, NAMES);
   const most = Math.max(...shares.flatMap(share => [share.time_ns, share.median_ns ?? 0]), 1);
-  const options = (['host', 'kernels', 'categories'] as const)
+  const options = (['host', 'frames', 'kernels', 'categories'] as const)
     .filter(name => row[name].length > 0)
-    .map(name => [name, { host: 'Host', kernels: 'Device', categories: 'Categories' }[name]] as const);
+    .map(
+      name =>
+        [
+          name,
+          { host: 'Host', frames: 'Python', kernels: 'Device', categories: 'Categories' }[name],
+        ] as const,
+    );
   return (
     <Panel
       title={

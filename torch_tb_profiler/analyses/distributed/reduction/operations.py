@@ -8,7 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.analyses.distributed.reduction.stalls import stalls
-from torch_tb_profiler.analyses.distributed.reduction.windows import top_host, top_kernels, window_categories
+from torch_tb_profiler.analyses.distributed.reduction.windows import (
+    top_frames,
+    top_host,
+    top_kernels,
+    window_categories,
+)
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES
 from torch_tb_profiler.base.intervals import Intervals, Owned, covered
 from torch_tb_profiler.model.communication.collectives import Collectives
@@ -16,8 +21,8 @@ from torch_tb_profiler.model.communication.names import ALL_TO_ALL
 from torch_tb_profiler.model.steps import Steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int32, Int64, Trace, distinct
 
-HOST_NAMES, KERNEL_NAMES = 5, 5
-"""How many names of host and device work are kept of what came before a collective."""
+HOST_NAMES, FRAME_NAMES, KERNEL_NAMES = 5, 5, 5
+"""How many operators, Python frames and kernels are kept of what came before a collective."""
 
 LONGEST_NAME = 300
 
@@ -31,6 +36,7 @@ OPERATION = np.dtype(
         ("bytes_in", "<i8"), ("bytes_out", "<i8"), ("message", "<i8"), ("bus", "<f8"),
         ("window", "<i8"), ("categories", "<i8", (len(CATEGORIES),)),
         ("host", "<i4", (HOST_NAMES,)), ("host_ns", "<i8", (HOST_NAMES,)),
+        ("frames", "<i4", (FRAME_NAMES,)), ("frame_ns", "<i8", (FRAME_NAMES,)),
         ("kernels", "<i4", (KERNEL_NAMES,)), ("kernel_ns", "<i8", (KERNEL_NAMES,)),
     ]
 )  # fmt: skip
@@ -42,7 +48,7 @@ stall      ns before its end in which the computation waited for it: nothing com
 message    bytes that bandwidth refers to; bus: those that cross the slowest link by NCCL's factors (NaN: unknown)
 window     ns between the start of the rank's previous operation and its own; of the first, since the first step
            began
-categories, host, host_ns, kernels, kernel_ns  what the rank did in that window; names are codes
+categories, host, host_ns, frames, frame_ns, kernels, kernel_ns  what the rank did in that window; names are codes
 """
 
 Operations = npt.NDArray[np.void]
@@ -149,8 +155,12 @@ def _fill_windows(trace: Trace, operations: Collectives, spans: Steps, table: Op
     table["window"] = ABSENT
     table["window"][known] = window[1] - window[0]
     table["categories"][known] = window_categories(trace, *window)
-    host, kernels = top_host(trace, *window, HOST_NAMES), top_kernels(trace, *window, KERNEL_NAMES)
-    for name, times, top in (("host", "host_ns", host), ("kernels", "kernel_ns", kernels)):
+    tops = (
+        ("host", "host_ns", top_host(trace, *window, HOST_NAMES)),
+        ("frames", "frame_ns", top_frames(trace, *window, FRAME_NAMES)),
+        ("kernels", "kernel_ns", top_kernels(trace, *window, KERNEL_NAMES)),
+    )
+    for name, times, top in tops:
         table[name] = NO_CODE
         table[name][known] = names.adopt(trace, top.codes)
         table[times][known] = top.times

@@ -1,4 +1,4 @@
-"""What a rank did within windows of time: by the categories of the overview, by operator, by kernel."""
+"""What a rank did within windows of time: by the categories of the overview, operator, Python frame, kernel."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, role_intervals
 from torch_tb_profiler.base.intervals import Intervals, covered, union
-from torch_tb_profiler.base.markers import is_step
+from torch_tb_profiler.base.markers import is_step, is_user_frame
 from torch_tb_profiler.model.calls.calltree import tree_of
 from torch_tb_profiler.model.calls.enclosing import changes
 from torch_tb_profiler.model.communication.events import communication_calls, communication_kernels
@@ -44,9 +44,24 @@ class Top(msgspec.Struct, frozen=True):
 def top_host(trace: Trace, begins: Int64, finishes: Int64, width: int) -> Top:
     """Operators and annotations by self time, on all threads; steps and communication calls do not count."""
     rows = of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
-    forest = tree_of(trace, rows[~name_mask(trace.strings, is_step)[trace.events.name[rows]]])
+    rows = rows[~name_mask(trace.strings, is_step)[trace.events.name[rows]]]
+    return _innermost(trace, rows, ~communication_calls(trace), begins, finishes).top(width)
+
+
+def top_frames(trace: Trace, begins: Int64, finishes: Int64, width: int) -> Top:
+    """Python frames of the user's code, less what the frames of the user's code in them take; on all threads.
+
+    Operators, and frames of libraries, count for the user's frame around them.
+    """
+    rows = of_kind(trace, Kind.PYTHON)
+    rows = rows[name_mask(trace.strings, is_user_frame)[trace.events.name[rows]]]
+    return _innermost(trace, rows, np.ones(len(trace), np.bool_), begins, finishes).top(width)
+
+
+def _innermost(trace: Trace, rows: Int32, counts: Bool, begins: Int64, finishes: Int64) -> _Sums:
+    """The time of each of these slices in which no other of them runs inside it; `counts`, bool[n]: as it does."""
+    forest = tree_of(trace, rows)
     rows = forest.rows[forest.lane[forest.rows] == 0]
-    counts = ~communication_calls(trace)
     sums = _Sums(begins, finishes)
     for thread in distinct(trace.events.thread[rows]):
         times, running = changes(trace, forest, rows[trace.events.thread[rows] == thread])
@@ -55,7 +70,7 @@ def top_host(trace: Trace, begins: Int64, finishes: Int64, width: int) -> Top:
             known = (inside >= 0) & counts[inside]
             names = trace.events.name[inside[known]]
             sums.add(times[:-1][known], times[1:][known], names)
-    return sums.top(width)
+    return sums
 
 
 def top_kernels(trace: Trace, begins: Int64, finishes: Int64, width: int) -> Top:

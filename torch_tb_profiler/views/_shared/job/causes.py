@@ -7,8 +7,8 @@ from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.job import Source
 from torch_tb_profiler.base.units import format_duration
 from torch_tb_profiler.views._shared.job.rank_names import rank_names
-from torch_tb_profiler.views._shared.names import spoken_name
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
+from torch_tb_profiler.views._shared.names import spoken_frame, spoken_name
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 
 _CATEGORY_WORDS = {
     "kernel": "in kernels",
@@ -45,12 +45,17 @@ def cause_sentence(comparison: Comparison, cause: Cause, per_step: str) -> Text:
             rank=rank, time=Phrase(time, evidence), per_step=per_step, doing=_CATEGORY_WORDS[cause.name],
             other=other, median=median,
         )  # fmt: skip
-    return text(
+    where = text(
         "Meanwhile {rank}'s {where} spends {time} {per_step} in {name}; {other}'s spends {median}.",
-        rank=rank, where=cause.where, time=time, per_step=per_step,
+        rank=rank, where="device" if cause.where == "device" else "host", time=time, per_step=per_step,
         name=Phrase(_spoken(comparison, cause), evidence),
         other=other, median=median,
     )  # fmt: skip
+    if cause.operator is None:
+        return where
+    return sentences(
+        where, text("By operator, most of the difference is {name}.", name=spoken_name(cause.operator))
+    )
 
 
 def because(comparison: Comparison, cause: Cause) -> Text:
@@ -72,5 +77,7 @@ def held_up_by(source: Source) -> Text:
 
 
 def _spoken(comparison: Comparison, cause: Cause) -> str:
+    if cause.where == "frame":
+        return spoken_frame(cause.name)
     kernels = comparison.sources[cause.member].summary.short_names if cause.where == "device" else {}
     return spoken_name(kernels.get(cause.name, cause.name))

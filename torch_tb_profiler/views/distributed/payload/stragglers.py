@@ -20,7 +20,7 @@ class Straggler(msgspec.Struct, frozen=True):
     delay_ns     waiting caused: time between the median arrival of the other ranks and its own in those, less
                  what it waited for others before; time in which several collectives wait for it counts once
     delay_per_step_ns  that over the number of steps
-    waiting_ns   its own waiting for others, all compared collectives
+    waiting_ns   its own waiting for others, all compared collectives; waiting_per_step_ns likewise
     cause        why it is late: null if it is not, or of a rank below the first six; why: in words
     held_up_by   the worker whose lateness it passes on
     """
@@ -35,6 +35,7 @@ class Straggler(msgspec.Struct, frozen=True):
     delay_ns: int
     delay_per_step_ns: float
     waiting_ns: int
+    waiting_per_step_ns: float
     cause: CauseKind | None
     why: Text
     held_up_by: str | None
@@ -54,7 +55,8 @@ class HeatMap(msgspec.Struct, frozen=True):
 class RankTime(msgspec.Struct, frozen=True):
     """Time by name: of the late rank, and of the median rank before the same collectives.
 
-    short_name  of a kernel as the rank's Kernels view has it, of all else the name
+    short_name  of a kernel as the rank's Kernels view has it, of a frame `prepare_batch (train.py:42)`, of all
+                else the name
     median_ns  null where it is not among the largest of the median rank: then it is less than those
     """
 
@@ -75,6 +77,7 @@ class Meanwhile(msgspec.Struct, frozen=True):
                 usual
     categories  the overview's eight categories, in order
     host        operators and annotations by self time, largest difference first
+    frames      Python frames of the user's code, less the frames of that in them, likewise
     kernels     device work by name, likewise
     """
 
@@ -88,4 +91,5 @@ class Meanwhile(msgspec.Struct, frozen=True):
     median_window_ns: int
     categories: list[RankTime]
     host: list[RankTime]
+    frames: list[RankTime]
     kernels: list[RankTime]
