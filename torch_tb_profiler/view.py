@@ -22,7 +22,7 @@ from msgspec.structs import FieldInfo, fields
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.pair import Pair
-from torch_tb_profiler.model.trace import Memo, Trace
+from torch_tb_profiler.model.trace import Clock, Memo, Trace
 
 P = TypeVar("P", bound=msgspec.Struct)
 R = TypeVar("R")
@@ -188,6 +188,9 @@ Section = Literal["", "Where the time goes", "Resources", "Compare"]
 """The headings of the navigation, in its order; "" stands above them all."""
 
 
+_RECORDS: dict[Clock, str] = {"epoch": "events", "iteration": "busy times of streams per iteration"}
+
+
 @dataclass(frozen=True)
 class Tab:
     """A place in the navigation.
@@ -195,6 +198,7 @@ class Tab:
     section      the heading of the navigation that it stands under
     view         what opens it
     unavailable  the reason why a trace has nothing to show here and what to set in the profiler, or None
+    clocks       of the traces that it can show
     parts        what the tab asks for once it is open (the stacks of one operator, a tile of the timeline)
     """
 
@@ -202,10 +206,17 @@ class Tab:
     view: View
     unavailable: Callable[[Trace], str | None] = _available
     parts: tuple[View, ...] = ()
+    clocks: tuple[Clock, ...] = ("epoch",)
 
     @property
     def slug(self) -> str:
         return self.view.slug
+
+    def reason(self, trace: Trace) -> str | None:
+        """Why a trace has nothing to show here, or None."""
+        if trace.clock not in self.clocks:
+            return f"{trace.producer} recorded {_RECORDS[trace.clock]}, which say nothing about this"
+        return self.unavailable(trace)
 
 
 def parse_params(params: type[P], given: Mapping[str, str]) -> P:

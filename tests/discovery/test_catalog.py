@@ -114,6 +114,16 @@ def test_folders_of_ranks_fold_into_workers_and_iterations_into_spans(tmp_path: 
     assert [span.label for span in titan.workers[0].spans] == ["9", "10"]
 
 
+def test_the_same_window_exported_twice_by_aorta_is_one_span(tmp_path: Path) -> None:
+    folder = "artifacts/torch_profiler"
+    put(tmp_path, f"{folder}/rank0/h_1.1700000000001.pt.trace.json", f"{folder}/rank0/trace_step7.json")
+    put(tmp_path, f"{folder}/rank1/trace.json", "other/rank0/h_1.1.pt.trace.json", "other/rank0/trace_step7.json")
+    assert found(tmp_path) == {
+        folder: {"rank0": ["h_1.1700000000001.pt.trace.json"], "rank1": ["trace.json"]},
+        "other": {"rank0": ["h_1.1.pt.trace.json", "trace_step7.json"]},
+    }
+
+
 @pytest.mark.parametrize(
     ("name", "worker", "rank", "stamp"),
     [

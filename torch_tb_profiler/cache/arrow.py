@@ -50,6 +50,9 @@ def write_trace(trace: Trace, path: str) -> None:
         "threads": [[thread.pid, thread.tid] for thread in trace.threads],
         "trace_start_ns": trace.trace_start_ns,
         "base_ns": trace.base_ns,
+        "producer": trace.producer,
+        "clock": trace.clock,
+        "recordings": trace.recordings,
         "health": [[n.kind, n.severity, n.message, n.count, n.first_offset] for n in trace.health],
         "args": {key: column.kind for key, column in trace.args.items()},
     }
@@ -85,6 +88,9 @@ def read_trace_file(content: pa.Buffer) -> Trace:
         trace_start_ns=facts["trace_start_ns"],
         base_ns=facts["base_ns"],
         health=tuple(Note(*note) for note in facts["health"]),
+        producer=facts["producer"],
+        clock=facts["clock"],
+        recordings=tuple(facts["recordings"]),
     )
 
 

@@ -38,11 +38,13 @@ class ListedFile:
 
 @dataclass(frozen=True)
 class Span:
-    """One profiling cycle of a worker; `name` counts from "1", `label` says when (or which step)."""
+    """One profiling cycle of a worker; `name` counts from "1", `label` says when (or which step); `part` is its
+    number in a file that holds several recordings, None in all others."""
 
     name: str
     label: str
     file: ListedFile
+    part: int | None = None
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ iteration_<n>/rank<r>_trace.json             torchtitan
 rank<r>/<worker>.<ms>.pt.trace.json          one folder per rank
 <stamp>-TP-0-DP-0-PP-0-EP-0.trace.json.gz    sglang
 trace.json, trace_step<n>.json, rank-<r>.json.gz             exported by hand
+rank_<rr>_metrics.jsonl                      AORTA
 *.pickle, *.raw.json[.gz]                                    memory snapshots and timelines, beside traces
 """
 
@@ -21,6 +22,7 @@ _TRACE = re.compile(r"(?:\.pt)?\.trace$", re.IGNORECASE)
 _STAMPED = re.compile(r"^(?P<worker>.*?)\.(?P<stamp>\d+)$", re.DOTALL)
 _PARALLEL = re.compile(r"^(?:(?P<stamp>.*?)[-_.])?(?P<worker>(?:(?:TP|DP|PP|EP|CP)-?\d+[-_]?)+)$", re.IGNORECASE)
 _COMPOSER = re.compile(r"^ep(?P<epoch>\d+)-ba(?P<batch>\d+)-(?P<worker>rank\d+)$")
+_METRICS = re.compile(r"^rank_(?P<rank>\d{1,9})_metrics$")
 _NUMBERED = re.compile(r"^(?P<worker>.*?trace)[-_.]?(?:step|iter|iteration)[-_]?(?P<stamp>\d+)$", re.IGNORECASE)
 _RANK = re.compile(r"(?:^|[^a-z])rank[-_]?(\d+)(?:[^0-9]|$)", re.IGNORECASE)
 _NODE = re.compile(r"^(?:node|merged_trace)\d*$", re.IGNORECASE)
@@ -50,6 +52,8 @@ def parse_file_name(name: str) -> FileName | None:
     if match := _COMPOSER.match(stem):
         worker, certain = match["worker"], True
         stamp = f"ep{match['epoch']}-ba{match['batch']}"
+    elif match := _METRICS.match(stem):
+        worker = f"rank{int(match['rank'])}"
     elif certain and (match := _PARALLEL.match(stem)):
         worker, stamp = match["worker"], match["stamp"]
     elif match := _STAMPED.match(stem):

@@ -27,12 +27,14 @@ class TraceFormat:
     suffixes  how names of its files end, in lower case; several formats may share one
     sniff     True if the first bytes of a file (unpacked, if they were packed with gzip) look like it
     parse     an open file to a trace
+    recordings  a file may hold several, one after the other (`Trace.recordings`)
     """
 
     name: str
     suffixes: tuple[str, ...]
     sniff: Callable[[bytes], bool]
     parse: ParseTrace
+    recordings: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from torch_tb_profiler.ingest.formats import FileFormat, ForeignFormat, Format, 
 
 FOLDERS: tuple[str, ...] = (
     "kineto",
+    "aorta",
     "memory",
     "foreign",
 )
@@ -28,6 +29,11 @@ def trace_suffix(name: str) -> str | None:
     """The end of a file name that says that it may be a trace: the longest one that fits."""
     suffixes = [suffix for each in trace_formats() for suffix in each.suffixes if name.lower().endswith(suffix)]
     return max(suffixes, key=len, default=None)
+
+
+def holds_recordings(name: str) -> bool:
+    """Whether a file of this name may hold several recordings, one after the other."""
+    return any(each.recordings and name.lower().endswith(each.suffixes) for each in trace_formats())
 
 
 def file_format_of(name: str) -> FileFormat | None:

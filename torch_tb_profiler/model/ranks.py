@@ -37,6 +37,18 @@ def split_ranks(trace: Trace) -> dict[int, Trace]:
     return {pid: select(trace, np.array([p == pid for p in pids])[events.thread]) for pid in ranks}
 
 
+@derived
+def split(trace: Trace) -> dict[int, Trace]:
+    """The parts of a file: one trace per rank of a merged file, by rank, or one per recording, by its number from
+    0 on; empty if the file holds one trace."""
+    begins = trace.recordings
+    if len(begins) < 2:
+        return split_ranks(trace)
+    rows = np.arange(len(trace))
+    number = np.searchsorted(np.array(begins), rows, "right") - 1
+    return {at: select(trace, number == at) for at in range(len(begins))}
+
+
 def _global_ranks(trace: Trace) -> set[int | str | None]:
     code = {text: i for i, text in enumerate(trace.strings)}.get("global_rank")
     if code is None:
@@ -64,5 +76,6 @@ def select(trace: Trace, which: Bool) -> Trace:
         events=replace(events, start=start),
         args=args,
         trace_start_ns=trace.trace_start_ns + origin,
+        recordings=(),
         _memo=Memo(),
     )

@@ -46,6 +46,12 @@ WEEK_NS = 7 * 24 * 3600 * 10**9
 
 ArgKind = Literal["int", "float", "text", "json"]
 
+Clock = Literal["epoch", "iteration"]
+"""epoch: a clock that the machine's processes share; iteration: each iteration counts from its own start, so that
+the time between iterations is unknown and they are laid end to end."""
+
+PYTORCH = "PyTorch"
+
 
 @dataclass(frozen=True, slots=True)
 class Events:
@@ -122,6 +128,9 @@ class Trace:
     base_ns         `baseTimeNanoseconds`, 0 if absent; epoch ns = base_ns + trace_start_ns + start
     metadata        the top-level keys beside `traceEvents`, decoded
     catalog         devices that the user describes, whose peaks figures may rest on; not of the file
+    producer        what wrote the file
+    clock           what its times count from
+    recordings      rows where recordings begin that lie in the file one after the other; () if it holds one
     """
 
     events: Events
@@ -134,6 +143,9 @@ class Trace:
     base_ns: int
     health: tuple[Note, ...] = ()
     catalog: Catalog = NO_DEVICES
+    producer: str = PYTORCH
+    clock: Clock = "epoch"
+    recordings: tuple[int, ...] = ()
     _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
 
     def __len__(self) -> int:

@@ -56,7 +56,7 @@ class Exports:
         cut = parse_params(Cut, params)
         target = self._targets.ready(names, wait, timeout)
         file = target.file
-        state, trace = self._files.open(file.id, target.rank)
+        state, trace = self._files.open(file.id, target.part)
         stem = file.name.removesuffix(".gz").removesuffix(".json").removesuffix(".pt.trace")
         name = f"{stem}.slice.json"
         if trace is not None:

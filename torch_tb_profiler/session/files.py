@@ -14,7 +14,7 @@ from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery import ListedFile
 from torch_tb_profiler.executors import ProgressTuple
-from torch_tb_profiler.model.ranks import split_ranks
+from torch_tb_profiler.model.ranks import split
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.devices import read_devices
 from torch_tb_profiler.session.jobs import Loaded
@@ -108,9 +108,9 @@ class Files:
             file = self._files.get(id_)
             return file.summary if file is not None else None
 
-    def result(self, id_: FileId, slug: str, rank: int | None) -> bytes | None:
+    def result(self, id_: FileId, slug: str, part: int | None) -> bytes | None:
         """What a view made of a file when it was loaded; None if it must be made again."""
-        name = result_name(slug, rank)
+        name = result_name(slug, part)
         with self._lock:
             file = self._files.get(id_)
             if file is None or file.summary is None:
@@ -118,31 +118,31 @@ class Files:
             result = file.results.get(name)
         return result if result is not None else self._cache.load_json(file.key, name)
 
-    def trace(self, id_: FileId, rank: int | None) -> Trace | None:
-        """The trace of a file that is ready (of one rank of a merged file); None if it must be loaded again."""
-        trace = self._open.get(id_, rank)
+    def trace(self, id_: FileId, part: int | None) -> Trace | None:
+        """The trace of a file that is ready (of one part of it); None if it must be loaded again."""
+        trace = self._open.get(id_, part)
         if trace is None:
             # Not under the lock: the shared cache may be far away.
             trace = self._open.get(id_, None)
             if trace is None:
                 kept = self._cache.load_trace(entry_key(id_, self._catalog))
                 trace = None if kept is None else replace(kept, catalog=self._catalog)
-            if trace is not None and rank is not None:
-                trace = split_ranks(trace).get(rank)
+            if trace is not None and part is not None:
+                trace = split(trace).get(part)
             if trace is None:
                 return None
-            trace = self._open.add(id_, rank, trace)
+            trace = self._open.add(id_, part, trace)
         with self._lock:
             if id_ in self._files:
                 self._files[id_].lost = 0
         return trace
 
-    def open(self, id_: FileId, rank: int | None) -> tuple[FileState, Trace | None]:
+    def open(self, id_: FileId, part: int | None) -> tuple[FileState, Trace | None]:
         """The trace of a file if it is ready; if the cache has lost it, it is loading again."""
         state = self.state(id_)
         if state.state != "ready":
             return state, None
-        trace = self.trace(id_, rank)
+        trace = self.trace(id_, part)
         if trace is None:
             self.reload(id_)
         return self.state(id_), trace

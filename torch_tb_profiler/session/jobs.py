@@ -16,7 +16,7 @@ from torch_tb_profiler.executors import ProgressTuple, report_progress
 from torch_tb_profiler.ingest import Progress, read_trace, without_gc
 from torch_tb_profiler.model.catalog import NO_DEVICES, Catalog
 from torch_tb_profiler.model.health import Note
-from torch_tb_profiler.model.ranks import rank, split_ranks
+from torch_tb_profiler.model.ranks import rank, split
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.summary import SUMMARY, FileSummary, entry_key, result_name
 from torch_tb_profiler.storage import FileId, Location, open_location
@@ -119,21 +119,28 @@ def _load(
 
 def examine(trace: Trace) -> tuple[FileSummary, dict[str, bytes]]:
     """The summary, and what is made of every trace at once, by `result_name`."""
-    ranks = split_ranks(trace)
-    parts: dict[int | None, Trace] = dict(ranks.items()) if ranks else {None: trace}
+    split_ = split(trace)
+    parts: dict[int | None, Trace] = dict(split_.items()) if split_ else {None: trace}
     unavailable: dict[str, str] = {}
     results: dict[str, bytes] = {}
     health: dict[str, Note] = {note.kind: note for note in trace.health}
-    for of_rank, part in parts.items():
+    for number, part in parts.items():
         for tab in all_tabs():
-            view, reason = tab.view, tab.unavailable(part)
+            view, reason = tab.view, tab.reason(part)
             if reason is not None:
                 unavailable[tab.slug] = reason
             elif isinstance(view, TraceView) and view.eager:
                 payload = view.build(part, view.params())
-                results[result_name(view.slug, of_rank)] = encode(payload)
+                results[result_name(view.slug, number)] = encode(payload)
                 health.update((note.kind, note) for note in payload.health)
             elif isinstance(view, RunView):
-                results[result_name(view.reduction.slug, of_rank)] = encode(view.reduction.reduce(part))
-    summary = FileSummary(len(trace), rank(trace), tuple(ranks), unavailable, tuple(health.values()))
+                results[result_name(view.reduction.slug, number)] = encode(view.reduction.reduce(part))
+    summary = FileSummary(
+        len(trace),
+        rank(trace),
+        () if trace.recordings else tuple(split_),
+        max(len(trace.recordings), 1),
+        unavailable,
+        tuple(health.values()),
+    )
     return summary, results

@@ -15,26 +15,26 @@ TRACE_BYTES = 1 << 20
 
 
 class OpenTraces:
-    """Traces by file, and by rank of a merged file (None: the whole file)."""
+    """Traces by file, and by part of it (None: the whole file)."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._traces: OrderedDict[tuple[FileId, int | None], Trace] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, file: FileId, rank: int | None) -> Trace | None:
+    def get(self, file: FileId, part: int | None) -> Trace | None:
         """A trace that is open, now the most recently used."""
         with self._lock:
-            trace = self._traces.get((file, rank))
+            trace = self._traces.get((file, part))
             if trace is not None:
-                self._traces.move_to_end((file, rank))
+                self._traces.move_to_end((file, part))
             return trace
 
-    def add(self, file: FileId, rank: int | None, trace: Trace) -> Trace:
+    def add(self, file: FileId, part: int | None, trace: Trace) -> Trace:
         """Keep a trace; returns the one that is kept, which another request may have brought first."""
         with self._lock:
-            trace = self._traces.setdefault((file, rank), trace)
-            self._traces.move_to_end((file, rank))
+            trace = self._traces.setdefault((file, part), trace)
+            self._traces.move_to_end((file, part))
             while len(self._traces) > 1 and self._bytes() > self._limit:
                 self._traces.popitem(last=False)
             return trace

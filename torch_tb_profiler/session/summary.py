@@ -27,6 +27,7 @@ class FileSummary:
 
     rank         of the file itself, None if it does not say
     ranks        ranks of a merged file, empty for the usual one
+    recordings   how many lie in the file, one after the other
     unavailable  view slug -> why this trace has nothing to show there
     health       all notes of the trace, those of the analyses included
     """
@@ -34,16 +35,22 @@ class FileSummary:
     events: int
     rank: int | None
     ranks: tuple[int, ...]
+    recordings: int
     unavailable: dict[str, str]
     health: tuple[Note, ...]
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """The numbers of the file's parts (`model.ranks.split`), empty if it holds one trace."""
+        return tuple(range(self.recordings)) if self.recordings > 1 else self.ranks
 
     def severities(self) -> Counter[str]:
         return Counter(note.severity for note in self.health)
 
 
-def result_name(slug: str, rank: int | None) -> str:
-    """Name in the cache of what a view made of a file, or of one rank of a merged file."""
-    return slug if rank is None else f"{slug}.rank{rank}"
+def result_name(slug: str, part: int | None) -> str:
+    """Name in the cache of what a view made of a file, or of one part of it."""
+    return slug if part is None else f"{slug}.part{part}"
 
 
 def entry_key(file: FileId, catalog: Catalog = NO_DEVICES) -> str:
@@ -93,7 +100,7 @@ def load_summary(cache: Cache, key: str) -> FileSummary | None:
 def fetch_results(cache: Cache, key: str, summary: FileSummary) -> None:
     """Bring from a shared cache what is kept beside a summary, so that a view of all ranks of a job need not
     wait for each of them."""
-    for rank in summary.ranks or (None,):
+    for part in summary.parts or (None,):
         for tab in all_tabs():
             if _kept_type(tab.view) is not None and tab.slug not in summary.unavailable:
-                cache.fetch_json(key, result_name(tab.slug, rank))
+                cache.fetch_json(key, result_name(tab.slug, part))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from torch_tb_profiler.discovery import ListedFile, Run, Span, Worker
 from torch_tb_profiler.discovery.catalog import find_span, find_worker
 from torch_tb_profiler.discovery.names import RANK_FOLDER
+from torch_tb_profiler.ingest.registry import holds_recordings
 from torch_tb_profiler.session.files import Files
 from torch_tb_profiler.session.log import LogFolders
 
@@ -34,12 +35,12 @@ class FullNames(NamedTuple):
 
 @dataclass(frozen=True)
 class Target:
-    """One trace: a span of a worker of a run; `rank` tells which of a merged file."""
+    """One trace: a span of a worker of a run; `part` tells which of a file that holds several."""
 
     run: Run
     worker: Worker
     span: Span
-    rank: int | None = None
+    part: int | None = None
 
     @property
     def names(self) -> FullNames:
@@ -79,7 +80,18 @@ class Targets:
             name = next(worker.name for worker in workers if worker.name.startswith(f"{name}/rank"))
         worker = self._unread_rank(run, workers, name) or find_worker(workers, name)
         merged = worker.name not in listed and RANK_FOLDER.match(worker.name.rsplit("/", 1)[-1])
-        return Target(run, worker, find_span(worker, names.span), worker.rank if merged else None)
+        span = self._unread_recording(worker, names.span) or find_span(worker, names.span)
+        return Target(run, worker, span, worker.rank if merged else span.part)
+
+    def spans(self, run: Run, name: str) -> list[Span]:
+        """The spans of a name, one per worker that has it or may turn out to have it once its file is read."""
+        found = [self.span(worker, name) for worker in self.workers(run)]
+        return [span for span in found if span is not None]
+
+    def span(self, worker: Worker, name: str) -> Span | None:
+        """The span of a name that a worker has, or may turn out to have once its file is read."""
+        known = next((span for span in worker.spans if span.name == name), None)
+        return known or self._unread_recording(worker, name)
 
     def request(self, file: ListedFile) -> None:
         """Ask for a file; returns at once. A growing file is left alone until it is whole.
@@ -113,7 +125,15 @@ class Targets:
         spans = tuple(span for span in worker.spans if self._files.summary(span.file.id) is None)
         return Worker(f"{plain}/{rank}", int(rank.removeprefix("rank")), spans) if spans else None
 
+    def _unread_recording(self, worker: Worker, name: str | None) -> Span | None:
+        """Span 3 while nobody knows how many recordings the last file of the worker holds; None for all others."""
+        last = worker.spans[-1]
+        number = int(name) if name is not None and re.fullmatch(r"[1-9]\d{0,8}", name) else 0
+        unread = holds_recordings(last.file.name) and self._files.summary(last.file.id) is None
+        return replace(last, name=str(number)) if unread and number > len(worker.spans) else None
+
     def _ranks_of(self, worker: Worker) -> list[Worker]:
+        worker = self._with_recordings(worker)
         summaries = [self._files.summary(span.file.id) for span in worker.spans]
         ranks = sorted({rank for summary in summaries if summary is not None for rank in summary.ranks})
         if not ranks:
@@ -131,3 +151,14 @@ class Targets:
             )
             for rank in ranks
         ]
+
+    def _with_recordings(self, worker: Worker) -> Worker:
+        """The recordings that lie one after the other in a file are spans of their own."""
+        spans: list[Span] = []
+        for span in worker.spans:
+            summary = self._files.summary(span.file.id)
+            count = 1 if summary is None else summary.recordings
+            for part in range(count):
+                label = span.label if count == 1 else f"{span.label}, recording {part + 1} of {count}"
+                spans.append(Span(str(len(spans) + 1), label, span.file, part if count > 1 else None))
+        return replace(worker, spans=tuple(spans)) if len(spans) > len(worker.spans) else worker

@@ -34,7 +34,7 @@ class PairAnswers:
         traces: list[Trace] = []
         for target in (*candidate, *base):
             check_available(view, self._files.summary(target.file.id), target)
-            state, trace = self._files.open(target.file.id, target.rank)
+            state, trace = self._files.open(target.file.id, target.part)
             if trace is None:
                 return Answer(view.slug, *first.names, state, None, base=base_first.names)
             traces.append(trace)
@@ -91,5 +91,7 @@ def _further(parameter: str, text: str | None) -> list[Names]:
 
 def _one_run(targets: list[Target]) -> bool:
     """Whether all are spans of one worker: its files lie in one folder."""
-    workers = {(posixpath.dirname(target.file.id.uri), target.worker.name, target.rank) for target in targets}
+    workers = {
+        (posixpath.dirname(target.file.id.uri), target.worker.name, target.worker.rank) for target in targets
+    }
     return len(workers) == 1

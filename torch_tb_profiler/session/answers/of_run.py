@@ -26,11 +26,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _WorkerFile:
-    """A worker and its file of the span, None if it has no such span; `rank` tells which of a merged file."""
+    """A worker and its file of the span, None if it has no such span; `part` tells which of a file that holds
+    several traces."""
 
     worker: Worker
     file: FileId | None
-    rank: int | None
+    part: int | None
     state: FileState
 
 
@@ -43,8 +44,9 @@ class RunAnswers:
     def answer(self, view: RunView[Any, Any, Any] | RankView[Any, Any, Any], question: Question) -> Answer:
         params = parse_params(view.params, question.params)
         run = self._targets.run(question.names.run)
-        span = _span_name(run, question.names.span)
-        self._request(_spans(run, span), question)
+        span = question.names.span or "1"
+        self._request(self._spans(run, span), question)
+        self._spans(run, span)  # what has been read may have no such span
         files = self._worker_files(run, span)
         states = [file.state for file in files]
         worker = question.names.worker or files[0].worker.name
@@ -67,6 +69,15 @@ class RunAnswers:
         state = self._files.state(target.file.id)
         return replace(answer, worker=worker, state=state, payload=payload, loading=loading)
 
+    def _spans(self, run: Run, name: str) -> list[Span]:
+        """The spans of a name; NotFoundError says what there is."""
+        spans = self._targets.spans(run, name)
+        if not spans:
+            known = {span.name for worker in self._targets.workers(run) for span in worker.spans}
+            hint = f"spans: {', '.join(sorted(known, key=int))}"
+            raise NotFoundError(f"there is no span {name!r}", hint=hint)
+        return spans
+
     def _request(self, spans: list[Span], question: Question) -> None:
         """Ask for all files before the workers are listed: what is in the cache then says its rank."""
         deadline = None if question.timeout is None else time.monotonic() + question.timeout
@@ -81,13 +92,14 @@ class RunAnswers:
         listed = {worker.name for worker in run.workers}
         files = []
         for worker in self._targets.workers(run):
-            span = next((span for span in worker.spans if span.name == name), None)
+            span = self._targets.span(worker, name)
             rank = None if worker.name in listed else worker.rank
+            part = rank if span is None or span.part is None else span.part
             if span is None:
-                files.append(_WorkerFile(worker, None, rank, FileState("failed")))
+                files.append(_WorkerFile(worker, None, part, FileState("failed")))
             else:
                 self._targets.request(span.file)
-                files.append(_WorkerFile(worker, span.file.id, rank, self._files.state(span.file.id)))
+                files.append(_WorkerFile(worker, span.file.id, part, self._files.state(span.file.id)))
         return files
 
     def _members(self, reduction: Reduction[Any], span: str, files: list[_WorkerFile]) -> Members[Any]:
@@ -116,21 +128,21 @@ class RunAnswers:
             return member(state.state, state.error.message if state.error is not None else None)
         if reduction.slug in summary.unavailable:
             return member("ready", summary.unavailable[reduction.slug])
-        result = self._reduced(reduction, file.file, file.rank)
+        result = self._reduced(reduction, file.file, file.part)
         return member("loading", None) if result is None else member("ready", None, result)
 
     def _alone(self, view: TraceView[Any, R], target: Target) -> R | None:
         """What an eager view answers of one trace; None while it is loading, or if it has failed."""
         check_available(view, self._files.summary(target.file.id), target)
-        content = self._files.result(target.file.id, view.slug, target.rank)
+        content = self._files.result(target.file.id, view.slug, target.part)
         if content is not None:
             return msgspec.json.decode(content, type=view.payload)
-        _, trace = self._files.open(target.file.id, target.rank)
+        _, trace = self._files.open(target.file.id, target.part)
         return None if trace is None else view.build(trace, view.params())
 
-    def _reduced(self, reduction: Reduction[Any], file: FileId, rank: int | None) -> object | None:
+    def _reduced(self, reduction: Reduction[Any], file: FileId, part: int | None) -> object | None:
         """What a trace was reduced to: kept since it was loaded, else made again; None while it is loading."""
-        content = self._files.result(file, reduction.slug, rank)
+        content = self._files.result(file, reduction.slug, part)
         if content is not None:
             try:
                 result: object = msgspec.json.decode(content, type=reduction.type)
@@ -138,23 +150,11 @@ class RunAnswers:
                 logger.warning("what is kept of a trace for %s cannot be read and is made again", reduction.slug)
             else:
                 return result
-        trace = self._files.trace(file, rank)
+        trace = self._files.trace(file, part)
         if trace is None:
             self._files.reload(file)
             return None
         return reduction.reduce(trace)  # type: ignore[no-any-return]
-
-
-def _spans(run: Run, name: str) -> list[Span]:
-    return [span for worker in run.workers for span in worker.spans if span.name == name]
-
-
-def _span_name(run: Run, name: str | None) -> str:
-    """The span of a name, the first if None; NotFoundError says what there is."""
-    if not _spans(run, name or "1"):
-        known = sorted({span.name for worker in run.workers for span in worker.spans}, key=int)
-        raise NotFoundError(f"there is no span {name!r}", hint=f"spans: {', '.join(known)}")
-    return name or "1"
 
 
 def _sum_progress(states: list[FileState]) -> ProgressInfo:

@@ -41,8 +41,8 @@ class TraceAnswers:
         id_ = target.file.id
         check_available(view, self._files.summary(id_), target)
         if view.eager:
-            payload = self._files.result(id_, view.slug, target.rank)
+            payload = self._files.result(id_, view.slug, target.part)
             if payload is not None:
                 return self._files.state(id_), payload
-        state, trace = self._files.open(id_, target.rank)
+        state, trace = self._files.open(id_, target.part)
         return state, None if trace is None else encode(view.build(trace, params))

@@ -25,6 +25,7 @@ TAB = Tab(
         for part in (headline, tile, blame, colors, counters, event, flows, path, search, selection)
         for view in part.PARTS
     ),
+    clocks=("epoch", "iteration"),
 )
 
 __all__ = ["TAB"]

@@ -1,0 +1,148 @@
+"""Metrics of iterations become a trace: ranges where they were drawn, recordings apart, damage noted."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.producers.aorta import Busy, iteration, line, write
+from torch_tb_profiler.base.errors import TooLargeError, TraceError
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.ingest import read_trace
+from torch_tb_profiler.ingest.aorta import lines as long_lines
+from torch_tb_profiler.model.iterations.ranges import iterations, stream_ranges
+from torch_tb_profiler.model.ranks import rank, split
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.session import Root, Session
+
+
+def content(*lines: dict[str, Any]) -> bytes:
+    return "".join(json.dumps(each) + "\n" for each in lines).encode()
+
+
+def read(data: bytes) -> Trace:
+    return read_trace(io.BytesIO(data), size=len(data))
+
+
+def test_iterations_are_laid_end_to_end_with_their_ranges() -> None:
+    trace = read(content(line(4, [Busy("compute", 10, 90)], 100, rank=3), line(5, [Busy("compute", -5, 60)], 100)))
+    assert (trace.producer, trace.clock, rank(trace)) == ("AORTA", "iteration", 3)
+    found = iterations(trace)
+    assert found.starts.tolist() == [0, 105_000] and found.totals.tolist() == [100_000, 100_000]
+    assert found.begins.tolist() == [0, 100_000]
+    assert steps(trace).names == ("4", "5")
+    (rows,) = stream_ranges(trace).values()
+    assert trace.events.start[rows].tolist() == [10_000, 100_000]
+    assert trace.events.duration[rows].tolist() == [80_000, 65_000]
+    assert trace.arg_float("loss", found.row).tolist() == [1 / 5, 1 / 6]
+
+
+def test_a_range_that_outlasts_its_iteration_moves_the_next_one() -> None:
+    trace = read(content(line(0, [Busy("compute", 0, 150)], 100), line(1, [], 100)))
+    assert iterations(trace).starts.tolist() == [0, 150_000]
+
+
+def test_a_global_step_that_does_not_rise_begins_a_recording() -> None:
+    trace = read(content(*(line(step, iteration(step), 500) for step in (0, 1, 2, 0, 1, 1))))
+    assert len(trace.recordings) == 3
+    parts = split(trace)
+    assert [steps(part).names for part in parts.values()] == [("0", "1", "2"), ("0", "1"), ("1",)]
+    assert all(iterations(part).starts[0] == 0 and part.recordings == () for part in parts.values())
+    assert sum(len(part) for part in parts.values()) == len(trace)
+
+
+def test_one_recording_is_not_split() -> None:
+    trace = read(content(line(0, [], 10), line(1, [], 10)))
+    assert split(trace) == {}
+
+
+def test_a_loss_that_is_no_number_leaves_its_iteration() -> None:
+    trace = read(content(line(0, iteration(0), 500, loss=float("nan")), line(1, iteration(0), 500)))
+    found = iterations(trace)
+    assert len(found.row) == 2
+    assert trace.arg_float("loss", found.row)[1] == 0.5
+    assert len(trace.args["loss"].rows) == 1
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"not json\n", b'{"global_step": 1}\n', b"[1, 2]\n", b"[" * 100_000 + b"\n", b'{"global_step": 1, "prof'],
+    ids=["text", "no profile", "a list", "deep", "cut off"],
+)
+def test_a_damaged_line_is_noted_and_the_others_are_read(damage: bytes) -> None:
+    whole = content(line(0, iteration(0), 500), line(1, iteration(1), 500))
+    trace = read(whole + damage)
+    (note,) = [note for note in trace.health if note.kind == "line_unreadable"]
+    assert (note.count, note.first_offset) == (1, len(whole))
+    assert len(iterations(trace).row) == 2
+
+
+@pytest.mark.parametrize("time", ["NaN", "Infinity", "1e300", str(8 * 24 * 3600 * 1000)])
+def test_times_that_are_none_are_left_out(time: str) -> None:
+    data = content(line(0, [Busy("compute", 10, 90), Busy("aux", 0, 5)], 100))
+    trace = read(data.replace(b'"end_ms": 0.09', b'"end_ms": ' + time.encode(), 1))
+    assert [note.count for note in trace.health if note.kind == "bad_time"] == [1]
+    assert {name: len(rows) for name, rows in stream_ranges(trace).items()} == {"aux": 1}
+
+
+def test_nothing_but_damage_is_an_error() -> None:
+    with pytest.raises(TraceError, match="no iteration"):
+        read(b'{"global_step": 0, "profile": {}}\n')
+
+
+def test_an_endless_line_takes_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_lines, "LONGEST_LINE", 1 << 16)
+    whole = content(line(0, iteration(0), 500))
+    trace = read(whole + b"x" * (3 << 20) + b"\n" + content(line(1, [], 10)))
+    assert [note.first_offset for note in trace.health if note.kind == "line_too_long"] == [len(whole)]
+    assert steps(trace).names == ("0", "1")
+
+
+def test_more_than_the_limit_is_refused() -> None:
+    data = content(*(line(step, iteration(0), 500) for step in range(30)))
+    with pytest.raises(TooLargeError):
+        read_trace(io.BytesIO(data), size=len(data), limit=len(data) // 2)
+
+
+def test_packed_files_are_read() -> None:
+    assert len(iterations(read(gzip.compress(content(line(0, [], 10))))).row) == 1
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    for number in (0, 1):
+        write(
+            tmp_path / "artifacts", number, [line(step, iteration(number), 500, rank=number) for step in range(3)]
+        )
+    write(tmp_path / "artifacts", 1, [line(step, iteration(1), 600, rank=1) for step in range(2)])
+    return Session([Root(str(tmp_path))], Settings(cache_bytes=0))
+
+
+def test_files_are_workers_and_their_recordings_spans(session: Session) -> None:
+    with session:
+        (run,) = session.scan().runs
+        assert [(each.name, each.rank) for each in run.workers] == [("rank0", 0), ("rank1", 1)]
+        names = json.loads(session.view("trace", "artifacts", "rank1", "2", wait=True).payload or b"{}")
+        assert names["counts"]["slices"] == 2 * 9
+        spans = {worker.name: [span.name for span in worker.spans] for worker in session.workers(run)}
+        assert spans == {"rank0": ["1"], "rank1": ["1", "2"]}
+        with pytest.raises(Exception, match="there is no span '3'"):
+            session.view("trace", "artifacts", "rank1", "3", wait=True)
+
+
+def test_only_what_iterations_answer_is_available(session: Session) -> None:
+    with session:
+        (run,) = session.scan().runs
+        session.wait(session.load(run.workers[0].spans[0]))
+        reasons = session.unavailable(session.find("artifacts", "rank0", None))
+    assert reasons is not None
+    assert "trace" not in reasons
+    assert (
+        reasons["overview"] == "AORTA recorded busy times of streams per iteration, which say nothing about this"
+    )

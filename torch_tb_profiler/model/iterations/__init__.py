@@ -1,0 +1,1 @@
+"""What benchmarks record that time the streams of a device per iteration."""
