@@ -7,7 +7,7 @@ import { thirdPartyNotices } from './scripts/third-party-notices';
 const notices = thirdPartyNotices();
 
 /** `trace-Canvas_stage`: a class says in the developer tools which component draws it. */
-function scopedName(name: string, file: string): string {
+export function scopedName(name: string, file: string): string {
   return `${basename(dirname(file))}-${basename(file, '.module.css')}_${name}`;
 }
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from torch_tb_profiler.base.errors import ProfilerError
+from torch_tb_profiler.base.errors import NotFoundError, ProfilerError
 from torch_tb_profiler.base.settings import Settings
 
 if TYPE_CHECKING:
@@ -49,6 +49,20 @@ def say_others(catalog: Catalog) -> None:
     """Say on stderr how many files of other tools there are, if any."""
     if catalog.others_headline is not None:
         sys.stderr.write(f"note: {catalog.others_headline}\n")
+
+
+def run_name(names: list[str], side: str, wanted: str | None, path: str) -> str:
+    """The run of a side, by default the first. With two roots, names of runs begin with the name of their root."""
+    of_side = [name for name in names if name == side or name.startswith(f"{side}/")]
+    if not of_side:
+        raise ProfilerError("there is no trace", where=path)
+    if wanted is None:
+        return of_side[0]
+    full = f"{side}/{wanted}"
+    if full not in of_side:
+        known = ", ".join(name.removeprefix(f"{side}/") for name in of_side)
+        raise NotFoundError(f"there is no run {wanted!r}", where=path, hint=f"runs: {known}")
+    return full
 
 
 def wait_for(ask: Callable[[], tuple[FileState, T | None]]) -> T:

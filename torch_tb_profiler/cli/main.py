@@ -15,7 +15,7 @@ from typing import Any
 
 from torch_tb_profiler.base.errors import ProfilerError, UsageError
 from torch_tb_profiler.base.settings import Settings
-from torch_tb_profiler.cli import check, diff, serve, view
+from torch_tb_profiler.cli import check, diff, report, serve, view
 from torch_tb_profiler.cli import list as list_command
 from torch_tb_profiler.cli import slice as slice_command
 from torch_tb_profiler.cli._command import OK, TROUBLE, USAGE, Command
@@ -27,6 +27,7 @@ COMMANDS: tuple[Command, ...] = (
     view.COMMAND,
     slice_command.COMMAND,
     diff.COMMAND,
+    report.COMMAND,
     check.COMMAND,
     serve.COMMAND,
 )

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import gzip
-import os
-import sys
-from collections.abc import Iterable
 
-from torch_tb_profiler.base.errors import StorageError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.base.units import parse_duration
 from torch_tb_profiler.cli._command import OK, Command, add_path, add_selection, selection
+from torch_tb_profiler.cli._files import save
 from torch_tb_profiler.cli._session import open_session, wait_for
 
 
@@ -40,27 +36,8 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
         params["step"] = options.step
     with open_session(options.path, settings) as session:
         excerpt = wait_for(lambda: session.excerpt(*selection(options), params, wait=True, timeout=0.5))
-        _save(options.output, excerpt.pieces)
+        save(options.output, excerpt.pieces)
     return OK
-
-
-def _save(path: str, pieces: Iterable[bytes]) -> None:
-    """Write a file, whole or not at all; "-" is stdout."""
-    if path == "-":
-        for piece in pieces:
-            sys.stdout.buffer.write(piece)
-        return
-    partial = f"{path}.part"
-    try:
-        with gzip.open(partial, "wb", 5) if path.endswith(".gz") else open(partial, "wb") as file:
-            for piece in pieces:
-                file.write(piece)
-        os.replace(partial, path)
-    except OSError as error:
-        raise StorageError(f"cannot be written: {error.strerror or error}", where=path) from error
-    finally:
-        if os.path.exists(partial):
-            os.remove(partial)
 
 
 COMMAND = Command("slice", "write a part of a trace as a trace file of its own", _add_arguments, _run)

@@ -10,7 +10,7 @@ from torch_tb_profiler.discovery import Catalog, Span
 from torch_tb_profiler.http import bodies
 from torch_tb_profiler.http.attachment import Attachment
 from torch_tb_profiler.http.query import Query
-from torch_tb_profiler.session import FileState, Session, Target
+from torch_tb_profiler.session import Answer, FileState, Session, Target
 from torch_tb_profiler.views import all_tabs
 
 
@@ -103,8 +103,11 @@ def views(session: Session, query: Query) -> bodies.Views:
 
 
 def view(session: Session, query: Query, slug: str) -> Any:
-    """The envelope of a payload as a dict: the payload is JSON already, and its type depends on the slug."""
-    answer = session.view(slug, *query.names, query.params)
+    return envelope(session.view(slug, *query.names, query.params))
+
+
+def envelope(answer: Answer) -> Any:
+    """What is said around a payload, as a dict: the payload is JSON already, and its type depends on the slug."""
     if answer.payload is None:
         return _not_ready(answer.state, answer.view, answer.run, answer.worker, answer.span)
     return {

@@ -34,7 +34,7 @@ def respond(body: Any, request: Request) -> Response:
     """The response to a request: a file, or JSON with the status that the body stands for."""
     if isinstance(body, Attachment):
         return body.response(request)
-    return _json(_status(body), body, request)
+    return _json(status(body), body, request)
 
 
 def respond_error(error: BaseException, request: Request) -> Response:
@@ -47,7 +47,8 @@ def refuse_method(error: BaseException, methods: tuple[str, ...], request: Reque
     return _json(405, ErrorBody(ErrorInfo.of(error)), request, {"Allow": ", ".join(methods)})
 
 
-def _status(body: Any) -> int:
+def status(body: Any) -> int:
+    """The HTTP status that a body stands for."""
     if isinstance(body, ErrorBody):
         return STATUS.get(body.error.code, 500)
     return 202 if isinstance(body, Pending) else 200

@@ -10,7 +10,21 @@ export class ApiError extends Error {
   }
 }
 
+/** What a report says of itself. */
+export interface ReportInfo {
+  /** When it was made, and by which version. */
+  made: string;
+  version: string;
+  /** Where the traces lie, and the command that opens all of them. */
+  root: string;
+  command: string;
+  /** What it does not hold, in words. */
+  left_out: string[];
+}
+
 export interface Client {
+  /** Of a page without a server behind it: it holds its answers and knows no others. */
+  report: ReportInfo | null;
   runs(): Promise<Runs>;
   workers(run: string): Promise<Workers>;
   health(run: string): Promise<Health>;
@@ -56,6 +70,7 @@ export function httpClient(base: URL): Client {
   }
 
   return {
+    report: null,
     runs: () => request('runs', {}),
     workers: run => request('workers', { run }),
     health: run => request('health', { run }),

@@ -1,6 +1,6 @@
 import { ApiError } from '../api/client';
 import { formatBytes, formatCount } from '../base/format';
-import { useHealth, useRetry } from '../state/queries';
+import { useClient, useHealth, useRetry } from '../state/queries';
 import { useSelection } from '../state/selection';
 import { Button } from '../widgets/inputs/Button';
 import { Answer, Mark } from '../widgets/Answer';
@@ -15,6 +15,7 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
   const { selection, select } = useSelection();
   const health = useHealth(run, true);
   const retry = useRetry();
+  const client = useClient();
   const info: ErrorInfo =
     error instanceof ApiError
       ? error.info
@@ -48,13 +49,15 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
           actions={
             <>
               <CopyButton text={() => report(info)} label="Copy report" showLabel />
-              <Button
-                look="primary"
-                disabled={retry.isPending}
-                onClick={() => retry.mutate({ run, worker: selection.worker, span: selection.span })}
-              >
-                Try again
-              </Button>
+              {!client.report && (
+                <Button
+                  look="primary"
+                  disabled={retry.isPending}
+                  onClick={() => retry.mutate({ run, worker: selection.worker, span: selection.span })}
+                >
+                  Try again
+                </Button>
+              )}
             </>
           }
         >

@@ -1,11 +1,13 @@
 import type { RunInfo, ViewAnswer, WorkerInfo } from '../api/types';
 import { formatBytes, formatRatio, plural } from '../base/format';
 import { shareLink } from '../base/browser/host';
+import { useClient } from '../state/queries';
 import { useSelection } from '../state/selection';
 import { Button } from '../widgets/inputs/Button';
 import { CopyButton } from '../widgets/inputs/CopyButton';
 import { Icon, type IconName } from '../widgets/Icon';
 import { Picker, type Option } from '../widgets/inputs/Picker';
+import { AboutReport } from './AboutReport';
 import css from './TopBar.module.css';
 
 interface Props {
@@ -19,6 +21,7 @@ interface Props {
 
 export function TopBar({ runs, run, workers, answer, failed, onHealth }: Props) {
   const { selection, select } = useSelection();
+  const { report } = useClient();
   const shownWorker = answer?.worker ?? selection.worker;
   const worker = workers.find(one => one.name === shownWorker) ?? workers[0];
   const spans = worker?.spans ?? [];
@@ -73,7 +76,11 @@ export function TopBar({ runs, run, workers, answer, failed, onHealth }: Props) 
       )}
       <span className="grow" />
       <HealthBadge state={spans[at]?.state} answer={answer} failed={failed} onClick={onHealth} />
-      <CopyButton text={shareLink} label="Share link" icon="link" showLabel />
+      {report ? (
+        <AboutReport report={report} />
+      ) : (
+        <CopyButton text={shareLink} label="Share link" icon="link" showLabel />
+      )}
     </div>
   );
 }

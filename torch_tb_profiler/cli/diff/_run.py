@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from torch_tb_profiler.base.errors import NotFoundError, ProfilerError, UsageError
+from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli._command import CANNOT_TELL, OK, REGRESSION, selection
-from torch_tb_profiler.cli._session import open_roots, wait_for
+from torch_tb_profiler.cli._session import open_roots, run_name, wait_for
 from torch_tb_profiler.cli.diff import BETWEEN
 from torch_tb_profiler.cli.diff._junit import junit
 from torch_tb_profiler.cli.diff._markdown import markdown
@@ -107,22 +107,8 @@ def _recordings(
     runs: list[str], roots: list[Root], run: str | None, worker: str | None, spans: str | None
 ) -> list[tuple[str, str | None, str | None]]:
     """(run, worker, span) of each recording of a side; `spans` may be several, with commas between them."""
-    names = [_run_name(runs, root.name or "", run, root.url) for root in roots]
+    names = [run_name(runs, root.name or "", run, root.url) for root in roots]
     return [(name, worker, span) for name in names for span in (spans.split(",") if spans else [None])]
-
-
-def _run_name(names: list[str], side: str, wanted: str | None, path: str) -> str:
-    """The run of a side, by default the first. With two roots, names of runs begin with the name of their root."""
-    of_side = [name for name in names if name == side or name.startswith(f"{side}/")]
-    if not of_side:
-        raise ProfilerError("there is no trace", where=path)
-    if wanted is None:
-        return of_side[0]
-    full = f"{side}/{wanted}"
-    if full not in of_side:
-        known = ", ".join(name.removeprefix(f"{side}/") for name in of_side)
-        raise NotFoundError(f"there is no run {wanted!r}", where=path, hint=f"runs: {known}")
-    return full
 
 
 def _json(payload: bytes, gate: list[Check]) -> str:

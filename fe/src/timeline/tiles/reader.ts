@@ -2,6 +2,7 @@
 import { ApiError, type Client } from '../../api/client';
 import type { Selectors } from '../../api/types';
 import { answer, type Order, type Question, type Reply } from './answer';
+import { startWorker } from './start';
 import type { Samples, Tile } from './tile';
 
 interface Open {
@@ -79,14 +80,6 @@ export class Reader {
       const { refused, message } = reply;
       asked?.reject(refused ? new ApiError(refused.status, refused.info) : new Error(message));
     }
-  }
-}
-
-function startWorker(): Worker | null {
-  try {
-    return new Worker(new URL('./reader.worker.ts', import.meta.url), { type: 'module' });
-  } catch {
-    return null; // a host that forbids workers
   }
 }
 

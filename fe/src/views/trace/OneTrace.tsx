@@ -121,12 +121,14 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
         <>
           <Legend by={color} payload={payload} colors={answers.colors} />
           <SourceSettingsMenu />
-          <Export
-            whole={client.address('download', selectors)}
-            part={client.address('slice', { ...selectors, ...range(shown.begin, shown.end) })}
-            window={shown}
-            title={crumb}
-          />
+          {!client.report && (
+            <Export
+              whole={client.address('download', selectors)}
+              part={client.address('slice', { ...selectors, ...range(shown.begin, shown.end) })}
+              window={shown}
+              title={crumb}
+            />
+          )}
         </>
       }
       strip={

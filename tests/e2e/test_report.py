@@ -1,0 +1,145 @@
+"""A report in a browser: opened from disk without a network, every view drawn from what lies in the file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import parse_qsl, quote
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.report.test_report import embedded
+from tests.support.page import SCRIPT, NewPage
+from torch_tb_profiler.cli import main
+from torch_tb_profiler.cli.report import MAX_BYTES
+from torch_tb_profiler.views import SLUGS
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+Write = Callable[[Path], Path]
+
+WINDOW = {"begin", "end", "width", "tracks"}
+
+
+@pytest.fixture(scope="module")
+def write(tmp_path_factory: pytest.TempPathFactory) -> Write:
+    """The report of a run, made once."""
+    made: dict[Path, Path] = {}
+
+    def write(path: Path) -> Path:
+        if path not in made:
+            made[path] = tmp_path_factory.mktemp("report") / "report.html"
+            assert main(["report", str(path), "-o", str(made[path])]) == 0
+        return made[path]
+
+    return write
+
+
+@pytest.fixture
+def open_report(new_page: NewPage, trouble: list[str]) -> Callable[..., Page]:
+    """Opens a report at a view, from disk and offline; nothing may be requested, logged or thrown."""
+
+    def open_report(report: Path, view: str, theme: str = "light", width: int = 1440, **state: str) -> Page:
+        page = new_page(width)
+        page.context.set_offline(True)
+        page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+        page.on("request", lambda r: trouble.append(r.url) if not r.url.startswith(("file:", "data:")) else None)
+        page.on("pageerror", lambda error: trouble.append(f"error {error}"))
+        page.on("console", lambda message: trouble.append(message.text))
+        page.on("dialog", lambda dialog: trouble.append(f"dialog {dialog.message}"))
+        parts = [f"p.pytorch_profiler.{key}={quote(value)}" for key, value in {"view": view, **state}.items()]
+        page.goto(f"{report.as_uri()}#{'&'.join(['pytorch_profiler', *parts])}")
+        return page
+
+    return open_report
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_every_view_is_drawn_from_disk(
+    open_report: Callable[..., Page], write: Write, logdir: Path, slug: str
+) -> None:
+    report = write(logdir / "a_training")
+    assert report.stat().st_size < MAX_BYTES
+    page = open_report(report, slug, theme="dark" if slug == "kernels" else "light")
+    expect(page.locator("h1").first).to_be_visible()
+    expect(page.get_by_role("button", name="About this report")).to_be_visible()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark" if slug == "kernels" else "light")
+    assert page.get_by_text("not part of this report").count() == 0
+    assert page.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+
+
+ASKED = {
+    "a_training": ("overview", "operators", "kernels", "trace", "idle", "critical_path"),
+    "r_roofline": ("roofline",),
+    "m_modules": ("modules", "lightning"),
+    "n_memory": ("memory",),
+    "o_job": ("overview", "distributed"),
+}
+"""Runs, and the views of which each has something to show."""
+
+
+@pytest.mark.parametrize("run", ASKED)
+def test_whatever_the_page_asks_at_first_is_in_the_report(
+    new_page: NewPage, server: str, write: Write, logdir: Path, run: str
+) -> None:
+    report = embedded(write(logdir / run).read_text(encoding="utf-8"))
+    names = {**report["recordings"][0], "run": run}
+    known = {key for path, params, _ in report["entries"] for key in _keys(path, {**params, "run": run})}
+    page, asked = new_page(), list[str]()
+    page.on("request", lambda request: asked.append(request.url))
+    for slug in ASKED[run]:
+        page.goto("about:blank")
+        state = f"p.pytorch_profiler.view={slug}&p.pytorch_profiler.run={run}"
+        page.goto(f"{server}/data/plugin_entry.html?name=pytorch_profiler#pytorch_profiler&{state}")
+        expect(page.locator("h1").first).to_be_visible()
+        page.wait_for_load_state("networkidle")
+    views = [url.partition("/pytorch_profiler/")[2] for url in asked if "/view/" in url]
+    assert {url.partition("?")[0] for url in views} >= {f"view/{slug}" for slug in ASKED[run]}
+    # In place of the sentence about the window in sight, a report has that about the whole recording.
+    asked_of_it = [url for url in views if not url.startswith("view/trace/headline")]
+    missing = [url for url in asked_of_it if not _asked_keys(url, names) & known]
+    assert missing == []
+
+
+def _asked_keys(url: str, names: dict[str, str]) -> set[tuple[str, str]]:
+    path, _, query = url.partition("?")
+    return _keys(path, {**names, **dict(parse_qsl(query))})
+
+
+def _keys(path: str, params: dict[str, str]) -> set[tuple[str, str]]:
+    """Under what an answer may be found, as the page of a report does."""
+    if path in ("view/trace/tile", "view/trace/blame", "view/trace/counters"):
+        params = {name: value for name, value in params.items() if name not in WINDOW}
+    of_run = {name: value for name, value in params.items() if name != "worker"}
+    return {(path, json.dumps(each, sort_keys=True)) for each in (params, of_run)}
+
+
+def test_rows_open_and_what_is_missing_is_said(
+    open_report: Callable[..., Page], write: Write, logdir: Path
+) -> None:
+    page = open_report(write(logdir / "a_training"), "operators")
+    page.get_by_role("row", name=re.compile("aten::mm")).click()
+    expect(page.locator("[data-part=row-detail]")).to_contain_text("calls")
+    expect(page.get_by_text(SCRIPT).first).to_be_visible()
+    page.get_by_label("Rows", exact=True).select_option("signature")
+    expect(page.locator("h1")).to_contain_text("not part of this report", ignore_case=True)
+    page.get_by_role("button", name="About this report").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("torch-tb-profiler serve")
+    expect(dialog.locator("li").first).to_be_visible()
+
+
+def test_paper_is_white_and_has_the_whole_view(
+    open_report: Callable[..., Page], write: Write, logdir: Path
+) -> None:
+    page = open_report(write(logdir / "a_training"), "overview", theme="dark")
+    expect(page.locator("h1")).to_be_visible()
+    page.emulate_media(media="print", color_scheme="dark")
+    expect(page.locator("nav[aria-label=Views]")).to_be_hidden()
+    style = "e => [getComputedStyle(e).overflow, getComputedStyle(e).getPropertyValue('--sf').trim()]"
+    assert page.locator("#page").evaluate(style) == ["visible", "#fff"]
+    whole = page.locator("#page").evaluate("e => e.scrollHeight <= e.clientHeight + 1")
+    assert whole

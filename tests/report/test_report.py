@@ -1,0 +1,158 @@
+"""Reports: the same answers as over HTTP, a size that is kept, names that stay text."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from werkzeug.test import Client
+
+from tests.support.page import training
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cli import main
+from torch_tb_profiler.cli.report import MAX_BYTES
+from torch_tb_profiler.http import App
+from torch_tb_profiler.report import About, collect, page
+from torch_tb_profiler.session import Root, Session
+from torch_tb_profiler.views import SLUGS
+
+HOSTILE = "</script><script>alert(1)</script><!-- ]]> \u2028 & '\" \U0001f600"
+
+
+def embedded(text: str) -> dict[str, Any]:
+    """What the page of a report reads."""
+    found = re.search(r'<script type="application/json" id="report">(.*?)</script>', text, re.DOTALL)
+    assert found
+    report: dict[str, Any] = json.loads(found[1])
+    return report
+
+
+def answers(report: dict[str, Any]) -> dict[tuple[str, str], tuple[int, Any]]:
+    """(path, parameters as sorted JSON) -> (status, body)."""
+    return {
+        (path, json.dumps(params, sort_keys=True)): (
+            report["answers"][number][0],
+            json.loads(gzip.decompress(base64.b64decode(report["answers"][number][1]))),
+        )
+        for path, params, number in report["entries"]
+    }
+
+
+def written(folder: Path, path: Path, *options: str) -> str:
+    output = folder / "report.html"
+    assert main(["report", str(path), "-o", str(output), *options]) == 0
+    return output.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        "data_loading_fixed",
+        "ddp",
+        "lightning",
+        "simulated_8_h100_late_rank",
+        "transformer",
+    ],
+)
+def test_a_report_of_each_sample_is_small_and_answers_every_tab(
+    samples: Path, tmp_path: Path, sample: str
+) -> None:
+    text = written(tmp_path, samples / sample)
+    assert len(text.encode()) < MAX_BYTES / 2
+    report = embedded(text)
+    names = report["recordings"][0]
+    found = answers(report)
+    for slug in SLUGS:
+        params = {"run": names["run"], "span": names["span"]} if slug == "distributed" else names
+        status, body = found[f"view/{slug}", json.dumps(params, sort_keys=True)]
+        assert (status, bool(body.get("payload"))) == (200, True) or body["error"]["message"], slug
+
+
+def test_answers_are_those_of_the_routes(samples: Path, tmp_path: Path) -> None:
+    report = embedded(written(tmp_path, samples / "ddp"))
+    with Session([Root(str(samples / "ddp"))], Settings.from_environment()) as session:
+        session.scan()
+        session.view("distributed", wait=True)
+        client = Client(App(session))
+        compared = 0
+        for (path, params), (status, body) in answers(report).items():
+            if path.startswith("view/") and not path.startswith("view/trace/"):
+                response = client.get(f"/{path}", query_string=json.loads(params))
+                assert (response.status_code, response.json) == (status, body), path
+                compared += 1
+    assert compared > 50
+
+
+def test_a_comparison_embeds_both_sides_and_their_diff(samples: Path, tmp_path: Path) -> None:
+    slow, fixed = samples / "data_loading_slow", samples / "data_loading_fixed"
+    report = embedded(written(tmp_path, fixed, "--compare", str(slow)))
+    candidate, base = report["recordings"]
+    assert (candidate["run"], base["run"]) == ("candidate/data_loading_fixed", "base/data_loading_slow")
+    found = answers(report)
+    explicit = {**candidate, **{f"base_{name}": value for name, value in base.items()}}
+    _, body = found["view/diff", json.dumps(explicit, sort_keys=True)]
+    assert body["base"] == base and found["view/diff", json.dumps(candidate, sort_keys=True)][1] == body
+    for names in (candidate, base):
+        assert found["view/operators", json.dumps(names, sort_keys=True)][1]["run"] == names["run"]
+    runs = [run["name"] for run in found["runs", "{}"][1]["runs"]]
+    assert runs == [candidate["run"], base["run"]]  # the page opens the first
+
+
+def test_what_is_too_large_is_left_out_and_named(samples: Path) -> None:
+    with Session([Root(str(samples / "ddp"))], Settings.from_environment()) as session:
+        session.scan()
+        answer = session.view("overview", wait=True)
+        names = answer.run, answer.worker, answer.span
+        whole = collect(session, names, None, 10**9)
+        small = collect(session, names, None, 60_000)
+    assert sum(len(body) for _, body in small.answers) < 60_000
+    kept = {(path, str(params)) for path, params, _ in small.entries}
+    assert kept < {(path, str(params)) for path, params, _ in whole.entries}
+    assert ("view/overview", str(dict(zip(("run", "worker", "span"), names, strict=True)))) in kept
+    assert any("too large" in text for text in small.left_out)
+    assert not any("too large" in text for text in whole.left_out)
+
+
+def test_names_stay_text(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "w.pt.trace.json").write_bytes(training(kernel=HOSTILE))
+    text = written(tmp_path, tmp_path / "log")
+    assert text.count("</script") == 2
+    kernels = answers(embedded(text))["view/kernels", json.dumps(embedded(text)["recordings"][0], sort_keys=True)]
+    assert kernels[1]["payload"]["rows"][0]["name"] == HOSTILE
+
+
+def test_the_page_may_run_its_own_script_and_ask_nobody(tmp_path: Path, samples: Path) -> None:
+    text = written(tmp_path, samples / "ddp")
+    policy = html.unescape(re.findall(r'Content-Security-Policy" content="([^"]*)"', text)[0])
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    script = text.rpartition("</script>\n<script>")[2].rpartition("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert rules["default-src"] == "'none'" and rules["script-src"] == f"'sha256-{digest}'"
+    assert not {"connect-src", "frame-src", "worker-src"} & set(rules)
+    assert "react" in text and "MIT" in text  # the notices
+
+
+def test_a_title_is_escaped(samples: Path) -> None:
+    with Session([Root(str(samples / "ddp"))], Settings.from_environment()) as session:
+        session.scan()
+        answer = session.view("overview", wait=True)
+        contents = collect(session, (answer.run, answer.worker, answer.span), None, 10_000)
+    text = page(contents, About("today", "1", HOSTILE, HOSTILE), HOSTILE)
+    assert f"<title>{html.escape(HOSTILE)}</title>" in text
+    assert embedded(text)["command"] == HOSTILE
+    assert text.count("</script") == 2
+
+
+def test_a_trace_that_cannot_be_read_is_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "w.pt.trace.json").write_bytes(b"")
+    assert main(["report", str(tmp_path), "-o", str(tmp_path / "report.html")]) == 1
+    assert "the file is empty" in capsys.readouterr().err
+    assert not (tmp_path / "report.html").exists()
