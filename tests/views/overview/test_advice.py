@@ -59,6 +59,20 @@ def test_evidence_is_the_event_and_its_stretch() -> None:
     assert recommendation(made("launch_bound", event=None), "the trace").evidence == "trace?at=10-90"
 
 
+@pytest.mark.parametrize(
+    ("gain", "said"),
+    [
+        (Gain(11e6, 37_600, "what_if"), True),
+        (Gain(38_000, 37_600, "what_if"), False),
+        (Gain(30_000, 37_600, "what_if"), False),
+        (Gain(37_600, 37_600, "share"), False),
+    ],
+)
+def test_a_gain_beyond_the_gaps_after_waits_has_its_reason(gain: Gain, said: bool) -> None:
+    advice = Advice(Finding("synchronization", subject="aten::item", value=8), gain, 0.2)
+    assert ("Without these waits the host prepares" in plain(recommendation(advice, "the trace").text)) == said
+
+
 def test_room_is_not_called_time() -> None:
     finding = Finding("memory_limit", case="training", subject="GPU0", value=0.95)
     advice = recommendation(Advice(finding, None, None), "the trace")

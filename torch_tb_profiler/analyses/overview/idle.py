@@ -1,7 +1,7 @@
 """When the devices wait in the complete steps, and what the host does meanwhile.
 
-host    |-- aten::add --|launch|   the gap ends 2 us after the launch: until then the host was late
-device  [ kernel ]    gap        [ kernel ]
+host    |-- aten::add --|launch|   the gap ends 2 us after the launch: until then the host was late,
+device  [ kernel ]    gap        [ kernel ]    as the gaps of each device have it
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.intervals import EMPTY, Intervals, merge, subtract
+from torch_tb_profiler.analyses.schedule.gaps import gaps
+from torch_tb_profiler.base.intervals import EMPTY, Intervals, intersect, merge, subtract, union
 from torch_tb_profiler.base.markers import is_mark
 from torch_tb_profiler.model.calls.links import launches
 from torch_tb_profiler.model.kinds import DEVICE, HOST, ends, of_kind
+from torch_tb_profiler.model.schedule.items import items
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, distinct, name_mask
 
@@ -48,24 +50,19 @@ def idle(trace: Trace) -> Intervals:
 
 @derived
 def host_late(trace: Trace) -> Intervals:
-    """Of the idle time of the devices what passes before the work that ends it is launched.
+    """Of the time in which no device works what passes before the host submits what a device waits for.
 
-    Work without a recorded launch counts as launched when it begins.
+    Work without a recorded launch counts as submitted when it begins.
     """
-    gaps = idle(trace)
-    rows, launch = launches(trace)
-    finish = ends(trace)
-    if len(gaps.starts) == 0:
-        return gaps
-    start = trace.events.start[rows]
-    submitted = np.where(launch >= 0, np.minimum(finish[launch], start), start)
-    order = np.argsort(start, kind="stable")
-    at = np.searchsorted(start[order], gaps.ends, "left")
-    follows = at < len(order)
-    # Where nothing follows, no launch is late; what the host still does for long is its own affair.
-    tail = np.where(gaps.ends - gaps.starts > LONG_NS, gaps.ends, gaps.starts)
-    until = np.where(follows, submitted[order[np.minimum(at, len(order) - 1)]], tail)
-    return merge(gaps.starts, np.minimum(until, gaps.ends))
+    alone = idle(trace)
+    # Where nothing follows on any device, nothing is late; what the host still does for long is its own affair.
+    tail = alone.starts >= device_busy(trace).ends[-1:].max(initial=0)
+    late = _only(alone, tail & (alone.ends - alone.starts > LONG_NS))
+    for device in np.unique(items(trace).device).tolist():
+        found = gaps(trace, device)
+        until = np.where(found.thread >= 0, found.late_until, found.end)
+        late = union(late, merge(found.begin, np.where(found.next >= 0, until, found.begin)))
+    return intersect(alone, late)
 
 
 class Covering(msgspec.Struct, frozen=True):

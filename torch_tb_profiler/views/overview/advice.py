@@ -6,9 +6,12 @@ from collections.abc import Mapping
 
 from torch_tb_profiler.analyses.overview.finding import Advice, Basis, Finding, Gain
 from torch_tb_profiler.base.units import format_duration, format_ratio
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.overview.payload import Recommendation
 from torch_tb_profiler.views.overview.sentences import SENTENCES
+
+_MORE = 1.1
+"""A gain so many times what was measured asks for a reason."""
 
 BASES: Mapping[Basis, str] = {"what_if": "what-if", "share": "measured share", "ranks": "all ranks compared"}
 
@@ -34,7 +37,7 @@ def recommendation(advice: Advice, whole: str, evidence: str | None = None) -> R
         id=finding.id,
         case=finding.case,
         title=text(words.title, subject=finding.subject),
-        text=text(words.text, **parts),
+        text=sentences(text(words.text, **parts), *([text(words.more)] if _gains_more(advice.gain) else [])),
         gain=gain_words(advice.gain, advice.gain_share),
         gain_ns=None if advice.gain is None else advice.gain.ns,
         gain_share=advice.gain_share,
@@ -44,6 +47,10 @@ def recommendation(advice: Advice, whole: str, evidence: str | None = None) -> R
         exception=words.exception,
         evidence=evidence,
     )
+
+
+def _gains_more(gain: Gain | None) -> bool:
+    return gain is not None and gain.basis == "what_if" and gain.ns > _MORE * gain.measured_ns
 
 
 def gain_words(gain: Gain | None, gain_share: float | None) -> str:

@@ -12,13 +12,17 @@ _WORTH = f"so long that at least {LEAST_GAIN:.0%} of the step is to gain"
 
 
 class Sentences(msgspec.Struct, frozen=True):
-    """`text` is a template; `exception` follows "Does not apply if"."""
+    """`text` is a template; `exception` follows "Does not apply if".
+
+    more  why the replay gains more than `text` measures, where it does
+    """
 
     title: str
     text: str
     rule: str
     exception: str
     code: str = ""
+    more: str = ""
 
 
 _COMPILE = 'model = torch.compile(model, mode="reduce-overhead")  # captures CUDA graphs'
@@ -65,6 +69,8 @@ SENTENCES = {
         f"what the device waits after calls that waited for it, no longer than they did, is {_WORTH}",
         "the host needs the value at once, to decide what runs next.",
         "losses.append(loss.detach())  # and .item() once, after the loop",
+        "Without these waits the host prepares what follows while the device still works, so more is to gain than "
+        "these gaps.",
     ),
     ("host_code", "code"): Sentences(
         "Take host code out of the way of the device",

@@ -1,0 +1,51 @@
+"""When the host is late for all devices: what the gaps of the one schedule say."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.traces import draw
+from torch_tb_profiler.analyses.overview.idle import host_late
+
+STEP = "host user_annotation ProfilerStep#0 0 10000"
+
+
+def kernel(start: int, duration: int, launch: int | None, number: int, **more: object) -> str:
+    call = "" if launch is None else f"host cuda_runtime cudaLaunchKernel {launch} 5 correlation={number}\n"
+    place = {"track": "gpu0", "kind": "kernel", "name": f"k{number}", "stream": 7, **more}
+    track, kind, name, stream = (place[key] for key in ("track", "kind", "name", "stream"))
+    return f"{call}{track} {kind} {name} {start} {duration} correlation={number} stream={stream}"
+
+
+FIRST = kernel(10, 990, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("work", "late"),
+    [
+        # until the launch returns
+        ([FIRST, kernel(4_000, 6_000, 3_990, 2)], [(0, 7), (1_000, 3_995)]),
+        # a prefetch of a side stream, launched long before, takes no blame: the next kernel is what is waited for
+        (
+            [FIRST, kernel(4_000, 500, 100, 2, kind="gpu_memcpy", stream=9), kernel(4_600, 5_400, 4_590, 3)],
+            [(0, 7), (1_000, 4_000), (4_500, 4_595)],
+        ),
+        # submitted before the gap: the device is late, not the host
+        ([FIRST, kernel(4_000, 6_000, 500, 2)], [(0, 7)]),
+        # another device works meanwhile, and gets nothing afterwards
+        (
+            [FIRST, kernel(4_000, 6_000, 3_990, 2), kernel(10, 3_000, 3, 3, track="gpu1")],
+            [(0, 8), (3_010, 3_995)],
+        ),
+        # without a recorded launch, until the work begins
+        ([FIRST, kernel(4_000, 6_000, None, 2)], [(0, 7), (1_000, 4_000)]),
+        # nothing follows: for long, this is the host's own affair
+        ([kernel(10, 8_000, 2, 1)], [(0, 7), (8_010, 10_000)]),
+        ([kernel(10, 9_500, 2, 1)], [(0, 7)]),
+    ],
+)
+def test_the_host_is_late_until_it_submits_what_a_device_waits_for(
+    work: list[str], late: list[tuple[int, int]]
+) -> None:
+    found = host_late(draw("\n".join([STEP, *work])))
+    assert list(zip((found.starts // 1000).tolist(), (found.ends // 1000).tolist(), strict=True)) == late
