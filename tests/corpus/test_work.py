@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.corpus import real_traces
-from torch_tb_profiler.analyses.roofline.table import Filter, GroupBy, roofline_table
+from torch_tb_profiler.analyses.roofline.table import OF_EVENTS, Filter, GroupBy, roofline_table
 from torch_tb_profiler.analyses.roofline.utilization import utilization
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
@@ -54,7 +54,7 @@ def _rows_sum_to_all(trace: Trace, done: Work, path: Path) -> None:
         for group_by in get_args(GroupBy):
             table = roofline_table(trace, group_by, Filter(step), "")
             device = int(table.groups.sums(table.items.device).sum())
-            sums[group_by] = device + (0 if group_by == "kernel" else table.unlinked_ns)
+            sums[group_by] = device + (0 if group_by in OF_EVENTS else table.unlinked_ns)
             assert step or sums[group_by] == int(length.sum()), (path, group_by)
             if not step:
                 assert np.nansum(table.items.flops) == pytest.approx(np.nansum(done.flops)), (path, group_by)

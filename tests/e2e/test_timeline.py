@@ -245,7 +245,7 @@ def test_tracks_fold_pin_and_hide_in_the_address(open_page: Open) -> None:
 def test_colors_and_clocks(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     ready(frame)
-    for value in ("name", "module", "process_group", "class"):
+    for value in ("name", "family", "module", "process_group", "class"):
         frame.get_by_label("Color by").select_option(value)
         ready(frame)
     for value in ("step", "wall", "trace"):

@@ -980,7 +980,7 @@ export interface paths {
           run?: string;
           worker?: string;
           span?: string;
-          group_by?: 'kernel' | 'module' | 'operator' | 'shape';
+          group_by?: 'family' | 'kernel' | 'module' | 'operator' | 'shape';
           step?: string;
           device?: number | null;
           peaks?: string;
@@ -1205,7 +1205,7 @@ export interface paths {
           width?: number;
           tracks?: string;
           python?: boolean;
-          color?: 'class' | 'module' | 'process_group';
+          color?: 'class' | 'family' | 'module' | 'process_group';
         };
         header?: never;
         path?: never;
@@ -1499,7 +1499,7 @@ export interface paths {
           run?: string;
           worker?: string;
           span?: string;
-          by?: 'class' | 'module' | 'process_group';
+          by?: 'class' | 'family' | 'module' | 'process_group';
         };
         header?: never;
         path?: never;
@@ -5025,7 +5025,7 @@ export interface components {
      *     model_flops, executed_flops, recomputed_flops  of matrix operators, during the steps
      *     peak_ns      time that the model's FLOPs would take at the peak
      *     step_ns      length of the steps, or of the trace where none is recorded
-     *     unlinked_ns  device time that no recorded operator launched; in `rows` where these are kernels
+     *     unlinked_ns  device time that no recorded operator launched; in `rows` of kernels or families
      *     steps        what the filter can be set to
      *     note         why the devices of the user's file are left out, null if they are not
      *     reasons      field -> why it is null
@@ -5361,7 +5361,7 @@ export interface components {
     };
     /**
      * TraceColors
-     * @description The legend: texts by color code; code 0 of process groups and modules is "none".
+     * @description The legend: texts by color code; code 0 of all but classes is "none". "" is a family without work.
      */
     TraceColors: {
       by: string;

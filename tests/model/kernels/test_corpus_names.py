@@ -50,17 +50,36 @@ def test_every_kernel_name_has_the_verdict_that_was_reviewed(corpus: Path) -> No
     assert lines(corpus) == TABLE.read_text().splitlines()
 
 
-def test_no_two_kernels_of_a_trace_share_a_short_name_and_few_are_of_no_family(corpus: Path) -> None:
-    """What is of no family are the unnamed phases of MTIA cards."""
-    whole = other = 0
+OTHER = {
+    "hta_cuda_event_sync": 0.7059,  # `spin_kernel`, which waits
+    "hta_mtia_inference": 0.9013,  # phases of MTIA cards, which have no names
+    "kineto_h100_fix_before": 1.0,  # one event, called `Kernel`
+    "tl_b300_qwen3moe_decode": 0.0005,  # `alloc_decode_kernel`
+}
+"""Share of the device time of family "other", of runs with any; docs/views/kernels.md has the same table."""
+
+
+def test_no_two_kernels_of_a_trace_share_a_short_name(corpus: Path) -> None:
     for _, trace in real_traces.whole_files(corpus):
         short = kernel_names(trace)
         assert len(set(short.values())) == len(short)
         assert all(len(each) <= LONGEST for each in short.values())
+
+
+def test_little_device_time_is_of_no_family(corpus: Path) -> None:
+    whole: defaultdict[str, int] = defaultdict(int)
+    other: defaultdict[str, int] = defaultdict(int)
+    for name, trace in real_traces.whole_files(corpus):
         family, length = families(trace), ends(trace) - trace.events.start
-        whole += int(length[family != NONE].sum())
-        other += int(length[family == FAMILIES.index("other")].sum())
-    assert other < 0.03 * whole
+        run = name.partition("/")[0]
+        whole[run] += int(length[family != NONE].sum())
+        other[run] += int(length[family == FAMILIES.index("other")].sum())
+    assert {run: round(time / whole[run], 4) for run, time in other.items() if time} == OTHER
+    share = sum(other.values()) / sum(whole.values())
+    assert share < 0.03
+    listed = (Path(__file__).parents[3] / "docs" / "views" / "kernels.md").read_text(encoding="utf-8")
+    for run, part in {**OTHER, "all runs": share}.items():
+        assert f"| {run} | {part:.2%} |" in listed
 
 
 def test_the_table_is_of_many_names_and_all_verdicts() -> None:

@@ -75,6 +75,15 @@ def test_the_row_to_gain_most_is_linked() -> None:
     assert phrase.link.startswith("roofline?group_by=shape&select=aten%3A%3Amm")
 
 
+def test_families_of_kernels_are_rows_that_sum_to_all() -> None:
+    trace = products(launch(30, 2), kernel("sgemm", 100, 30, 2), launch(31, 3), kernel("softmax", 130, 5, 3))
+    payload, kernels = build(trace, RooflineParams("family")), build(trace, RooflineParams("kernel"))
+    assert [row.name for row in payload.rows] == ["matrix product", "softmax"]
+    for field in ("device_ns", "busy_ns", "calls"):
+        assert sum(getattr(row, field) for row in payload.rows) == sum(getattr(row, field) for row in kernels.rows)
+    assert payload.rows[0].flops == pytest.approx(2e9 * 110 / 115)  # a call shares its work by time
+
+
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(UsageError, match="no device"):
         build(products(), RooflineParams(peaks="H900"))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from tests.support.traces import draw
@@ -9,6 +12,7 @@ from tests.support.views import ask, column
 from tests.views.trace.pictures import PICTURE
 from torch_tb_profiler.analyses.timeline import tile as tile_analysis
 from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.model.kernels.families import FAMILIES
 
 
 def test_tracks_in_display_order_with_counters_beneath_their_device() -> None:
@@ -58,7 +62,7 @@ def test_times_of_a_narrow_tile_are_exact() -> None:
     assert (column(tile, "start", "<i4"), column(tile, "duration", "<i4")) == ([0], [7])
 
 
-def test_colors_by_module_and_by_process_group() -> None:
+def test_colors_by_module_by_process_group_and_by_family() -> None:
     trace = draw(PICTURE, {
         "ph": "X", "cat": "kernel", "name": "ncclAllReduce", "pid": 0, "tid": 9, "ts": 120, "dur": 5,
         "args": {"Process Group Name": "1", "Process Group Description": "tp", "device": 0, "stream": 9},
@@ -66,12 +70,22 @@ def test_colors_by_module_and_by_process_group() -> None:
     for by, expected in (
         ("module", ["none", "Net_0", "Net_0", "Net_0", "none"]),
         ("process_group", ["none", "none", "none", "none", "1 (tp)"]),
+        ("family", ["none", "none", "none", "matrix product", "communication"]),
     ):
         legend = ask(trace, "trace/colors", by=by)["texts"]
         tile = ask(trace, "trace/tile", begin=0, end=200_000, color=by)
         assert [legend[code] for code in column(tile, "color", "<u2")] == expected
     with pytest.raises(UsageError, match="color"):
         ask(trace, "trace/tile", begin=0, end=1, color="x")
+
+
+def test_the_legend_names_families_with_work_in_the_order_of_the_page() -> None:
+    texts = ask(draw(PICTURE), "trace/colors", by="family")["texts"]
+    assert [text for text in texts if text] == ["none", "matrix product"]
+    assert texts.index("matrix product") == 1 + FAMILIES.index("matrix product")
+    page = Path(__file__).parents[3] / "fe" / "src" / "base" / "family.ts"
+    colors = page.read_text(encoding="utf-8").partition("COLORS: Record<string, string> = {")[2].partition("};")[0]
+    assert tuple(re.findall(r"^  '?([a-z ]+)'?:", colors, re.MULTILINE)) == FAMILIES
 
 
 def test_a_tile_never_outgrows_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:

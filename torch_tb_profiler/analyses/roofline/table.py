@@ -1,4 +1,4 @@
-"""Work, time and attainable time of the calls, grouped by operator, shape, kernel or module.
+"""Work, time and attainable time of the calls, grouped by operator, shape, kernel, family of kernels or module.
 
 Each row's device time is the sum of its events' durations, so that all rows and what no operator launched are all
 device time. A call of several kernels shares its work among them by their time; copies and fills beside a kernel
@@ -15,6 +15,7 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, in_step, launch_times
 from torch_tb_profiler.analyses.shared.shapes import shapes
 from torch_tb_profiler.model.devices import device_of
+from torch_tb_profiler.model.families import families
 from torch_tb_profiler.model.kinds import Kind, ends, kinds
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace, derived
@@ -22,8 +23,11 @@ from torch_tb_profiler.model.work.attainable import Attainable, attainable
 from torch_tb_profiler.model.work.calls import work
 from torch_tb_profiler.model.work.ownership import owners
 
-GroupBy = Literal["operator", "shape", "kernel", "module"]
-"""operator; operator + input shapes; kernel; nn.Module of the call."""
+GroupBy = Literal["operator", "shape", "kernel", "family", "module"]
+"""operator; operator + input shapes; kernel; family of kernels; nn.Module of the call."""
+
+OF_EVENTS = ("kernel", "family")
+"""What groups device events, not calls."""
 
 
 class Filter(msgspec.Struct, frozen=True):
@@ -71,13 +75,17 @@ def roofline_table(trace: Trace, group_by: GroupBy, kept: Filter, given: str) ->
     calls = np.flatnonzero(kept_calls(trace, reach, kept))
     lost = kept_unlinked(trace, kept)
     length = int((ends(trace) - trace.events.start)[lost].sum())
-    if group_by == "kernel":
+    if group_by in OF_EVENTS:
         own = done.owners
         wanted = np.zeros(len(own.calls) + 1, np.bool_)
         wanted[calls] = True
         at = np.flatnonzero(wanted[own.call] | np.isin(own.events, lost))
         items = items_of_events(trace, at, given)
-        keys = [trace.events.name[items.event]]
+        keys = [
+            trace.events.name[items.event]
+            if group_by == "kernel"
+            else families(trace)[items.event].astype(np.int32)
+        ]
     else:
         rows = done.owners.calls[calls]
         items = items_of_calls(trace, calls, given)

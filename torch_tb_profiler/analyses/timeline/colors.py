@@ -1,4 +1,4 @@
-"""What a slice is colored by: the class of its work, its module, its process group."""
+"""What a slice is colored by: the class of its work, its family, its module, its process group."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import numpy.typing as npt
 
 from torch_tb_profiler.base.markers import is_data_loading, is_step
 from torch_tb_profiler.model.communication.events import communication_calls, communication_kernels
+from torch_tb_profiler.model.families import families
+from torch_tb_profiler.model.kernels.families import FAMILIES
 from torch_tb_profiler.model.kinds import Kind, kinds
 from torch_tb_profiler.model.modules.modules import modules
-from torch_tb_profiler.model.trace import Int32, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import Int32, Trace, derived, distinct, name_mask
 
-ColorBy = Literal["class", "process_group", "module"]
+ColorBy = Literal["class", "family", "process_group", "module"]
 
 CLASSES = (
     "kernel",
@@ -80,6 +82,8 @@ def color_codes(trace: Trace, rows: Int32, by: ColorBy) -> npt.NDArray[np.generi
     """[k]: what each of these events is colored by, at most 65,535; index into `legend`."""
     if by == "class":
         return classes(trace)[rows]
+    if by == "family":
+        return np.where(rows >= 0, families(trace)[rows] + 1, 0)
     if by == "process_group":
         return np.minimum(process_groups(trace)[0][rows], _MAX_CODE)
     return np.minimum(modules(trace).code[rows] + 1, _MAX_CODE)
@@ -91,9 +95,12 @@ def class_of(trace: Trace, row: int) -> int:
 
 
 def legend(trace: Trace, by: ColorBy) -> list[str]:
-    """What the codes of `color_codes` mean; code 0 of process groups and modules is "none"."""
+    """What the codes of `color_codes` mean; code 0 of all but classes is "none". "" is a family without work."""
     if by == "class":
         return list(CLASSES)
+    if by == "family":
+        present = distinct(families(trace).astype(np.int32))
+        return ["none", *(name if code in present else "" for code, name in enumerate(FAMILIES))]
     if by == "process_group":
         return list(process_groups(trace)[1])
     table = modules(trace)

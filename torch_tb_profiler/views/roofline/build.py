@@ -11,8 +11,9 @@ from torch_tb_profiler.analyses.roofline.utilization import Utilization, utiliza
 from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.model.devices import devices
-from torch_tb_profiler.model.families import kernel_names
+from torch_tb_profiler.model.families import families, kernel_names
 from torch_tb_profiler.model.health import is_truncated
+from torch_tb_profiler.model.kernels.families import FAMILIES
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
@@ -106,6 +107,8 @@ def _row(trace: Trace, found: Sums, i: int, group_by: str) -> RooflineRow:
 
 
 def _name(trace: Trace, event: int, group_by: str) -> str:
+    if group_by == "family":
+        return FAMILIES[int(families(trace)[event])]
     if group_by != "module":
         return name_of(trace, event)
     model = modules(trace)

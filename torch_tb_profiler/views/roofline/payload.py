@@ -12,7 +12,8 @@ from torch_tb_profiler.views._shared.text import Text
 
 
 class RooflineParams(msgspec.Struct, frozen=True):
-    """`group_by`: operator, shape (operator + input shapes), kernel or module; step and device are filters.
+    """`group_by`: operator, shape (operator + input shapes), kernel, family (of kernels) or module; filters are step
+    and device.
 
     peaks  another device of the data base ("H100 SXM"), or figures of one's own ("bf16=989.4,hbm=3352": TFLOP/s by
            type, fp32 of the vector units; 10^9 bytes/s of device memory and links)
@@ -104,7 +105,7 @@ class RooflinePayload(msgspec.Struct, frozen=True):
     model_flops, executed_flops, recomputed_flops  of matrix operators, during the steps
     peak_ns      time that the model's FLOPs would take at the peak
     step_ns      length of the steps, or of the trace where none is recorded
-    unlinked_ns  device time that no recorded operator launched; in `rows` where these are kernels
+    unlinked_ns  device time that no recorded operator launched; in `rows` of kernels or families
     steps        what the filter can be set to
     note         why the devices of the user's file are left out, null if they are not
     reasons      field -> why it is null

@@ -10,13 +10,13 @@ from torch_tb_profiler.view import TraceView
 
 
 class ColorsParams(msgspec.Struct, frozen=True):
-    """`by`: class, process_group or module."""
+    """`by`: class, family (of kernels), process_group or module."""
 
     by: ColorBy = "class"
 
 
 class TraceColors(msgspec.Struct, frozen=True):
-    """The legend: texts by color code; code 0 of process groups and modules is "none"."""
+    """The legend: texts by color code; code 0 of all but classes is "none". "" is a family without work."""
 
     by: str
     texts: list[str]

@@ -21,8 +21,8 @@ MAX_CODES = 1000
 class TileParams(msgspec.Struct, frozen=True):
     """A window [begin, end) in ns, as many buckets as pixels or a few more, some tracks (ids; empty: all).
 
-    `color` says what the color codes are: `class` (TracePayload.classes), `process_group` or `module`
-    (their texts are in `trace/colors`).
+    `color` says what the color codes are: `class` (TracePayload.classes), `family` of kernels, `process_group` or
+    `module` (their texts are in `trace/colors`).
     """
 
     begin: Time

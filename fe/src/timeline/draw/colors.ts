@@ -1,7 +1,8 @@
 // Colors of slices, read from the page's tokens so that both themes are right.
 import { causeColor, isWork } from '../../base/causes';
+import { FAMILIES, familyColor } from '../../base/family';
 
-export type ColorBy = 'class' | 'name' | 'module' | 'process_group';
+export type ColorBy = 'class' | 'family' | 'name' | 'module' | 'process_group';
 
 export interface Paint {
   fill: string;
@@ -85,6 +86,11 @@ export function readPalette(
   }));
   const distinct = DISTINCT.map(fill => ({ fill, ink: '#0b0d12' }));
   const other = { fill: none, ink: text };
+  const byFamily = FAMILIES.map(name =>
+    name === 'other'
+      ? other
+      : { fill: resolve(familyColor(name)), ink: name === 'communication' ? '#fff' : '#0b0d12' },
+  );
   const idle = categories.map(name => (isWork(name) ? null : name));
   const byCategory = categories.map(name => ({
     fill: resolve(causeColor(name)),
@@ -95,6 +101,9 @@ export function readPalette(
   const of = (color: number, name: number): Paint => {
     if (by === 'class') {
       return byClass[color] ?? other;
+    }
+    if (by === 'family') {
+      return byFamily[color - 1] ?? other;
     }
     const code = by === 'name' ? name : color - 1;
     return code < 0 ? other : distinct[(code * 7) % distinct.length]!;

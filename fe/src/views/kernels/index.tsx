@@ -1,5 +1,6 @@
 import { useMemo } from 'react';
 import type { KernelRow, KernelsPayload, MemoryOperationRow } from '../../api/types';
+import { familyColor } from '../../base/family';
 import { formatCount, formatDuration } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
@@ -82,7 +83,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
               value: total_ns,
             }))}
             top={top}
-            color="var(--c-communication)"
+            color={familyColor}
             format={formatDuration}
             onPick={family => put({ family: params.family === family ? '' : family, select: '' })}
             picked={params.family}

@@ -24,6 +24,7 @@ const GROUPS = [
   ['operator', 'operator'],
   ['shape', 'operator + input shapes'],
   ['kernel', 'kernel'],
+  ['family', 'kernel family'],
   ['module', 'module'],
 ] as const;
 

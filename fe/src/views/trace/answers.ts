@@ -88,7 +88,7 @@ export function useAnswers(
     'trace/colors',
     selectors,
     { by: state.color },
-    state.color === 'module' || state.color === 'process_group',
+    !['class', 'name'].includes(state.color),
   );
   const mapTracks = useMemo(() => mainTracks(payload), [payload]);
   const mapAnswer = useView<TraceTile>(

@@ -27,7 +27,7 @@ export interface TraceState {
   clock: Clock;
 }
 
-const COLORS: readonly string[] = ['class', 'name', 'module', 'process_group'];
+const COLORS: readonly string[] = ['class', 'family', 'name', 'module', 'process_group'];
 const CLOCKS: readonly string[] = ['trace', 'step', 'wall'];
 
 const numbers = (text: string | undefined): number[] =>

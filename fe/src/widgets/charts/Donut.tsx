@@ -16,7 +16,8 @@ interface Props {
   shares: Share[];
   /** How many get a part of their own; the rest are one part. */
   top: number;
-  color: string;
+  /** One that gets lighter from part to part, or that of each part. */
+  color: string | ((key: string) => string);
   format: (value: number) => string;
   onPick?: (key: string) => void;
   picked?: string;
@@ -49,7 +50,7 @@ export function Donut({ title, note, shares, top, color, format, onPick, picked 
   const arcs = parts.map((part, i) => ({
     part,
     path: outline(slices[i]!) ?? undefined,
-    fill: shade(color, i, parts.length),
+    fill: typeof color === 'string' ? shade(color, i, parts.length) : color(part.key),
   }));
   return (
     <figure className={css.donut} data-part="donut">

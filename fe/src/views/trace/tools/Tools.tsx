@@ -2,6 +2,7 @@
 import { Popover } from '@mantine/core';
 import type { TraceColors, TracePayload } from '../../../api/types';
 import { CATEGORY_TITLE, type Category } from '../../../base/category';
+import { familyColor } from '../../../base/family';
 import { classColor, distinctColor, type ColorBy } from '../../../timeline/draw/colors';
 import { nameOf } from '../../../timeline/draw/layout';
 import type { Clock } from '../../../base/ticks';
@@ -14,6 +15,7 @@ import css from './Tools.module.css';
 
 export const COLORS: readonly (readonly [ColorBy, string])[] = [
   ['class', 'category'],
+  ['family', 'kernel family'],
   ['name', 'name'],
   ['module', 'module'],
   ['process_group', 'process group'],
@@ -53,8 +55,10 @@ export function Legend({
     .map((text, code) => ({
       code,
       text: by === 'class' ? (CLASS_TITLE[text as Category] ?? text) : text,
-      color: by === 'class' ? classColor(text) : distinctColor(code - 1),
+      color:
+        by === 'class' ? classColor(text) : by === 'family' ? familyColor(text) : distinctColor(code - 1),
     }))
+    .filter(entry => entry.text !== '')
     // Without a device the colors of its work would only explain what is not there.
     .filter(entry => by !== 'class' || device || !DEVICE_CLASSES.includes(texts[entry.code]!));
   const rest = entries.slice(LEGEND);
