@@ -81,11 +81,8 @@ def roofline_table(trace: Trace, group_by: GroupBy, kept: Filter, given: str) ->
         wanted[calls] = True
         at = np.flatnonzero(wanted[own.call] | np.isin(own.events, lost))
         items = items_of_events(trace, at, given)
-        keys = [
-            trace.events.name[items.event]
-            if group_by == "kernel"
-            else families(trace)[items.event].astype(np.int32)
-        ]
+        codes = trace.events.name if group_by == "kernel" else families(trace).astype(np.int32)
+        keys = [codes[items.event]]
     else:
         rows = done.owners.calls[calls]
         items = items_of_calls(trace, calls, given)

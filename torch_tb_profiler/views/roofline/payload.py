@@ -12,8 +12,8 @@ from torch_tb_profiler.views._shared.text import Text
 
 
 class RooflineParams(msgspec.Struct, frozen=True):
-    """`group_by`: operator, shape (operator + input shapes), kernel, family (of kernels) or module; filters are step
-    and device.
+    """`group_by`: operator, shape (operator + input shapes), kernel, family (of kernels) or module; filters are
+    step and device.
 
     peaks  another device of the data base ("H100 SXM"), or figures of one's own ("bf16=989.4,hbm=3352": TFLOP/s by
            type, fp32 of the vector units; 10^9 bytes/s of device memory and links)
