@@ -8,7 +8,6 @@ Trains twice, without and with worker processes, and reads both traces with the 
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -18,10 +17,9 @@ import torch_tb_profiler
 
 def data_loading_share(logdir: Path) -> tuple[float, float]:
     """(average step in ms, fraction of it spent waiting for data)."""
-    with torch_tb_profiler.open(str(logdir)) as session:
-        answer = session.view("overview", wait=True)
-    average = json.loads(answer.payload or b"{}")["average"]
-    return average["duration_ns"] / 1e6, average["categories"]["dataloader"] / average["duration_ns"]
+    with torch_tb_profiler.open(str(logdir)) as log:
+        average = log.run().overview().data.average
+    return average.duration_ns / 1e6, average.categories.dataloader / average.duration_ns
 
 
 def main() -> None:

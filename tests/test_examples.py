@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-import torch_tb_profiler
-from torch_tb_profiler.session import Session
+from torch_tb_profiler.session import Session, open_session
 
 RUN = "simulated_8_h100_late_rank"
 DELAY_MS = 12
@@ -54,7 +53,7 @@ def test_the_sample_is_what_the_script_writes_and_is_small(tmp_path: Path, sampl
 
 def test_the_late_rank_is_named_with_its_cost_and_cause(tmp_path: Path, samples: Path) -> None:
     simulate(tmp_path / "even", "--delay", "0")
-    with torch_tb_profiler.open(str(tmp_path / "even")) as even, torch_tb_profiler.open(str(samples)) as late:
+    with open_session(str(tmp_path / "even")) as even, open_session(str(samples)) as late:
         verdict = ask(late, "distributed")["verdict"]
         assert (verdict["kind"], verdict["rank"], verdict["cause"]) == ("straggler", LATE, "data_loading")
         steps = [ask(session, "overview", "rank0")["average"]["duration_ns"] for session in (late, even)]
@@ -64,7 +63,7 @@ def test_the_late_rank_is_named_with_its_cost_and_cause(tmp_path: Path, samples:
 
 
 def test_the_replay_explains_what_the_model_computed(samples: Path) -> None:
-    with torch_tb_profiler.open(str(samples)) as session:
+    with open_session(str(samples)) as session:
         assert ask(session, "critical_path", "rank0")["explained"] > 0.99
         assert [one["severity"] for one in ask(session, "overview", "rank0")["health"]] == []
 

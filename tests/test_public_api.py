@@ -1,33 +1,71 @@
 from __future__ import annotations
 
-import json
+import re
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 
+import pytest
+
 import torch_tb_profiler
-from tests.support.traces import document
 from tests.support.waiting import PATIENCE
+
+HEAVY = {"torch", "tensorboard", "numpy", "pandas", "pyarrow", "msgspec", "fsspec", "torch_tb_profiler.session"}
 
 
 def test_the_public_names() -> None:
-    assert torch_tb_profiler.__all__ == ["Session", "Settings", "open"]
+    assert torch_tb_profiler.__all__ == ["Columns", "Log", "ProfilerError", "Result", "Run", "Settings", "open"]
     assert all(getattr(torch_tb_profiler, name) for name in torch_tb_profiler.__all__)
+    assert (files("torch_tb_profiler") / "py.typed").is_file()
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        torch_tb_profiler.Nothing  # noqa: B018
 
 
-def test_open_gives_the_numbers_of_the_command_line(tmp_path: Path) -> None:
-    events = [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 0, "dur": 10}]
-    (tmp_path / "w.pt.trace.json").write_bytes(document(events))
-    with torch_tb_profiler.open(str(tmp_path)) as session:
-        answer = session.view("overview", wait=True)
-    assert answer.payload is not None
-    assert json.loads(answer.payload)["average"]["duration_ns"] == 10_000
-
-
-def test_importing_the_plugin_loads_nothing_heavy() -> None:
-    code = (
-        "import sys, torch_tb_profiler.plugin as p; p.PluginLoader();"
-        "heavy = {'pyarrow', 'msgspec', 'fsspec', 'torch_tb_profiler.session'} & set(sys.modules);"
-        "assert not heavy, heavy"
-    )
+@pytest.mark.parametrize(
+    ("code", "heavy"),
+    [
+        ("import torch_tb_profiler", HEAVY),
+        ("import torch_tb_profiler.plugin as p; p.PluginLoader()", HEAVY - {"tensorboard", "numpy"}),
+    ],
+)
+def test_importing_loads_nothing_heavy(code: str, heavy: set[str]) -> None:
+    code = f"import sys; {code}; loaded = {heavy!r} & set(sys.modules); assert not loaded, loaded"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)
+
+
+WITHOUT = """
+import sys
+
+class Absent:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in ("torch", "tensorboard", "pandas"):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Absent())
+import torch_tb_profiler as ttp
+
+run = ttp.open(sys.argv[1]).run()
+assert run.operators().to_arrow().num_rows and run.columns().events.num_rows
+"""
+
+
+def test_asking_needs_neither_torch_nor_tensorboard_nor_pandas(samples: Path) -> None:
+    command = [sys.executable, "-c", WITHOUT, str(samples / "data_loading_slow")]
+    subprocess.run(command, check=True, timeout=PATIENCE)
+
+
+def test_the_documentation_runs_word_for_word(samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = samples.parent
+    monkeypatch.chdir(root)
+    text = (root / "docs" / "python.md").read_text(encoding="utf-8")
+    names: dict[str, object] = {}
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 3
+    for block in blocks:
+        exec(block, names)
+    columns = names["run"].columns()  # type: ignore[attr-defined]
+    for line in re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| [^|]+ \| (event|device|step)(.*) \|$", text, re.MULTILINE):
+        for table in re.findall(r"\w+", line[0]):
+            listed = (line[1] + line[2]).removesuffix(", ...").partition(";")[0].split(", ")
+            assert getattr(columns, table).column_names[: len(listed)] == listed, table

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import pytest
 from werkzeug.test import Client
 
-from torch_tb_profiler import open as open_log
 from torch_tb_profiler.http import App
+from torch_tb_profiler.session import open_session
 
 ROOT = Path(__file__).parents[1]
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -95,7 +95,7 @@ def run(tree: Path, *arguments: str) -> str:
 
 def test_the_event_of_the_guide_arrives_as_it_says(tmp_path: Path) -> None:
     expected: dict[str, Any] = json.loads(blocks("How a trace flows")[1].text)
-    with open_log(str(write_log(tmp_path))) as session:
+    with open_session(str(write_log(tmp_path))) as session:
         assert session.view("operators", wait=True).payload is not None
         body = Client(App(session)).get("/view/operators?run=run&worker=rank0&span=1").json
     assert body is not None
@@ -138,14 +138,17 @@ from werkzeug.test import Client
 import torch_tb_profiler
 from torch_tb_profiler.http import App
 from torch_tb_profiler.http.openapi import document
+from torch_tb_profiler.session import open_session
 
-with torch_tb_profiler.open("log") as session:
-    python = session.view("gaps", run="run", wait=True).payload
+with torch_tb_profiler.open("log") as log:
+    python = log["run"].gaps().to_dict()
+with open_session("log") as session:
+    session.view("gaps", run="run", wait=True)
     client = Client(App(session))
     answers = [client.get(f"/view/gaps?run=run{more}") for more in ("", "&least_ns=1", "&least_ns=-1")]
     tabs = [tab for tab in client.get("/views?run=run").json["views"] if tab["slug"] == "gaps"]
 print(json.dumps({
-    "python": json.loads(python),
+    "python": python,
     "http": [[answer.status_code, answer.json.get("payload")] for answer in answers],
     "tab": tabs,
     "openapi": document()["paths"]["/view/gaps"]["get"]["parameters"],

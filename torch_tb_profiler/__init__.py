@@ -1,9 +1,10 @@
 """torch-tb-profiler: where the time and the memory of a PyTorch model go.
 
-import torch_tb_profiler
+import torch_tb_profiler as ttp
 
-with torch_tb_profiler.open("log") as session:
-    overview = session.view("overview", run="resnet", wait=True)
+log = ttp.open("log")
+log["resnet50"].operators(group_by="module").to_pandas()    what a view says, as a data frame
+log["resnet50"].columns().kernels                           the kernels of the trace, as an Arrow table
 """
 
 from __future__ import annotations
@@ -11,36 +12,38 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torch_tb_profiler.session import Session
+    from torch_tb_profiler.api import Columns, Log, Result, Run
+    from torch_tb_profiler.base.errors import ProfilerError
+    from torch_tb_profiler.base.settings import Settings
 
-__all__ = ["Session", "Settings", "open"]
+__all__ = ["Columns", "Log", "ProfilerError", "Result", "Run", "Settings", "open"]
+
+_HOMES = {
+    "Columns": "api",
+    "Log": "api",
+    "ProfilerError": "base.errors",
+    "Result": "api",
+    "Run": "api",
+    "Settings": "base.settings",
+}
 
 
 def __getattr__(name: str) -> Any:
     # TensorBoard imports the package at every start: numpy and the rest wait until they are wanted.
-    if name == "Session":
-        from torch_tb_profiler.session import Session
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        return Session
-    if name == "Settings":
-        from torch_tb_profiler.base.settings import Settings
-
-        return Settings
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
-def open(path: str, settings: Any = None) -> Session:
-    """A session over a log folder, a URL or one trace file, listed once.
+def open(path: str, settings: Settings | None = None) -> Log:
+    """The runs of a log folder, a URL or one trace file.
 
-    settings  a `Settings`; by default the environment's
-    Raises ProfilerError if the place cannot be listed. Use it as a context manager, or call `close`.
+    settings  by default the environment's
+    Raises ProfilerError if the place cannot be listed.
     """
-    from torch_tb_profiler.base.errors import ProfilerError
-    from torch_tb_profiler.base.settings import Settings
-    from torch_tb_profiler.session import Root, Session
+    from torch_tb_profiler.api import Log
+    from torch_tb_profiler.session import open_session
 
-    session = Session([Root(path)], settings or Settings.from_environment())
-    session.scan()
-    if session.error is not None:
-        raise ProfilerError(session.error.message, where=session.error.where, hint=session.error.hint)
-    return session
+    return Log(open_session(path, settings))

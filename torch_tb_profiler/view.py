@@ -14,7 +14,7 @@ A tab is the view that opens it and the views it asks for later (its parts).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
 import msgspec
@@ -28,6 +28,16 @@ P = TypeVar("P", bound=msgspec.Struct)
 R = TypeVar("R")
 S = TypeVar("S")
 F = TypeVar("F")
+
+
+NUMBERS = "numbers"
+"""Key of the dtype in the annotation of a column of bytes."""
+
+Int32s = Annotated[bytes, msgspec.Meta(extra={NUMBERS: "<i4"})]
+UInt16s = Annotated[bytes, msgspec.Meta(extra={NUMBERS: "<u2"})]
+UInt32s = Annotated[bytes, msgspec.Meta(extra={NUMBERS: "<u4"})]
+Float64s = Annotated[bytes, msgspec.Meta(extra={NUMBERS: "<f8"})]
+"""Columns of numbers that travel as little-endian bytes (base64 in JSON)."""
 
 
 class NoParams(msgspec.Struct, frozen=True):
@@ -111,12 +121,15 @@ class _View(Generic[P, R]):
     title    for people
     params   its fields are the query parameters, its defaults the defaults
     payload  JSON-safe values in base units (ns, bytes, ratios 0..1)
+    rows     the field of the payload that stands for it where one table is asked for (CSV, a data frame);
+             where it has none of this name, its first list
     """
 
     slug: str
     title: str
     params: type[P]
     payload: type[R]
+    rows: str = field(default="rows", kw_only=True)
 
     @property
     def tab(self) -> str:

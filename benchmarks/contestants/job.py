@@ -11,14 +11,14 @@ import resource
 import sys
 import time
 
-from torch_tb_profiler import Settings
+from torch_tb_profiler.base.settings import Settings
 
 
 def main(folder: str, cache: str) -> None:
-    import torch_tb_profiler
+    from torch_tb_profiler.session import open_session
 
     start = time.perf_counter()
-    with torch_tb_profiler.open(folder, Settings(cache_dir=cache)) as session:
+    with open_session(folder, Settings(cache_dir=cache)) as session:
         answer = session.view("distributed", wait=True)
         wall = time.perf_counter() - start
         begin = time.perf_counter()

@@ -11,17 +11,17 @@ import resource
 import sys
 import time
 
-from torch_tb_profiler import Settings
+from torch_tb_profiler.base.settings import Settings
 
 
 def main(trace: str, cache: str) -> None:
-    import torch_tb_profiler.session
+    from torch_tb_profiler.session import open_session
     from torch_tb_profiler.views import all_views
 
     all_views()  # a server has imported them before anybody asks
     before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
     start = time.perf_counter()
-    with torch_tb_profiler.open(trace, Settings(cache_dir=cache)) as session:
+    with open_session(trace, Settings(cache_dir=cache)) as session:
         answer = session.view("overview", wait=True)
         wall = time.perf_counter() - start
         workers = len(multiprocessing.active_children())

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-import torch_tb_profiler
 from tests.support.traces import read_bytes
 from torch_tb_profiler.base.intervals import covered, merge, total
 from torch_tb_profiler.base.markers import is_data_loading
 from torch_tb_profiler.model.kinds import Kind, ends, kinds
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.session import open_session
 
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -42,7 +42,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ask(logdir: Path, slug: str, run: str, **params: str) -> dict[str, Any]:
-    with torch_tb_profiler.open(str(logdir)) as session:
+    with open_session(str(logdir)) as session:
         payload = session.view(slug, run=run, params=params, wait=True).payload
     return json.loads(payload or b"null")  # type: ignore[no-any-return]
 

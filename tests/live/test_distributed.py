@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-import torch_tb_profiler
+from torch_tb_profiler.session import open_session
 
 torch: Any = pytest.importorskip("torch")
 
@@ -66,7 +66,7 @@ def test_the_slowed_rank_is_named(tmp_path: Path) -> None:
     outputs = [process.communicate(timeout=240)[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], outputs
 
-    with torch_tb_profiler.open(str(tmp_path / "log")) as session:
+    with open_session(str(tmp_path / "log")) as session:
         answer = session.view("distributed", wait=True)
     assert answer.payload is not None, answer.state
     payload = json.loads(answer.payload)

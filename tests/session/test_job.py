@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import torch_tb_profiler
 from tests.support.jobs import CULPRIT, Job, ddp
+from torch_tb_profiler.session import open_session
 
 
 def write(folder: Path, documents: dict[int, bytes]) -> None:
@@ -31,7 +31,7 @@ def test_the_ranks_that_can_be_read_are_compared(tmp_path: Path) -> None:
     documents = Job(6, ddp(6), straggler=2).documents(only=[0, 1, 2, 3, 5])
     documents[3] = b'{"traceEvents": "none"}'
     write(tmp_path / "job", documents)
-    with torch_tb_profiler.open(str(tmp_path)) as session:
+    with open_session(str(tmp_path)) as session:
         payload = ask(session, "distributed")
         page = ask(session, "distributed/collectives", sort="skew", descending="1", limit="2")
         one = ask(session, "distributed/collective", collective=str(page["rows"][0]["id"]))
@@ -52,7 +52,7 @@ def test_the_ranks_that_can_be_read_are_compared(tmp_path: Path) -> None:
 
 def test_one_rank_of_a_job_shows_the_view(tmp_path: Path) -> None:
     write(tmp_path / "job", Job(6, ddp(6)).documents(only=[4]))
-    with torch_tb_profiler.open(str(tmp_path)) as session:
+    with open_session(str(tmp_path)) as session:
         payload = ask(session, "distributed")
     assert payload["verdict"]["kind"] == "unknown"
     assert [row["transfer_ns"] for row in payload["collectives"]] == [None]

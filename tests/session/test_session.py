@@ -186,9 +186,8 @@ def test_a_script_without_a_main_guard_may_open_a_large_file(folder: Path) -> No
     script.write_text(
         "import multiprocessing, os, sys, torch_tb_profiler\n"
         "print('runs in', os.getppid(), file=sys.stderr)\n"
-        "with torch_tb_profiler.open(sys.argv[1]) as session:\n"
-        "    answer = session.view('overview', wait=True)\n"
-        "    assert answer.payload is not None, answer.state\n"
+        "with torch_tb_profiler.open(sys.argv[1]) as log:\n"
+        "    assert log.run().overview().data.steps\n"
         "    assert multiprocessing.active_children()\n"
         "    print(__file__, __spec__)\n"
     )

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import msgspec
 
-import torch_tb_profiler
 from tests.support.jobs import Job, ddp
 from tests.support.page import MEMORY_TIMELINE, leaking, model, products, training, two_streams
 from tests.support.snapshots import snapshot
+from torch_tb_profiler.session import open_session
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "payloads"
 
@@ -120,7 +120,7 @@ def goldens() -> Iterator[tuple[str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         write_runs(Path(folder))
         payloads: dict[str, dict[str, object]] = {}
-        with torch_tb_profiler.open(folder) as session:
+        with open_session(folder) as session:
             for slug, run, params in ASKED:
                 answer = session.view(slug, run, params=params, wait=True)
                 if answer.payload is None:

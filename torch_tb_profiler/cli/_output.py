@@ -6,20 +6,22 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 from torch_tb_profiler.base.units import format_bytes, format_duration
 
 
-def print_payload(payload: dict[str, Any], form: str) -> None:
+def print_payload(payload: dict[str, Any], form: str, first: str = "rows") -> None:
+    """`first`: the table that stands for the payload where there is room for one."""
     if form == "json":
         sys.stdout.write(json.dumps(payload, indent=1) + "\n")
         return
-    sentences, payload = _sentences(payload)
-    tables = _tables(payload)
+    from torch_tb_profiler.api.tables import sentences, tables
+
+    said, payload = sentences(payload)
+    titled = [(title, [*map(_printable, rows)]) for title, rows in tables(payload, first).items()]
     if form == "csv":
-        _, rows = tables[0] if tables else ("", [])
+        _, rows = titled[0] if titled else ("", [])
         writer = io.StringIO()
         columns = list(dict.fromkeys(key for row in rows for key in row))
         output = csv.DictWriter(writer, columns, lineterminator="\n")
@@ -27,74 +29,18 @@ def print_payload(payload: dict[str, Any], form: str) -> None:
         output.writerows(rows)
         sys.stdout.write(writer.getvalue())
         return
-    for sentence in sentences:
+    for sentence in said:
         sys.stdout.write(f"{sentence}\n")
     for key, value in payload.items():
         if not isinstance(value, (list, dict)):
             sys.stdout.write(f"{key}: {_cell(key, value)}\n")
-    for title, rows in tables:
-        sys.stdout.write(f"\n{title}\n" if len(tables) > 1 else "")
+    for title, rows in titled:
+        sys.stdout.write(f"\n{title}\n" if len(titled) > 1 else "")
         sys.stdout.write(format_table(rows))
 
 
-def _sentences(payload: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
-    """(the sentences of a payload without their links, its other fields)."""
-    sentences, others = [], {}
-    for key, value in payload.items():
-        if _is_text(value):
-            sentences.append(_plain(value))
-        elif isinstance(value, list) and value and all(map(_is_text, value)):
-            sentences += map(_plain, value)
-        else:
-            others[key] = value
-    return sentences, others
-
-
-def _is_text(value: Any) -> bool:
-    """Whether a value is a `views._shared.text.Text`, decoded."""
-    return isinstance(value, list) and bool(value) and all(_is_phrase(part) for part in value)
-
-
-def _is_phrase(value: Any) -> bool:
-    return isinstance(value, dict) and value.keys() == {"text", "link"}
-
-
-def _plain(text: list[dict[str, Any]]) -> str:
-    return "".join(phrase["text"] for phrase in text)
-
-
-def _tables(payload: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """The lists of objects, and the objects, of a payload as tables; `rows` goes first."""
-    tables = []
-    for key, value in payload.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            tables.append((key, [_flat(row) for row in _unfolded(value)]))
-        elif isinstance(value, dict) and value:
-            tables.append((key, [_flat(value)]))
-    return sorted(tables, key=lambda titled: titled[0] != "rows")
-
-
-def _unfolded(rows: list[dict[str, Any]], depth: int = 0) -> Iterator[dict[str, Any]]:
-    """A tree of rows as lines, each row before its `children`, with its `depth`."""
-    for row in rows:
-        children = row.get("children")
-        if not isinstance(children, list):
-            yield row
-            continue
-        yield {"depth": depth, **{key: value for key, value in row.items() if key != "children"}}
-        yield from _unfolded(children, depth + 1)
-
-
-def _flat(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in row.items():
-        if isinstance(value, dict):
-            flat.update(_flat(value, f"{prefix}{key}."))
-        elif _is_text(value):
-            flat[prefix + key] = _plain(value)
-        else:
-            flat[prefix + key] = json.dumps(value) if isinstance(value, list) else value
-    return flat
+def _printable(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: json.dumps(cell) if isinstance(cell, list) else cell for name, cell in row.items()}
 
 
 def _cell(key: str, value: Any) -> str:

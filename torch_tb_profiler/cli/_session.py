@@ -12,28 +12,16 @@ from torch_tb_profiler.base.settings import Settings
 
 if TYPE_CHECKING:
     from torch_tb_profiler.discovery import Catalog
-    from torch_tb_profiler.session import ErrorInfo, FileState, Root, Session
+    from torch_tb_profiler.session import FileState, Root, Session
 
 T = TypeVar("T")
 
 
-def open_session(path: str, settings: Settings) -> Session:
-    """A session over a path, scanned; ProfilerError if it cannot be listed."""
-    from torch_tb_profiler.session import Root
+def open_session(path: str | list[Root], settings: Settings) -> Session:
+    """A session over a path (or several), listed; ProfilerError if it cannot be."""
+    from torch_tb_profiler.session import open_session
 
-    return open_roots([Root(path)], settings)
-
-
-def open_roots(roots: list[Root], settings: Settings) -> Session:
-    """Likewise over several roots."""
-    from torch_tb_profiler.session import Session
-
-    session = Session(roots, settings)
-    session.scan()
-    if session.error is not None:
-        session.close()
-        raise _exception(session.error)
-    return session
+    return open_session(path, settings)
 
 
 def other_files(catalog: Catalog) -> list[dict[str, str]]:
@@ -67,30 +55,31 @@ def run_name(names: list[str], side: str, wanted: str | None, path: str) -> str:
 
 def wait_for(ask: Callable[[], tuple[FileState, T | None]]) -> T:
     """Ask until a file is ready, with a line of progress on a terminal; ProfilerError if it failed."""
-    began, shown = time.monotonic(), False
-    while True:
-        state, answer = ask()
-        if answer is not None or state.state not in ("waiting", "loading"):
-            break
-        if time.monotonic() - began > 1 and sys.stderr.isatty():
-            shown = _show_progress(state) or shown
-    if shown:
-        sys.stderr.write("\r\033[K")
-    if answer is None:
-        assert state.error is not None
-        raise _exception(state.error)
-    return answer
+    from torch_tb_profiler.api.waiting import wait_for
+
+    line = _ProgressLine()
+    try:
+        return wait_for(ask, line.show)
+    finally:
+        line.clear()
 
 
-def _exception(error: ErrorInfo) -> ProfilerError:
-    return ProfilerError(error.message, where=error.where, hint=error.hint)
+class _ProgressLine:
+    """How far the reading is, from the second second on, if somebody looks."""
 
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._shown = False
 
-def _show_progress(state: FileState) -> bool:
-    progress = state.progress
-    if progress is None:
-        return False
-    share = f" {progress.bytes_done / progress.bytes_total:.0%}" if progress.bytes_total else ""
-    sys.stderr.write(f"\r\033[K{progress.stage}{share}, {progress.events:,} events")
-    sys.stderr.flush()
-    return True
+    def show(self, state: FileState) -> None:
+        progress = state.progress
+        if progress is None or time.monotonic() - self._began < 1 or not sys.stderr.isatty():
+            return
+        share = f" {progress.bytes_done / progress.bytes_total:.0%}" if progress.bytes_total else ""
+        sys.stderr.write(f"\r\033[K{progress.stage}{share}, {progress.events:,} events")
+        sys.stderr.flush()
+        self._shown = True
+
+    def clear(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\033[K")

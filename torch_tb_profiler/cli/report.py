@@ -11,7 +11,7 @@ from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.base.units import format_bytes
 from torch_tb_profiler.cli._command import OK, PATH, Command, add_path, add_selection, selection
 from torch_tb_profiler.cli._files import save
-from torch_tb_profiler.cli._session import open_roots, run_name, wait_for
+from torch_tb_profiler.cli._session import open_session, run_name, wait_for
 
 if TYPE_CHECKING:
     from torch_tb_profiler.session import FileState, Session
@@ -38,7 +38,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     sides = {"candidate": options.path, "base": options.compare}
     compares = options.compare is not None
     roots = [Root(path, side) for side, path in sides.items()] if compares else [Root(options.path)]
-    with open_roots(roots, settings) as session:
+    with open_session(roots, settings) as session:
         run, worker, span = selection(options)
         if compares:
             names = [each.name for each in session.catalog.runs]

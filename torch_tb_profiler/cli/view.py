@@ -12,7 +12,7 @@ from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli._command import FORMATS, OK, Command, add_path, add_selection, selection
 from torch_tb_profiler.cli._output import print_payload
 from torch_tb_profiler.cli._session import open_session, wait_for
-from torch_tb_profiler.views import SLUGS
+from torch_tb_profiler.views import SLUGS, find_view
 
 if TYPE_CHECKING:
     from torch_tb_profiler.session import FileState
@@ -41,7 +41,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     if options.format == "json":
         sys.stdout.write(payload.decode() + "\n")
     else:
-        print_payload(json.loads(payload), options.format)
+        print_payload(json.loads(payload), options.format, find_view(options.slug).rows)
     return OK
 
 

@@ -12,7 +12,7 @@ from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.session.answers import Answer
 from torch_tb_profiler.session.exports import Download, Excerpt
 from torch_tb_profiler.session.log import Root
-from torch_tb_profiler.session.session import Session
+from torch_tb_profiler.session.session import Session, open_session
 from torch_tb_profiler.session.state import ErrorInfo, FileState, HealthCounts, ProgressInfo
 from torch_tb_profiler.session.targets import Target
 
@@ -28,4 +28,5 @@ __all__ = [
     "Root",
     "Session",
     "Target",
+    "open_session",
 ]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.discovery import Catalog, Run, Span, Worker
 from torch_tb_profiler.model.health import Note
+from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.answers import Answer, Answers, Question, unavailable
 from torch_tb_profiler.session.exports import Download, Excerpt, Exports
 from torch_tb_profiler.session.files import Files
@@ -14,6 +15,21 @@ from torch_tb_profiler.session.log import LogFolders, Root
 from torch_tb_profiler.session.state import ErrorInfo, FileState
 from torch_tb_profiler.session.targets import Names, Target, Targets
 from torch_tb_profiler.storage import FileId
+
+
+def open_session(roots: str | Sequence[Root], settings: Settings | None = None) -> Session:
+    """A session over a log folder, a URL or one trace file (or several), listed once.
+
+    settings  by default the environment's
+    Raises ProfilerError if a place cannot be listed.
+    """
+    places = [Root(roots)] if isinstance(roots, str) else roots
+    session = Session(places, settings or Settings.from_environment())
+    session.scan()
+    if session.error is not None:
+        session.close()
+        raise session.error.exception()
+    return session
 
 
 class Session:
@@ -128,6 +144,22 @@ class Session:
         """View slug -> why there is nothing to show; None while the file is not loaded."""
         summary = self._files.summary(target.file.id)
         return None if summary is None else unavailable(summary, target.run)
+
+    def trace(
+        self,
+        run: str | None = None,
+        worker: str | None = None,
+        span: str | None = None,
+        *,
+        wait: bool = False,
+        timeout: float | None = None,
+    ) -> tuple[FileState, Trace | None]:
+        """The columns of a trace; None while its file is loading or if it failed.
+
+        Raises NotFoundError for unknown names.
+        """
+        target = self._targets.ready(Names(run, worker, span), wait, timeout)
+        return self._files.open(target.file.id, target.part)
 
     # ---- files for other tools ----------------------------------------------------------------------
 

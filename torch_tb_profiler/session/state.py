@@ -20,6 +20,10 @@ class ErrorInfo:
     hint: str | None = None
     stage: str | None = None
 
+    def exception(self) -> ProfilerError:
+        """To be raised where nobody shows states."""
+        return ProfilerError(self.message, where=self.where, hint=self.hint)
+
     @classmethod
     def of(cls, error: BaseException, *, where: str | None = None, stage: str | None = None) -> ErrorInfo:
         if isinstance(error, ProfilerError):

@@ -12,7 +12,7 @@ import msgspec
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli._command import CANNOT_TELL, OK, REGRESSION, selection
-from torch_tb_profiler.cli._session import open_roots, run_name, wait_for
+from torch_tb_profiler.cli._session import open_session, run_name, wait_for
 from torch_tb_profiler.cli.diff import BETWEEN
 from torch_tb_profiler.cli.diff._junit import junit
 from torch_tb_profiler.cli.diff._markdown import markdown
@@ -61,7 +61,7 @@ def _read_budget(path: str) -> Budget:
 def _payload(options: argparse.Namespace, settings: Settings) -> bytes:
     bases, candidates = _sides(options.paths)
     roots = _roots(bases, _BASE) + _roots(candidates, _CANDIDATE)
-    with open_roots(roots, settings) as session:
+    with open_session(roots, settings) as session:
         runs = [run.name for run in session.catalog.runs]
         named = options.base_run, options.base_worker, options.base_span
         base = _recordings(runs, _roots(bases, _BASE), *named)

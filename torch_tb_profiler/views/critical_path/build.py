@@ -136,7 +136,7 @@ def unavailable(trace: Trace) -> str | None:
 
 TAB = Tab(
     "Where the time goes",
-    TraceView("critical_path", "Critical path", CriticalPathParams, CriticalPathPayload, build),
+    TraceView("critical_path", "Critical path", CriticalPathParams, CriticalPathPayload, build, rows="targets"),
     unavailable,
     PARTS,
 )

@@ -144,7 +144,7 @@ def _unavailable(trace: Trace) -> str | None:
 
 TAB = Tab(
     "Compare",
-    PairView("diff", "Diff", DiffParams, DiffPayload, build),
+    PairView("diff", "Diff", DiffParams, DiffPayload, build, rows="level.operators"),
     _unavailable,
-    (PairView("diff/part", "Part of the timeline", DiffPartParams, DiffLevel, build_part),),
+    (PairView("diff/part", "Part of the timeline", DiffPartParams, DiffLevel, build_part, rows="operators"),),
 )

@@ -67,7 +67,7 @@ def unavailable(trace: Trace) -> str | None:
 
 TAB = Tab(
     "Resources",
-    RunView("distributed", "Distributed", NoParams, Distributed, build, RANK_SUMMARIES),
+    RunView("distributed", "Distributed", NoParams, Distributed, build, RANK_SUMMARIES, rows="ranks"),
     unavailable,
     (COLLECTIVES, COLLECTIVE, CONNECTIONS),
 )

@@ -195,7 +195,7 @@ def unavailable(trace: Trace) -> str | None:
 
 TAB = Tab(
     "Where the time goes",
-    TraceView("idle", "Idle time", IdleParams, IdlePayload, build),
+    TraceView("idle", "Idle time", IdleParams, IdlePayload, build, rows="causes"),
     unavailable,
     (*PARTS, *LAUNCH_PARTS),
 )

@@ -175,5 +175,5 @@ TAB = Tab(
     "Where the time goes",
     TraceView("kernels", "Kernels", KernelsParams, KernelsPayload, build),
     unavailable,
-    (TraceView("kernels/instances", "Durations", KernelRowParams, Instances, build_instances),),
+    (TraceView("kernels/instances", "Durations", KernelRowParams, Instances, build_instances, rows="longest"),),
 )

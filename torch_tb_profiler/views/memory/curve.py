@@ -9,7 +9,7 @@ import msgspec
 from torch_tb_profiler.analyses.memory.curve import curve
 from torch_tb_profiler.analyses.shared.memory_curve import of_device
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.view import TraceView
+from torch_tb_profiler.view import Float64s, TraceView
 from torch_tb_profiler.views.memory.build import moment
 from torch_tb_profiler.views.memory.payload import MemoryMoment
 
@@ -45,13 +45,13 @@ class MemoryCurve(msgspec.Struct, frozen=True):
     events: int
     exact: bool
     relative: bool
-    time: bytes
-    allocated_min: bytes
-    allocated_max: bytes
-    allocated_last: bytes
-    reserved_min: bytes
-    reserved_max: bytes
-    reserved_last: bytes
+    time: Float64s
+    allocated_min: Float64s
+    allocated_max: Float64s
+    allocated_last: Float64s
+    reserved_min: Float64s
+    reserved_max: Float64s
+    reserved_last: Float64s
     peak_allocated: MemoryMoment | None
     peak_reserved: MemoryMoment | None
     fragmentation: MemoryMoment | None

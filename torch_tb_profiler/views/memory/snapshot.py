@@ -23,7 +23,7 @@ from torch_tb_profiler.analyses.memory.snapshot import (
 )
 from torch_tb_profiler.analyses.tracks.sources import Frame, frame
 from torch_tb_profiler.model.memory.snapshot import Snapshot
-from torch_tb_profiler.view import FileParams, FileView
+from torch_tb_profiler.view import FileParams, FileView, Float64s
 from torch_tb_profiler.views._shared.text import Text
 from torch_tb_profiler.views.memory import file_words
 from torch_tb_profiler.views.memory.curve import Points
@@ -114,12 +114,12 @@ class MemorySnapshot(msgspec.Struct, frozen=True):
     total_segments: int
     segments: list[SnapshotSegment]
     out_of_memory: list[OutOfMemory]
-    entry: bytes
-    history_time_us: bytes
-    allocated_min: bytes
-    allocated_max: bytes
-    allocated_last: bytes
-    reserved_last: bytes
+    entry: Float64s
+    history_time_us: Float64s
+    allocated_min: Float64s
+    allocated_max: Float64s
+    allocated_last: Float64s
+    reserved_last: Float64s
     peak_allocated_bytes: int
     peak_entry: int | None
     reasons: Mapping[str, str]
@@ -205,5 +205,11 @@ def _reasons(snapshot: Snapshot, past: AllocatorHistory) -> dict[str, str]:
 
 
 SNAPSHOT = FileView(
-    "memory/snapshot", "Memory snapshot", SnapshotParams, MemorySnapshot, build_snapshot, "snapshot"
+    "memory/snapshot",
+    "Memory snapshot",
+    SnapshotParams,
+    MemorySnapshot,
+    build_snapshot,
+    "snapshot",
+    rows="stacks",
 )

@@ -6,7 +6,7 @@ import msgspec
 
 from torch_tb_profiler.analyses.memory.timeline import stacked
 from torch_tb_profiler.model.memory.timeline import Timeline
-from torch_tb_profiler.view import FileParams, FileView
+from torch_tb_profiler.view import FileParams, FileView, Float64s
 from torch_tb_profiler.views._shared.text import Text
 from torch_tb_profiler.views.memory import file_words
 from torch_tb_profiler.views.memory.curve import Points
@@ -35,8 +35,8 @@ class MemoryTimeline(msgspec.Struct, frozen=True):
     headline: Text
     events: int
     categories: list[str]
-    time: bytes
-    sizes: list[bytes]
+    time: Float64s
+    sizes: list[Float64s]
     begin_ns: int
     end_ns: int
     peak_bytes: int

@@ -71,5 +71,5 @@ def build_instances(trace: Trace, params: RowParams) -> Instances:
 
 PARTS = (
     TraceView("operators/stacks", "Call stacks", RowParams, OperatorStacks, build_stacks),
-    TraceView("operators/instances", "Durations", RowParams, Instances, build_instances),
+    TraceView("operators/instances", "Durations", RowParams, Instances, build_instances, rows="longest"),
 )

@@ -213,7 +213,7 @@ def _unavailable(trace: Trace) -> str | None:
     return None
 
 
-_ALONE = TraceView("overview", "Overview", NoParams, Overview, build, eager=True)
+_ALONE = TraceView("overview", "Overview", NoParams, Overview, build, eager=True, rows="steps")
 
 TAB = Tab(
     "",
@@ -221,7 +221,14 @@ TAB = Tab(
     _unavailable,
     (
         RankView(
-            "overview/ranks", "Overview beside other ranks", NoParams, Overview, beside, _ALONE, RANK_SUMMARIES
+            "overview/ranks",
+            "Overview beside other ranks",
+            NoParams,
+            Overview,
+            beside,
+            _ALONE,
+            RANK_SUMMARIES,
+            rows="steps",
         ),
     ),
 )

@@ -18,7 +18,7 @@ from torch_tb_profiler.views.trace.payload import TraceParams, TracePayload
 
 TAB = Tab(
     "Where the time goes",
-    TraceView("trace", "Trace", TraceParams, TracePayload, build),
+    TraceView("trace", "Trace", TraceParams, TracePayload, build, rows="tracks"),
     unavailable,
     tuple(
         view

@@ -7,7 +7,7 @@ import msgspec
 from torch_tb_profiler.analyses.timeline.grid import Grid
 from torch_tb_profiler.analyses.timeline.samples import counter_columns
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.view import TraceView
+from torch_tb_profiler.view import Float64s, Int32s, TraceView
 from torch_tb_profiler.views.trace.params import Time, Width, check_order, track_ids
 
 
@@ -39,11 +39,11 @@ class TraceCounters(msgspec.Struct, frozen=True):
     unit_ns: int
     series_track: list[int]
     series_first: list[int]
-    start: bytes
-    low: bytes
-    high: bytes
-    mean: bytes
-    last: bytes
+    start: Int32s
+    low: Float64s
+    high: Float64s
+    mean: Float64s
+    last: Float64s
 
 
 def build_counters(trace: Trace, params: CounterParams) -> TraceCounters:

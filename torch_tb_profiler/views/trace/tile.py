@@ -11,7 +11,7 @@ from torch_tb_profiler.analyses.timeline.grid import Grid
 from torch_tb_profiler.analyses.timeline.tile import Tile, tile
 from torch_tb_profiler.model.families import kernel_labels
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.view import TraceView
+from torch_tb_profiler.view import Int32s, TraceView, UInt16s, UInt32s
 from torch_tb_profiler.views._shared.lists import parse_numbers
 from torch_tb_profiler.views.trace.params import Time, Width, check_order, track_ids
 
@@ -61,13 +61,13 @@ class TraceTile(msgspec.Struct, frozen=True):
     lane_track: list[int]
     lane_depth: list[int]
     lane_first: list[int]
-    start: bytes
-    duration: bytes
-    busy: bytes
-    count: bytes
-    event: bytes
-    name: bytes
-    color: bytes
+    start: Int32s
+    duration: Int32s
+    busy: Int32s
+    count: UInt32s
+    event: Int32s
+    name: Int32s
+    color: UInt16s
     names: Mapping[int, str]
     short_names: Mapping[int, str]
 

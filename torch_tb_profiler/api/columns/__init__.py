@@ -1,0 +1,87 @@
+"""The columns of a trace."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torch_tb_profiler.api.columns import device, host
+from torch_tb_profiler.model.trace import Trace
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class Columns:
+    """The columns of one trace as Arrow tables, for DuckDB, Polars, pandas and whatever else reads Arrow.
+
+    Times (`_ns`) are int64 nanoseconds since the trace's start; `origin_ns` says when that was. Sizes (`_bytes`)
+    are bytes. `event` is the row of `events` that a row of another table stands for, and what the views take and
+    show as `event`. What is unknown is null. Tables are made when they are first asked for; the columns of
+    `events` are the memory of the trace itself.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    @property
+    def origin_ns(self) -> int:
+        """Time 0 of all tables in the clock of the file: with PyTorch's profiler ns since 1970."""
+        return self._trace.base_ns + self._trace.trace_start_ns
+
+    @cached_property
+    def events(self) -> pyarrow.Table:
+        """Every event in file order: event, name, category, phase ("X": a slice), thread ("pid/tid"), start_ns,
+        duration_ns, id (of flows)."""
+        return host.events(self._trace)
+
+    @cached_property
+    def operators(self) -> pyarrow.Table:
+        """Calls of operators: event, name, thread, start_ns, host_total_ns, host_self_ns, device_total_ns and
+        device_self_ns (of what they launched), input_shape, module (path), step, parent (event around it)."""
+        return host.operators(self._trace)
+
+    @cached_property
+    def modules(self) -> pyarrow.Table:
+        """Calls of `nn.Module`s: event, module (path), class, thread, start_ns, duration_ns, device_ns (launched
+        in it), step."""
+        return host.modules(self._trace)
+
+    @cached_property
+    def steps(self) -> pyarrow.Table:
+        """Steps: step, start_ns, duration_ns, host_start_ns, host_duration_ns, complete, recorded, and the parts
+        of the duration (`kernel_ns`, ... as in the overview)."""
+        return host.steps(self._trace)
+
+    @cached_property
+    def memory(self) -> pyarrow.Table:
+        """Allocations and releases: event, time_ns, device, address, size_bytes (negative: a release),
+        allocated_bytes and reserved_bytes after it, operator (event)."""
+        return host.memory(self._trace)
+
+    @cached_property
+    def kernels(self) -> pyarrow.Table:
+        """Kernels: event, name, family, device, stream, start_ns, duration_ns, launch (event of the call),
+        operator (event), module (path), step (in which it was launched)."""
+        return device.kernels(self._trace)
+
+    @cached_property
+    def copies(self) -> pyarrow.Table:
+        """Copies and memsets of devices: as `kernels`, with `bytes`."""
+        return device.copies(self._trace)
+
+    @cached_property
+    def collectives(self) -> pyarrow.Table:
+        """Communication operations: event, collective, group, ranks, group_size, backend, dtype, issue_ns (called
+        or launched), start_ns, end_ns, timing ("device", "host", "none"), sequence, bytes_in, bytes_out."""
+        return device.collectives(self._trace)
+
+    @cached_property
+    def gaps(self) -> pyarrow.Table:
+        """Idle time of devices in complete steps, in parts with one cause: device, gap (number), start_ns,
+        duration_ns (on the device's own clock), cause, event (what is to blame), emptied_by (event of the blocking
+        call), step."""
+        return device.gaps(self._trace)
+
+
+__all__ = ["Columns"]

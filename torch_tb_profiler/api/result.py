@@ -1,0 +1,85 @@
+"""What a view answered: typed, as a dictionary, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import msgspec
+
+from torch_tb_profiler.api.tables import arrow_tables, sentences
+from torch_tb_profiler.base.errors import MissingExtraError, NotFoundError
+from torch_tb_profiler.view import View
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+R = TypeVar("R")
+
+
+class Result(Generic[R]):
+    """The answer of a view: the same numbers as on the page, in base units (ns, bytes, ratios 0..1, FLOPs)."""
+
+    def __init__(self, view: View, content: bytes) -> None:
+        self._view = view
+        self._content = content
+
+    @cached_property
+    def data(self) -> R:
+        """The answer as an object with typed fields, which its class documents."""
+        data: R = msgspec.json.decode(self._content, type=self._view.payload)
+        return data
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as JSON values: what the page gets. Columns of bytes are base64 text."""
+        payload: dict[str, Any] = msgspec.json.decode(self._content)
+        return payload
+
+    @property
+    def text(self) -> str:
+        """What the view says in words, a line for each sentence or two."""
+        return "\n".join(sentences(self.to_dict())[0])
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables of the answer, the one that stands for it first."""
+        return tuple(self._tables)
+
+    def to_arrow(self, table: str | None = None) -> pyarrow.Table:
+        """A table of the answer, by default the first of `tables`; NotFoundError if there is none of that name.
+
+        Nested objects are columns `outer.inner`, a tree is one row per node with its `depth`, unknown is null.
+        """
+        name = self.tables[0] if table is None else table
+        if name not in self._tables:
+            raise NotFoundError(f"there is no table {name!r}", hint=f"tables: {', '.join(self.tables)}")
+        return self._tables[name]
+
+    def to_pandas(self, table: str | None = None) -> pandas.DataFrame:
+        """The same as a data frame; MissingExtraError if pandas is not installed."""
+        return data_frame(self.to_arrow(table))
+
+    @cached_property
+    def _tables(self) -> Mapping[str, pyarrow.Table]:
+        return arrow_tables(self._view, self.data, self.to_dict())
+
+    def __repr__(self) -> str:
+        return f"<{self._view.title}>\n{self.text}"
+
+
+def data_frame(table: pyarrow.Table) -> pandas.DataFrame:
+    """An Arrow table as a data frame of pandas."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise MissingExtraError("pandas is not installed", hint="pip install pandas") from error
+    import pyarrow
+
+    frame = table.to_pandas()
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pyarrow.types.is_integer(column.type) and column.null_count:
+            # Not as floats, which hold whole numbers up to 2^53.
+            frame[name] = column.to_pandas(types_mapper=lambda _: pandas.Int64Dtype())
+    return frame

@@ -1,0 +1,39 @@
+"""A run: its workers, and what each view answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from torch_tb_profiler.api.columns import Columns
+from torch_tb_profiler.api.views import Views
+from torch_tb_profiler.api.waiting import PATIENCE_SECONDS, wait_for
+
+
+class Run(Views):
+    """A run of a log. Every view is a method that answers a `Result`, its parts are methods of that method:
+
+        run.operators(group_by="module").to_pandas()
+        run.operators.stacks(event=17)
+
+    `worker` and `span` choose a trace, by default the first, as on the page; further parameters are those of the
+    view. `help(run.operators)` says which, with their defaults and units. They raise UsageError for a parameter
+    that cannot be, NotFoundError for an unknown name and where a trace has nothing to show (with the reason),
+    ProfilerError if a trace cannot be read.
+    """
+
+    @property
+    def workers(self) -> Mapping[str, Sequence[str]]:
+        """Worker -> names of its spans. A file of several ranks is one worker each, once it has been read."""
+        session = self._opened.session
+        workers = session.workers(session.catalog.run(self.name))
+        return {worker.name: [span.name for span in worker.spans] for worker in workers}
+
+    def columns(self, *, worker: str | None = None, span: str | int | None = None) -> Columns:
+        """The columns of one trace as Arrow tables; `worker` and `span` are by default the first."""
+        names = self.name, worker, None if span is None else str(span)
+        session = self._opened.session
+        trace = wait_for(lambda: session.trace(*names, wait=True, timeout=PATIENCE_SECONDS))
+        return Columns(trace)
+
+    def __repr__(self) -> str:
+        return f"<Run {self.name!r}: {', '.join(self.workers)}>"
