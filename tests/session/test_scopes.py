@@ -14,7 +14,7 @@ import pytest
 from tests.support.traces import document
 from tests.support.views import add_tab
 from tests.support.waiting import PATIENCE
-from torch_tb_profiler.base.errors import NotFoundError, UsageError
+from torch_tb_profiler.base.errors import NotFoundError, UndecidedError, UsageError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.model.trace import Trace, derived
 from torch_tb_profiler.session import Root, Session
@@ -186,7 +186,7 @@ def test_a_result_that_the_cache_has_not_is_made_again(tmp_path: Path, kept: byt
     assert counted() == 300
 
 
-def test_a_pair_compares_with_what_is_named_or_the_first_other_run(session: Session) -> None:
+def test_a_pair_compares_with_what_is_named_or_the_only_other_run(session: Session) -> None:
     answer = session.view("difference", run="job", wait=True, timeout=PATIENCE)
     assert answer.payload is not None
     assert json.loads(answer.payload) == {"events": 10 - 4}
@@ -217,7 +217,7 @@ def test_a_pair_within_the_only_run_and_nothing_to_compare_with(tmp_path: Path) 
 
 
 def test_a_pair_compares_with_the_previous_span(tmp_path: Path) -> None:
-    """Of a first span: with the same worker of the first other run, the first worker where there is no such."""
+    """Of a first span: with the same worker of the other run, the first worker where there is no such."""
     for run, counts in (("a", (5, 6)), ("b", (7, 8, 9))):
         for number, count in enumerate(counts, 1):
             write(tmp_path / run / f"rank0.{number}.pt.trace.json", count)
@@ -234,6 +234,58 @@ def test_a_pair_compares_with_the_previous_span(tmp_path: Path) -> None:
         assert base("rank1", "1") == ("a", "rank1", "1")
         assert base("rank1", "3") == ("b", "rank1", "2")
         assert base("rank2", "1") == ("a", "rank0", "1")
+
+
+def write_named(path: Path, names: str, device: str = "A100") -> None:
+    path.parent.mkdir(exist_ok=True)
+    events = [
+        {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": 10 * i, "dur": 5}
+        for i, name in enumerate(names.split())
+    ]
+    kernel = {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 0, "dur": 5}
+    events.append({**kernel, "args": {"device": 0, "stream": 7}})
+    path.write_bytes(document(events, deviceProperties=[{"id": 0, "name": device}]))
+
+
+@pytest.mark.parametrize(
+    ("runs", "base"),
+    [
+        ({"a": "conv relu pool", "b": "mm softmax add norm", "c": "mm softmax norm"}, "b"),
+        ({"a": "conv relu pool", "c": "mm softmax norm"}, "c"),  # three of four names
+        ({"a": "conv relu mm add", "c": "conv mm relu pool norm"}, None),  # of seven names two
+        ({"a": "mm softmax add norm", "b": "mm softmax add norm", "h100": "mm softmax add norm"}, "h100"),
+        ({"a": "conv relu pool"}, None),
+    ],
+)
+def test_a_run_is_compared_with_the_one_most_alike_or_with_none(
+    tmp_path: Path, runs: dict[str, str], base: str | None
+) -> None:
+    for run, names in {**runs, "new": "mm softmax add norm"}.items():
+        write_named(tmp_path / run / "w.pt.trace.json", names, "H100" if run in ("h100", "new") else "A100")
+    with Session([Root(str(tmp_path))], Settings.from_environment()) as session:
+        session.scan()
+        for each in session.catalog.runs:
+            session.wait(session.load(each.workers[0].spans[0]), PATIENCE)
+        if base is None:
+            with pytest.raises(UndecidedError, match="no other run is alike"):
+                session.view("difference", run="new", wait=True, timeout=PATIENCE)
+            assert ask(session, "difference", run="new", params={"base_run": "a"})
+        else:
+            answer = session.view("difference", run="new", wait=True, timeout=PATIENCE)
+            assert answer.base is not None and answer.base[0] == base
+
+
+def test_of_several_runs_none_of_which_was_read_none_is_taken(tmp_path: Path) -> None:
+    """Reading them all only to find one could take minutes."""
+    for run in ("a", "b", "new"):
+        write_named(tmp_path / run / "w.pt.trace.json", "mm add")
+    with Session([Root(str(tmp_path))], Settings.from_environment()) as session:
+        session.scan()
+        with pytest.raises(UndecidedError, match="no other run that was read"):
+            session.view("difference", run="new", wait=True, timeout=PATIENCE)
+        session.wait(session.load(session.catalog.run("b").workers[0].spans[0]), PATIENCE)
+        answer = session.view("difference", run="new", wait=True, timeout=PATIENCE)
+        assert answer.base is not None and answer.base[0] == "b"
 
 
 def write_merged(path: Path, ranks: tuple[int, ...]) -> None:

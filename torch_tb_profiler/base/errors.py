@@ -2,7 +2,8 @@
 
     ProfilerError
     |-- UsageError            the caller asked for something that does not exist or makes no sense
-    |   `-- NotFoundError     ... an unknown run, worker, span or view
+    |   |-- NotFoundError     ... an unknown run, worker, span or view
+    |   `-- UndecidedError    ... less than is needed to know what is meant
     |-- StorageError          a file or folder cannot be listed or read
     |   `-- MissingExtraError ... because an optional package is not installed
     |-- TraceError            a file was read, but it is not a usable trace
@@ -42,6 +43,10 @@ class UsageError(ProfilerError):
 
 class NotFoundError(UsageError):
     code = "not_found"
+
+
+class UndecidedError(UsageError):
+    code = "undecided"
 
 
 class StorageError(ProfilerError):

@@ -17,6 +17,7 @@ from torch_tb_profiler.session import ErrorInfo
 STATUS = {
     "usage": 400,
     "not_found": 404,
+    "undecided": 400,
     "storage": 422,
     "missing_extra": 422,
     "trace": 422,

@@ -108,6 +108,13 @@ class Files:
             file = self._files.get(id_)
             return file.summary if file is not None else None
 
+    def kept_summary(self, id_: FileId) -> FileSummary | None:
+        """The summary of a file that is ready, or that this machine's cache holds; nothing is read for it."""
+        known = self.summary(id_)
+        if known is not None or self._cache.shared:
+            return known
+        return load_summary(self._cache, entry_key(id_, self._catalog))
+
     def result(self, id_: FileId, slug: str, part: int | None) -> bytes | None:
         """What a view made of a file when it was loaded; None if it must be made again."""
         name = result_name(slug, part)

@@ -18,6 +18,7 @@ from torch_tb_profiler.model.catalog import NO_DEVICES, Catalog
 from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.model.ranks import rank, split
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.session.likeness import sketch
 from torch_tb_profiler.session.summary import SUMMARY, FileSummary, entry_key, result_name
 from torch_tb_profiler.storage import FileId, Location, open_location
 from torch_tb_profiler.view import RunView, TraceView
@@ -142,5 +143,6 @@ def examine(trace: Trace) -> tuple[FileSummary, dict[str, bytes]]:
         max(len(trace.recordings), 1),
         unavailable,
         tuple(health.values()),
+        sketch(trace),
     )
     return summary, results

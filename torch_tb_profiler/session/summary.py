@@ -14,6 +14,7 @@ from torch_tb_profiler.cache import Cache, cache_key, structure_of
 from torch_tb_profiler.model.catalog import NO_DEVICES, Catalog
 from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.session.likeness import Sketch
 from torch_tb_profiler.storage import FileId
 from torch_tb_profiler.view import RunView, Tab, TraceView, View
 from torch_tb_profiler.views import all_tabs
@@ -30,6 +31,7 @@ class FileSummary:
     recordings   how many lie in the file, one after the other
     unavailable  view slug -> why this trace has nothing to show there
     health       all notes of the trace, those of the analyses included
+    sketch       what is compared to find the run most like another
     """
 
     events: int
@@ -38,6 +40,7 @@ class FileSummary:
     recordings: int
     unavailable: dict[str, str]
     health: tuple[Note, ...]
+    sketch: Sketch
 
     @property
     def parts(self) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ import { useClient, useHealth, useRetry } from '../state/queries';
 import { useSelection } from '../state/selection';
 import { Button } from '../widgets/inputs/Button';
 import { Answer, Mark } from '../widgets/Answer';
+import { ChooseBase } from './ChooseBase';
 import { CopyButton } from '../widgets/inputs/CopyButton';
 import { Icon } from '../widgets/Icon';
 import { Panel } from '../widgets/Panel';
@@ -20,7 +21,8 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
     error instanceof ApiError
       ? error.info
       : { code: 'page', message: error.message, where: null, hint: null, stage: null };
-  const missing = info.code === 'not_found' || info.code === 'usage';
+  const undecided = info.code === 'undecided';
+  const missing = undecided || info.code === 'not_found' || info.code === 'usage';
   const files = health.data?.files ?? [];
   const others = files.filter(file => file.state.state !== 'failed').length;
   return (
@@ -29,7 +31,7 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
         crumb={run ?? ''}
         why={
           missing
-            ? info.hint
+            ? !undecided && info.hint
             : others > 0
               ? `The other ${formatCount(others)} of ${files.length} files of this run are not affected.`
               : undefined
@@ -85,7 +87,8 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
           </dl>
         </Panel>
       )}
-      {missing && (
+      {undecided && <ChooseBase run={run} />}
+      {missing && !undecided && (
         <p>
           <Button
             look="primary"
@@ -95,7 +98,7 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
           </Button>
         </p>
       )}
-      {files.length > 1 && (
+      {files.length > 1 && !undecided && (
         <Panel title="Files of this run">
           <Files files={files} onOpen={file => select({ run, worker: file.worker, span: file.span })} />
         </Panel>

@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
-from torch_tb_profiler.base.errors import NotFoundError, UsageError
+from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.pair import Pair
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.answers.answer import Answer, Question, check_available
+from torch_tb_profiler.session.answers.base import base_of
 from torch_tb_profiler.session.files import Files
 from torch_tb_profiler.session.jobs import encode
 from torch_tb_profiler.session.targets import Names, Target, Targets
@@ -27,7 +28,12 @@ class PairAnswers:
         params = parse_params(view.params, own)
         first = self._ready(question, question.names)
         named = Names(*(question.params.get(name) for name in BASE))
-        base_first = self._ready(question, self._base(named, first))
+        if named == Names():
+            likely = base_of(self._files, self._targets, first)
+            if likely is None:
+                return Answer(view.slug, *first.names, self._files.state(first.file.id), None)
+            named = likely
+        base_first = self._ready(question, named)
         candidate = self._side(question, first, ALSO)
         base = self._side(question, base_first, BASE_ALSO)
         state = self._files.state(first.file.id)
@@ -52,29 +58,6 @@ class PairAnswers:
         if len({target.names for target in side}) < len(side):
             raise UsageError(f"parameter {parameter!r} names a recording of its side twice")
         return side
-
-    def _base(self, named: Names, candidate: Target) -> Names:
-        """What is compared with where nothing is named: the previous span; of a first span the same worker and
-        span of the first other run; the first other worker, or span, where there is but one run."""
-        if named != Names():
-            return named
-        spans = [span.name for span in candidate.worker.spans]
-        at = spans.index(candidate.span.name)
-        if at:
-            return Names(candidate.run.name, candidate.worker.name, spans[at - 1])
-        other = next((run for run in self._targets.runs if run.name != candidate.run.name), None)
-        if other is not None:
-            workers = {worker.name: worker for worker in self._targets.workers(other)}
-            worker = workers.get(candidate.worker.name)
-            known = {span.name for span in worker.spans} if worker is not None else set()
-            span = candidate.span.name if candidate.span.name in known else None
-            return Names(other.name, worker.name if worker is not None else None, span)
-        for sibling in self._targets.workers(candidate.run):
-            for each in sibling.spans:
-                names = Names(candidate.run.name, sibling.name, each.name)
-                if tuple(names) != tuple(candidate.names):
-                    return names
-        raise NotFoundError("there is only one trace", hint="put a second run into the log folder to compare with")
 
 
 def _further(parameter: str, text: str | None) -> list[Names]:

@@ -6,10 +6,15 @@ import { Button } from '../../widgets/inputs/Button';
 import { Icon } from '../../widgets/Icon';
 import { Picker } from '../../widgets/inputs/Picker';
 import { Select } from '../../widgets/inputs/Select';
+import { Recordings } from './Recordings';
 import css from './Sides.module.css';
 
 interface Props {
   base: Required<Selectors>;
+  candidate: Required<Selectors>;
+  /** Further recordings of each side, as the parameters of these names list them. */
+  further: { base_also: string; also: string };
+  onFurther: (further: { base_also?: string; also?: string }) => void;
   onBase: (base: Selectors) => void;
   onSwap: () => void;
   least: string;
@@ -19,8 +24,8 @@ interface Props {
 /** The least change that matters, as a share. */
 const LEAST = ['0.005', '0.01', '0.02', '0.05', '0.1'];
 
-/** The base; the candidate is what the bar above chooses. */
-export function Sides({ base, onBase, onSwap, least, onLeast }: Props) {
+/** The base, and what else each side is made of; the first of the candidate is what the bar above chooses. */
+export function Sides({ base, candidate, further, onFurther, onBase, onSwap, least, onLeast }: Props) {
   const runs = useRuns().data?.runs ?? [];
   const workers = useWorkers(base.run).data?.workers ?? [];
   const spans = workers.find(worker => worker.name === base.worker)?.spans ?? [];
@@ -53,6 +58,19 @@ export function Sides({ base, onBase, onSwap, least, onLeast }: Props) {
           onChange={span => onBase({ ...base, span })}
         />
       )}
+      <Recordings
+        side="base"
+        first={base}
+        further={further.base_also}
+        onFurther={base_also => onFurther({ base_also })}
+      />
+      <span className="dim">Candidate</span>
+      <Recordings
+        side="candidate"
+        first={candidate}
+        further={further.also}
+        onFurther={also => onFurther({ also })}
+      />
       <Select
         label="Least change that matters"
         value={least}

@@ -1,5 +1,5 @@
 import { fireEvent, screen } from '@testing-library/react';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import golden from '../../../../tests/golden/payloads/diff.json';
 import { drawView, serveGoldens } from '../../testing/view';
 import View from '.';
@@ -58,4 +58,36 @@ it('sets the least change that matters', () => {
   expect(least.selectedOptions[0]!.textContent).toBe('2%');
   fireEvent.change(least, { target: { value: '0.1' } });
   expect(decodeURIComponent(location.href)).toContain('min_effect=0.1');
+});
+
+it('adds recordings to a side, leaves them out, and takes them along when the sides are switched', async () => {
+  const spans = ['1', '2', '3'].map(name => ({ name }));
+  const answers: Record<string, unknown> = {
+    runs: {
+      runs: [{ name: 'base' }, { name: 'run' }, { name: 'third' }].map(run => ({
+        ...run,
+        workers: 1,
+        bytes: 1,
+      })),
+    },
+    workers: { workers: [{ name: 'w', spans }] },
+  };
+  vi.stubGlobal('fetch', (address: URL | string) => {
+    const path = new URL(address).pathname;
+    const found = Object.entries(answers).find(([name]) => path.endsWith(name));
+    return Promise.resolve(new Response(JSON.stringify(found?.[1] ?? {}), { status: found ? 200 : 404 }));
+  });
+  drawView(View, golden.diff, { base });
+  const address = () => decodeURIComponent(location.href);
+  fireEvent.click(await screen.findByText('add to base'));
+  fireEvent.click(await screen.findByText('base · w · span 2'));
+  expect(address()).toContain('base_also=[["base","w","2"]]');
+  fireEvent.click(await screen.findByText('add to candidate'));
+  fireEvent.click((await screen.findAllByText('third', { selector: '[role=option] *' })).at(-1)!);
+  expect(address()).toMatch(/profiler\.also=\[\["third",null,null\]\]/);
+  fireEvent.click(screen.getByText('Switch sides'));
+  expect(address()).toContain('base_also=[["third",null,null]]');
+  expect(address()).toMatch(/profiler\.also=\[\["base","w","2"\]\]/);
+  fireEvent.click(screen.getByTitle('Leave this recording of the base out'));
+  expect(address()).not.toContain('base_also');
 });

@@ -37,6 +37,11 @@ const COMPARED = ['base_run', 'base_worker', 'base_span', 'also', 'base_also', '
 
 const BY = { category: 'By category', phase: 'By phase' } as const;
 
+/** The further recordings change sides, too. */
+function swapped({ also, base_also, ...params }: Record<string, string>): Record<string, string> {
+  return { ...params, ...(base_also && { also: base_also }), ...(also && { base_also: also }) };
+}
+
 interface Props {
   payload: DiffPayload;
   crumb: string;
@@ -136,16 +141,23 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
       {base && (
         <Sides
           base={base}
+          candidate={selectors}
+          further={{ base_also: params.base_also ?? '', also: params.also ?? '' }}
+          onFurther={change => put({ ...change, part: '' })}
           onBase={next =>
             put({
               base_run: next.run ?? '',
               base_worker: next.worker ?? '',
               base_span: next.span ?? '',
+              base_also: '',
               part: '',
             })
           }
           onSwap={() =>
-            select({ ...base, params: { ...params, base_run: run, base_worker: worker, base_span: span } })
+            select({
+              ...base,
+              params: swapped({ ...params, base_run: run, base_worker: worker, base_span: span }),
+            })
           }
           least={params.min_effect ?? String(payload.min_effect)}
           onLeast={min_effect => put({ min_effect })}
