@@ -1,4 +1,4 @@
-"""The example of docs/data_loading.md: find that data loading is the bottleneck, fix it, check that it is gone.
+"""An example of docs/guide.md: find that data loading is the bottleneck, fix it, check that it is gone.
 
     python examples/fix_data_loading.py --logdir log
 

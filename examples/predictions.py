@@ -7,8 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-import torch_tb_profiler
-from torch_tb_profiler.session import Session
+from torch_tb_profiler.session import Session, open_session
 
 
 class Planted(NamedTuple):
@@ -22,7 +21,7 @@ class Planted(NamedTuple):
 def predict(logdir: Path, planted: list[Planted], worker: str | None = None) -> list[dict[str, Any]]:
     """Of each: step_ns with the cause, foreseen_ns without it, happened_ns without it, and the named part that the
     replay of the run with it calls the largest gain."""
-    with torch_tb_profiler.open(str(logdir)) as session:
+    with open_session(str(logdir)) as session:
         return [_row(session, each, worker) for each in planted]
 
 

@@ -1,0 +1,145 @@
+"""The documentation is true: links lead somewhere, commands are commands, the guide prints what it says."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.waiting import PATIENCE
+from torch_tb_profiler.cli import main
+from torch_tb_profiler.cli.main import _parser
+from torch_tb_profiler.views import SLUGS, all_views
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+TEXTS = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("*/README.md")])
+
+
+def fenced(text: str, *languages: str) -> list[str]:
+    """The code blocks of some languages, those inside lists too."""
+    blocks = re.findall(r"^( *)```(\w+)\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
+    return [
+        re.sub(f"^{indent}", "", body, flags=re.MULTILINE) for indent, name, body in blocks if name in languages
+    ]
+
+
+def anchors(text: str) -> set[str]:
+    """What the headings of a page are called in its address."""
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path: Path) -> None:
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        file, _, anchor = link.partition("#")
+        if re.match(r"[a-z]+:", file):
+            continue
+        target = (path.parent / file).resolve() if file else path
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), link
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    """The command lines of this program that are in the documentation: (where, line)."""
+    for path in TEXTS:
+        if path.name == "CONTRIBUTING.md":  # `test_recipes.py` runs what it says
+            continue
+        text = path.read_text(encoding="utf-8")
+        blocks = [*fenced(text, "sh", "console", "bash"), *re.findall(r"(?:^    .*\n)+", text, re.MULTILINE)]
+        for line in re.sub(r"\\\n *", "", "\n".join(blocks)).splitlines():
+            line = line.strip().removeprefix("$ ").partition(" | ")[0].partition(" > ")[0]
+            # What stands in brackets or capitals describes arguments.
+            if line.startswith("torch-tb-profiler ") and not re.search(r"\[--|\[[A-Z]|\bPATH\b|\.\.\.", line):
+                yield str(path.relative_to(ROOT)), line
+
+
+def test_commands_are_understood() -> None:
+    found = list(commands())
+    assert len(found) > 20
+    parser = _parser()
+    for where, line in found:
+        arguments = shlex.split(line, comments=True)[1:]
+        if "--version" in arguments or "--" in arguments:
+            continue
+        try:
+            options = parser.parse_args(arguments)
+        except SystemExit:
+            pytest.fail(f"{where}: {line}")
+        if getattr(options, "slug", None):
+            assert options.slug in {view.slug for view in all_views()}, f"{where}: {line}"
+
+
+def test_examples_of_python_and_json_can_be_read() -> None:
+    for path in TEXTS:
+        text = path.read_text(encoding="utf-8")
+        for block in fenced(text, "python"):
+            ast.parse(block, filename=str(path))
+        if path.name != "CONTRIBUTING.md":  # shows a part of a body
+            for block in fenced(text, "json"):
+                json.loads(block)
+
+
+def test_all_views_have_a_page_and_calls_of_hta_a_view() -> None:
+    assert {path.stem for path in (DOCS / "views").glob("*.md")} == set(SLUGS)
+    table = (DOCS / "migrating.md").read_text(encoding="utf-8").partition("## From HTA")[2]
+    rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("| `")]
+    named = [re.findall(r"`([a-z_]+(?:/[a-z_]+)?)`", row) for row in rows]
+    assert len(rows) > 12
+    assert {slug for row in named for slug in row} <= {view.slug for view in all_views()}
+
+
+@pytest.mark.slow
+def test_the_guide_prints_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in ("samples", "examples"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    monkeypatch.chdir(tmp_path)
+    guide = "\n".join(fenced((DOCS / "guide.md").read_text("utf-8"), "console"))
+    steps = re.split(r"^\$ ", guide, flags=re.MULTILINE)[1:]
+    assert len(steps) > 10
+    for step in steps:
+        line, *expected = step.rstrip("\n").split("\n")
+        program, *arguments = shlex.split(line)
+        if program == "python":
+            environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+            subprocess.run([sys.executable, *arguments], env=environment, check=True, capture_output=True)
+        else:
+            assert (program, main(arguments)) == ("torch-tb-profiler", 0), line
+        printed = capsys.readouterr().out.rstrip("\n").split("\n")
+        more = expected[-1:] == ["..."]
+        wanted = expected[:-1] if more else expected
+        assert (printed[: len(wanted)] if more else printed) == wanted, line
+
+
+@pytest.mark.slow
+def test_the_site_is_built_and_asks_nobody(tmp_path: Path) -> None:
+    if shutil.which("mkdocs", path=str(Path(sys.executable).parent)) is None:
+        pytest.skip("MkDocs is not installed (extra `docs`)")
+    command = [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(tmp_path / "site")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    pages = {
+        path.relative_to(tmp_path / "site").as_posix(): path.read_text("utf-8")
+        for path in tmp_path.rglob("*.html")
+    }
+    assert {"index.html", "guide.html", "architecture.html"} | {f"views/{slug}.html" for slug in SLUGS} <= set(
+        pages
+    )
+    assert 'id="torch_tb_profiler.open"' in pages["reference/python.html"]
+    assert "/view/idle/gaps" in pages["reference/http.html"]
+    for name, page in pages.items():
+        assert not re.findall(r'<(?:script|img|iframe)[^>]* src="https?:|<link[^>]* href="https?:', page), name
