@@ -90,6 +90,40 @@ def test_a_click_on_idle_time_says_why_and_leads_to_its_row(open_page: Open) -> 
     expect(details).to_have_count(0)
 
 
+def test_a_click_selects_and_zooms_nothing_and_the_way_back_moves_the_drawing(open_page: Open) -> None:
+    page, frame = open_page(**RUN)
+    box = ready(frame)
+    page.mouse.click(box["x"] + box["width"] * 0.045, box["y"] + 46 + 26 + 30)
+    expect(frame.locator("[data-part=event-details] h2")).to_contain_text("DataLoader")
+    expect(page).not_to_have_url(in_address(page, "at"))
+    all_of_it = frame.locator("[data-part=crumb]").inner_text()
+    page.keyboard.press("f")
+    expect(page).to_have_url(in_address(page, "at"))
+    expect(frame.locator("[data-part=crumb]")).not_to_have_text(all_of_it)
+    ready(frame)
+    near = pixels(frame)
+    page.keyboard.press("Backspace")
+    expect(frame.locator("[data-part=crumb]")).to_have_text(all_of_it)
+    until(lambda: pixels(frame) != near)
+    page.keyboard.press("f")
+    ready(frame)
+    page.keyboard.press("ArrowRight")
+    expect(frame.locator("[data-part=event-details] h2")).to_contain_text("aten::mm")
+    page.keyboard.press("f")
+    until(lambda: pixels(frame) != near)
+    page.go_back()
+    expect(frame.locator("[data-part=event-details] h2")).to_contain_text("DataLoader")
+    until(lambda: pixels(frame)[0] == near[0])  # the picture, not only the address
+
+
+def test_most_of_a_screen_is_tracks(open_page: Open) -> None:
+    _, frame = open_page(width=1440, height=900, **RUN)
+    ready(frame)
+    box = frame.locator("[data-part=tracks]").bounding_box()
+    assert box is not None
+    assert box["height"] >= 578
+
+
 def test_keys_zoom_pan_and_step_from_slice_to_slice(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     box = ready(frame)

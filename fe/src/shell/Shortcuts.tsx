@@ -1,16 +1,6 @@
 import { Modal } from '@mantine/core';
+import { PAGE_KEYS, TIMELINE_KEYS, type Shortcut } from '../base/shortcuts';
 import css from './Shortcuts.module.css';
-
-const KEYS = [
-  ['r', 'Choose a run'],
-  ['w', 'Choose a worker'],
-  ['h', 'Trace health'],
-  ['t', 'Theme: as host, light, dark'],
-  ['← →', 'Previous, next step in the chart'],
-  ['Enter', 'Show the focused step alone, or the average again'],
-  ['Esc', 'Close'],
-  ['?', 'This sheet'],
-] as const;
 
 export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => void }) {
   return (
@@ -18,12 +8,24 @@ export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => voi
       opened={open}
       onClose={onClose}
       title="Shortcuts"
-      size={420}
+      size={860}
       centered
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
+      <div className={css.sheet}>
+        <Keys title="Everywhere" keys={PAGE_KEYS} />
+        <Keys title="Timeline" keys={TIMELINE_KEYS} />
+      </div>
+    </Modal>
+  );
+}
+
+function Keys({ title, keys }: { title: string; keys: readonly Shortcut[] }) {
+  return (
+    <section>
+      <h3>{title}</h3>
       <dl className={css.shortcuts}>
-        {KEYS.map(([key, text]) => (
+        {keys.map(([key, text]) => (
           <div key={key}>
             <dt>
               <kbd>{key}</kbd>
@@ -32,6 +34,6 @@ export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => voi
           </div>
         ))}
       </dl>
-    </Modal>
+    </section>
   );
 }

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import css from './Answer.module.css';
 
 /** The head of a view: where we are, the answer in one sentence, one line of why. */
-export function Answer({ crumb, children, why }: { crumb: string; children: ReactNode; why?: ReactNode }) {
+export function Answer({ crumb, children, why }: { crumb: ReactNode; children: ReactNode; why?: ReactNode }) {
   return (
     <div className={css.answer} data-part="answer">
       <p className={css.crumb} data-part="crumb">

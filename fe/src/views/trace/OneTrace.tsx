@@ -13,11 +13,9 @@ import { arrows, blameArrow, launched, placeOf, placeOfMoment } from './follow/f
 import { useLit, useWalk } from './follow/path';
 import { Area } from './panels/Area';
 import { Details } from './panels/Details';
-import { Hint } from './panels/Hint';
 import { Waiting } from './panels/Waiting';
 import { traceSource } from './source';
 import { Timeline } from './Timeline';
-import css from './Timeline.module.css';
 import { Export } from './tools/Export';
 import { Find } from './tools/Find';
 import { MiniMap } from './tools/MiniMap';
@@ -119,7 +117,6 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
       }
       actions={
         <>
-          <Legend by={color} payload={payload} colors={answers.colors} />
           <SourceSettingsMenu />
           {!client.report && (
             <Export
@@ -150,43 +147,46 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
         ArrowUp: () => chooseEvent(current?.around.at(-1)?.event ?? state.event),
       }}
       onArea={next => change({ area: next })}
-      below={
-        <div className={`${css.below} ${(current ?? moment) && added ? css.both : ''}`}>
-          {moment && (
-            <Waiting
-              moment={moment}
-              time={time}
-              onEvent={chooseEvent}
-              onMoment={timeline.chooseMoment}
-              onZoom={() => selected && zoomTo(spanOf(selected))}
-              onClose={() => change({ moment: null })}
-            />
-          )}
-          {current && (
-            <Details
-              event={current}
-              flows={flows}
-              module={answers.module}
-              classes={payload.classes}
-              time={time}
-              onEvent={chooseEvent}
-              onView={(view, next) => select({ view, params: next })}
-              onZoom={() => selected && zoomTo(spanOf(selected))}
-              onClose={() => change({ event: null })}
-            />
-          )}
-          {added && area && (
-            <Area
-              selection={added}
-              classes={payload.classes}
-              time={time}
-              onEvent={chooseEvent}
-              onZoom={() => zoomTo(area)}
-              onClose={() => change({ area: null })}
-            />
-          )}
-          {!current && !moment && !added && <Hint error={answers.error} />}
-        </div>
+      error={answers.error}
+      legend={<Legend by={color} payload={payload} colors={answers.colors} />}
+      panel={
+        (current || moment || (added && area)) && (
+          <>
+            {moment && (
+              <Waiting
+                moment={moment}
+                time={time}
+                onEvent={chooseEvent}
+                onMoment={timeline.chooseMoment}
+                onZoom={() => selected && zoomTo(spanOf(selected))}
+                onClose={() => change({ moment: null })}
+              />
+            )}
+            {current && (
+              <Details
+                event={current}
+                flows={flows}
+                module={answers.module}
+                classes={payload.classes}
+                time={time}
+                onEvent={chooseEvent}
+                onView={(view, next) => select({ view, params: next })}
+                onZoom={() => selected && zoomTo(spanOf(selected))}
+                onClose={() => change({ event: null })}
+              />
+            )}
+            {added && area && (
+              <Area
+                selection={added}
+                classes={payload.classes}
+                time={time}
+                onEvent={chooseEvent}
+                onZoom={() => zoomTo(area)}
+                onClose={() => change({ area: null })}
+              />
+            )}
+          </>
+        )
       }
     />
   );

@@ -10,6 +10,8 @@ import { Button } from '../../widgets/inputs/Button';
 import { Answer } from '../../widgets/Answer';
 import { Icon } from '../../widgets/Icon';
 import { movement, PAN_PX, useKeys } from './keys';
+import { Dock } from './panels/Dock';
+import { Status } from './panels/Status';
 import { toggled } from './state';
 import css from './Timeline.module.css';
 import { Canvas } from './tracks/Canvas';
@@ -34,7 +36,10 @@ interface Props {
   /** Keys of its own. */
   keys?: Keys;
   onArea: (area: Span | null) => void;
-  below: ReactNode;
+  /** What is known of the selection; null while nothing is selected. */
+  panel: ReactNode;
+  error: string | null;
+  legend?: ReactNode;
 }
 
 export function Timeline(props: Props) {
@@ -49,7 +54,10 @@ export function Timeline(props: Props) {
   });
   return (
     <div className={`${css.view} fill`}>
-      <Answer crumb={`${crumb} · ${time(shown.begin)} to ${time(shown.end)}`} why={props.why}>
+      <Answer
+        crumb={<span title={crumb}>{`${time(shown.begin)} to ${time(shown.end)}`}</span>}
+        why={props.why}
+      >
         {props.headline}
       </Answer>
       <div className={css.tools}>
@@ -75,35 +83,37 @@ export function Timeline(props: Props) {
           </Button>
         </p>
       )}
-      <div
-        className={`${css.frame} ${loading ? css.loading : ''}`}
-        data-part="timeline"
-        data-state={loading === false ? 'drawn' : loading ? 'loading' : undefined}
-      >
-        <Canvas
-          payload={payload}
-          source={props.source}
-          colorBy={props.colorBy}
-          layout={layout}
-          highlights={highlights}
-          clock={state.clock}
-          origin={timeline.origin}
-          initial={state.window}
-          theme={timeline.theme}
-          onReady={timeline.setController}
-          onWindow={next => change({ window: next }, true)}
-          onLoading={timeline.setLoading}
-          onTrouble={error =>
-            setTrouble(error instanceof Error ? error.message : 'The server does not answer.')
-          }
-          onSelect={chooseEvent}
-          onMoment={timeline.chooseMoment}
-          onArea={props.onArea}
-          onFold={key => change({ folded: toggled(state.folded, key) })}
-          onPin={track => change({ pinned: toggled(state.pinned, track) })}
-        />
-      </div>
-      {props.below}
+      <Dock panel={props.panel}>
+        <div
+          className={`${css.frame} ${loading ? css.loading : ''}`}
+          data-part="timeline"
+          data-state={loading === false ? 'drawn' : loading ? 'loading' : undefined}
+        >
+          <Canvas
+            payload={payload}
+            source={props.source}
+            colorBy={props.colorBy}
+            layout={layout}
+            highlights={highlights}
+            clock={state.clock}
+            origin={timeline.origin}
+            initial={state.window}
+            theme={timeline.theme}
+            onReady={timeline.setController}
+            onWindow={timeline.windows.rested}
+            onLoading={timeline.setLoading}
+            onTrouble={error =>
+              setTrouble(error instanceof Error ? error.message : 'The server does not answer.')
+            }
+            onSelect={chooseEvent}
+            onMoment={timeline.chooseMoment}
+            onArea={props.onArea}
+            onFold={key => change({ folded: toggled(state.folded, key) })}
+            onPin={track => change({ pinned: toggled(state.pinned, track) })}
+          />
+        </div>
+      </Dock>
+      <Status error={props.error} legend={props.legend} />
     </div>
   );
 }
@@ -125,6 +135,7 @@ function keysOf(timeline: State, highlights: Highlights, controller: Controller,
   return {
     ...movement(controller),
     f: () => zoomTo(selected ? spanOf(selected) : area),
+    Backspace: timeline.windows.back,
     m: () => change({ marks }),
     ArrowLeft: beside(-1),
     ArrowRight: beside(1),

@@ -1,16 +1,17 @@
-import { fireEvent, screen, within } from '@testing-library/react';
-import { expect, it } from 'vitest';
+import { cleanup, fireEvent, screen, within } from '@testing-library/react';
+import { afterEach, expect, it, vi } from 'vitest';
 import golden from '../../../../tests/golden/payloads/trace.json';
 import { drawView, serveGoldens } from '../../testing/view';
 import View from '.';
 
 serveGoldens(golden);
+afterEach(() => localStorage.clear());
 
 it('names the tracks and its keys', () => {
   drawView(View, golden.trace);
   const names = [...document.querySelectorAll('[data-part=track-label]')].map(label => label.textContent);
   expect(names.some(name => name?.includes('thread 1'))).toBe(true);
-  expect(screen.getByText(/Click a slice to see all of it/)).toBeTruthy();
+  expect(screen.getByText(/Click a slice for all of it/)).toBeTruthy();
 });
 
 it('says what is known of the selected slice, and where it leads', async () => {
@@ -36,4 +37,29 @@ it('says why a device waits at a moment, what is to blame, and where all of it i
 it('adds up a stretch of time', async () => {
   drawView(View, golden.trace, { params: { area: '0-3000000' } });
   expect(await screen.findByRole('heading', { name: /^Selected 3\.00 ms/ })).toBeTruthy();
+});
+
+it('docks the details where the reader wants them, as large as wanted, and keeps both', async () => {
+  drawView(View, golden.trace, { params: { area: '0-3000000' } });
+  await screen.findByRole('heading', { name: /^Selected/ });
+  const dock = () => document.querySelector<HTMLElement>('[data-part=dock]')!;
+  expect(dock().dataset.side).toBe('below');
+  fireEvent.click(screen.getByRole('button', { name: 'Dock at the right' }));
+  expect(dock().dataset.side).toBe('right');
+  vi.spyOn(HTMLElement.prototype, 'getBoundingClientRect').mockReturnValue(new DOMRect(0, 0, 1000, 600));
+  const edge = screen.getByRole('separator', { name: 'Size of the details' });
+  const before = Number(edge.getAttribute('aria-valuenow'));
+  fireEvent.keyDown(edge, { key: 'ArrowLeft' });
+  expect(Number(edge.getAttribute('aria-valuenow'))).toBe(before + 20);
+  cleanup();
+  drawView(View, golden.trace, { params: { area: '0-3000000' } });
+  await screen.findByRole('heading', { name: /^Selected/ });
+  expect(dock().dataset.side).toBe('right');
+  expect(screen.getByRole('separator').getAttribute('aria-valuenow')).toBe(String(before + 20));
+});
+
+it('takes no room for details while nothing is selected', () => {
+  drawView(View, golden.trace);
+  expect(document.querySelector('[data-part=dock]')).toBeNull();
+  expect(screen.queryByRole('separator')).toBeNull();
 });

@@ -10,6 +10,7 @@ import type { Place } from '../../timeline/draw/overlay';
 import type { Span } from '../../timeline/tiles/store';
 import { whole } from '../../timeline/viewport';
 import { readTraceState, writeTraceState, type Moment, type TraceState } from './state';
+import { useWindows } from './useWindows';
 
 /** Room below a slice that is scrolled into sight. */
 const BELOW = 80;
@@ -27,6 +28,7 @@ export function useTimeline(payload: TracePayload) {
     [select],
   );
   const shown = state.window ?? whole({ begin: payload.begin_ns, end: payload.end_ns });
+  const windows = useWindows(controller, shown, window => change({ window }, true));
   const middle = (shown.begin + shown.end) / 2;
   const origin =
     state.clock === 'step' ? (payload.steps.findLast(step => step.start_ns <= middle)?.start_ns ?? 0) : 0;
@@ -37,6 +39,7 @@ export function useTimeline(payload: TracePayload) {
     theme,
     controller,
     setController,
+    windows,
     /** Whether slices are on their way; null before the first are asked for. */
     loading,
     setLoading,
@@ -81,6 +84,7 @@ export function useLayout(payload: TracePayload, arranged: Arranged): Layout {
 /** Brings an event that a link leads to into sight; a click on what is in sight moves nothing. */
 export function useInSight({ controller, state }: Timeline, layout: Layout, place: Place | null): void {
   const seen = useRef<string | null>(null);
+  const linked = useRef(JSON.stringify([state.event, state.moment]));
   useEffect(() => {
     const chosen = JSON.stringify([state.event, state.moment]);
     if (!controller || !place || seen.current === chosen) {
@@ -89,7 +93,8 @@ export function useInSight({ controller, state }: Timeline, layout: Layout, plac
     seen.current = chosen;
     const { begin, end } = controller.window;
     const outside = place.start + place.duration < begin || place.start > end;
-    if (outside || (!state.window && !state.area)) {
+    // What the page was opened with fills the window; what is chosen later only moves it where it must.
+    if (outside || (chosen === linked.current && !state.window && !state.area)) {
       controller.zoomTo(spanOf(place));
     }
     const row = layout.rows.find(each => each.track?.id === place.track);

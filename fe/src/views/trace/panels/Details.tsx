@@ -37,7 +37,7 @@ export function Details({ event, flows, module, classes, time, onEvent, onView, 
   facts.push(['Category', event.category || 'none'], ['Thread', event.thread]);
   for (const [key, value] of Object.entries(event.args)) {
     if (key !== 'Call stack') {
-      facts.push([key, valueText(value), typeof value === 'string' ? value : JSON.stringify(value)]);
+      facts.push([key, valueText(key, value), typeof value === 'string' ? value : JSON.stringify(value)]);
     }
   }
   return (
@@ -176,12 +176,26 @@ function Link({ label, to, onEvent }: { label: string; to: TraceRef; onEvent: (e
   );
 }
 
-function valueText(value: unknown): string {
+/** Numbers that name something rather than count it: their digits stay together. */
+const NAMES = /\b(id|idx|number|correlation|device|stream|context|rank|pid|tid|seq|port)\b/i;
+
+function valueText(key: string, value: unknown): string {
   if (typeof value === 'number') {
-    return Number.isInteger(value) ? value.toLocaleString('en-US') : formatNumber(value, 4);
+    const grouped = !NAMES.test(key);
+    return Number.isInteger(value)
+      ? value.toLocaleString('en-US', { useGrouping: grouped })
+      : formatNumber(value, 4);
   }
-  if (Array.isArray(value) && value.length > 0 && value.every(each => typeof each === 'number')) {
-    return value.join(' × ');
+  return Array.isArray(value) ? listText(value) : typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** Shapes as 8 × 64 × 32, several beside each other; what an input does not have as a dash. */
+function listText(values: readonly unknown[]): string {
+  if (values.length > 0 && values.every(each => typeof each === 'number')) {
+    return values.join(' × ');
   }
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  const parts = values.map(each =>
+    Array.isArray(each) ? listText(each) : typeof each === 'string' ? each : JSON.stringify(each),
+  );
+  return parts.map(part => part || '–').join(', ');
 }

@@ -11,7 +11,6 @@ import { Sentence } from '../../../widgets/Sentence';
 import { placeOf } from '../follow/flows';
 import { Details } from '../panels/Details';
 import { Timeline } from '../Timeline';
-import css from '../Timeline.module.css';
 import { spanOf, useLayout, useTimeline } from '../useTimeline';
 import { RankPicker } from './RankPicker';
 import { ranksSource, type Aligned } from './source';
@@ -100,24 +99,21 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
         </>
       }
       onArea={area => area && controller?.zoomTo(area)}
-      below={
+      error={null}
+      panel={
         current &&
         member && (
-          <div className={css.below}>
-            <Details
-              event={current}
-              flows={undefined}
-              module={undefined}
-              classes={member.payload.classes}
-              time={ns => time(ns + member.shift)}
-              onEvent={next => change({ event: mergedId(next, index, count) })}
-              onView={(view, next) =>
-                select({ view, worker: member.worker, span: member.span, params: next })
-              }
-              onZoom={() => selected && zoomTo(spanOf(selected))}
-              onClose={() => change({ event: null })}
-            />
-          </div>
+          <Details
+            event={current}
+            flows={undefined}
+            module={undefined}
+            classes={member.payload.classes}
+            time={ns => time(ns + member.shift)}
+            onEvent={next => change({ event: mergedId(next, index, count) })}
+            onView={(view, next) => select({ view, worker: member.worker, span: member.span, params: next })}
+            onZoom={() => selected && zoomTo(spanOf(selected))}
+            onClose={() => change({ event: null })}
+          />
         )
       }
     />
