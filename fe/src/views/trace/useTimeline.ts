@@ -90,11 +90,13 @@ export function useInSight({ controller, state }: Timeline, layout: Layout, plac
     if (!controller || !place || seen.current === chosen) {
       return;
     }
+    const opened = seen.current === null && chosen === linked.current;
     seen.current = chosen;
     const { begin, end } = controller.window;
     const outside = place.start + place.duration < begin || place.start > end;
-    // What the page was opened with fills the window; what is chosen later only moves it where it must.
-    if (outside || (chosen === linked.current && !state.window && !state.area)) {
+    // What the page was opened with fills the window, unless the link says which window; what is chosen later only
+    // moves it where it must.
+    if (opened ? !state.window && !state.area : outside) {
       controller.zoomTo(spanOf(place));
     }
     const row = layout.rows.find(each => each.track?.id === place.track);
