@@ -139,10 +139,14 @@ class _View(Generic[P, R]):
 
 @dataclass(frozen=True)
 class TraceView(_View[P, R]):
-    """A view of one trace. `eager`: built where the trace is parsed and kept with it; needs no parameter."""
+    """A view of one trace.
+
+    kept  whether the answer, which then takes no parameter, stays in the cache with the trace: once it has been
+          asked for, or from the start, made where the trace is parsed
+    """
 
     build: Callable[[Trace, P], R]
-    eager: bool = False
+    kept: Literal["never", "asked", "parsed"] = "never"
 
 
 @dataclass(frozen=True)
@@ -158,7 +162,7 @@ class RankView(_View[P, R], Generic[P, R, S]):
     """A view of one worker of a run beside the others.
 
     build      gets what `alone` answers of the worker's trace, the worker's name, and all members
-    alone      an eager view with the same payload
+    alone      a view with the same payload
     """
 
     build: Callable[[R, str, Members[S], P], R]
@@ -230,6 +234,12 @@ class Tab:
         if trace.clock not in self.clocks:
             return f"{trace.producer} recorded {_RECORDS[trace.clock]}, which say nothing about this"
         return self.unavailable(trace)
+
+    @property
+    def made_when_parsed(self) -> tuple[TraceView[Any, Any], ...]:
+        """Its views whose answers are made where a trace is parsed."""
+        views = (self.view, *self.parts)
+        return tuple(view for view in views if isinstance(view, TraceView) and view.kept == "parsed")
 
 
 def parse_params(params: type[P], given: Mapping[str, str]) -> P:

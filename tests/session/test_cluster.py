@@ -158,7 +158,7 @@ def test_a_shared_cache_in_a_bucket(ranks: Path, tmp_path: Path, monkeypatch: py
             for key in load_all(session):
                 assert session.wait(key, 120)
             here = {entry.name.partition(".")[2] for entry in (tmp_path / "second").rglob("*.json")}
-            assert {"summary.json", "overview.json", "distributed.json"} <= here
+            assert {"summary.json", "overview.preview.json", "distributed.json"} <= here
             assert payloads(session) == expected
 
 

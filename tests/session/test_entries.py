@@ -6,17 +6,25 @@ import json
 import sys
 from dataclasses import make_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 import pytest
 
 from tests.support.traces import document
+from tests.support.views import add_tab
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler import views
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.discovery import ListedFile
+from torch_tb_profiler.model.health import Note
+from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session import Root, Session, loading
-from torch_tb_profiler.view import Reduction, RunView, Tab
+from torch_tb_profiler.view import NoParams, Reduction, RunView, Tab, TraceView
+
+
+class HealthOnly(msgspec.Struct, frozen=True):
+    health: tuple[Note, ...] = ()
 
 
 def kept() -> Settings:
@@ -81,3 +89,22 @@ def test_a_summary_of_other_views_is_out_of_date(folder: Path, monkeypatch: pyte
         session.scan()
         overview(session)
         assert last not in (session.unavailable(session.find(None, None, None)) or {})
+
+
+@pytest.mark.parametrize(("asked", "built"), [("never", 4), ("asked", 1), ("parsed", 1)])
+def test_an_answer_is_kept_once_it_is_made(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, asked: Literal["never", "asked", "parsed"], built: int
+) -> None:
+    traces = []
+
+    def build(trace: Trace, params: NoParams) -> HealthOnly:
+        traces.append(len(trace))
+        return HealthOnly()
+
+    add_tab(monkeypatch, Tab("", TraceView("counted/part", "Counted", NoParams, HealthOnly, build, kept=asked)))
+    for _ in range(2):
+        with Session([Root(str(folder))], kept()) as session:
+            session.scan()
+            for _ in range(2):
+                assert session.view("counted/part", wait=True, timeout=PATIENCE).payload == b'{"health":[]}'
+    assert traces == [1] * built

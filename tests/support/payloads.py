@@ -42,6 +42,7 @@ _WINDOW = {"begin": "0", "end": "3000000"}
 _WAIT = {"device": "0", "at": "0", "until": "3000000", "category": "operator"}
 ASKED = (
     Ask("overview", "training"),
+    Ask("overview/preview", "training"),
     Ask("overview/ranks", "job"),
     Ask("operators", "training"),
     Ask("operators/instances", "training", _EVENT),

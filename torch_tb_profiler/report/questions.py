@@ -32,6 +32,7 @@ def one_click(slug: str, payload: Payload) -> Iterable[Part]:
 
 
 def _overview(payload: Payload) -> Iterable[Part]:
+    yield Part("overview/preview", {})
     yield Part("overview/ranks", {})
 
 

@@ -116,7 +116,7 @@ class Files:
         return load_summary(self._cache, entry_key(id_, self._catalog))
 
     def result(self, id_: FileId, slug: str, part: int | None) -> bytes | None:
-        """What a view made of a file when it was loaded; None if it must be made again."""
+        """What a view made of a file, kept since; None if it must be made again."""
         name = result_name(slug, part)
         with self._lock:
             file = self._files.get(id_)
@@ -124,6 +124,10 @@ class Files:
                 return None
             result = file.results.get(name)
         return result if result is not None else self._cache.load_json(file.key, name)
+
+    def keep(self, id_: FileId, slug: str, part: int | None, payload: bytes) -> None:
+        """Keep what a view made of a file; nothing is lost but time where that is not possible."""
+        self._cache.save_json(entry_key(id_, self._catalog), result_name(slug, part), payload)
 
     def trace(self, id_: FileId, part: int | None) -> Trace | None:
         """The trace of a file that is ready (of one part of it); None if it must be loaded again."""

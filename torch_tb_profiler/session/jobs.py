@@ -21,7 +21,7 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.likeness import sketch
 from torch_tb_profiler.session.summary import SUMMARY, FileSummary, entry_key, result_name
 from torch_tb_profiler.storage import FileId, Location, open_location
-from torch_tb_profiler.view import RunView, TraceView
+from torch_tb_profiler.view import RunView
 from torch_tb_profiler.views import all_tabs
 
 
@@ -47,8 +47,8 @@ class LoadRequest(NamedTuple):
 class Loaded:
     """Result of a job.
 
-    results  what is made of every trace at once (`result_name`): the overview, what the views of runs reduce
-             it to; empty if they are in the cache
+    results  what is made of every trace at once (`result_name`): the first page of the overview, what the views
+             of runs reduce it to; empty if they are in the cache
     trace    only where the job ran in the asking process, or nothing is in the cache
     """
 
@@ -127,15 +127,17 @@ def examine(trace: Trace) -> tuple[FileSummary, dict[str, bytes]]:
     health: dict[str, Note] = {note.kind: note for note in trace.health}
     for number, part in parts.items():
         for tab in all_tabs():
-            view, reason = tab.view, tab.reason(part)
+            reason = tab.reason(part)
             if reason is not None:
                 unavailable[tab.slug] = reason
-            elif isinstance(view, TraceView) and view.eager:
+                continue
+            for view in tab.made_when_parsed:
                 payload = view.build(part, view.params())
                 results[result_name(view.slug, number)] = encode(payload)
                 health.update((note.kind, note) for note in payload.health)
-            elif isinstance(view, RunView):
-                results[result_name(view.reduction.slug, number)] = encode(view.reduction.reduce(part))
+            if isinstance(tab.view, RunView):
+                reduction = tab.view.reduction
+                results[result_name(reduction.slug, number)] = encode(reduction.reduce(part))
     summary = FileSummary(
         len(trace),
         rank(trace),

@@ -53,7 +53,8 @@ class FileSummary:
 
 def result_name(slug: str, part: int | None) -> str:
     """Name in the cache of what a view made of a file, or of one part of it."""
-    return slug if part is None else f"{slug}.part{part}"
+    name = slug.replace("/", ".")
+    return name if part is None else f"{name}.part{part}"
 
 
 def entry_key(file: FileId, catalog: Catalog = NO_DEVICES) -> str:
@@ -71,15 +72,16 @@ def _structure(tabs: tuple[Tab, ...]) -> str:
 
     The version stands for what a type does not say: another release may compute the same fields differently.
     """
-    kept = {tab.slug: _kept_type(tab.view) for tab in tabs}
-    return f"{_version()}; {' '.join(kept)}; {structure_of(Trace, FileSummary, *kept.values())}"
+    slugs = " ".join(view.slug for tab in tabs for view in (tab.view, *tab.parts))
+    kept = (_kept_type(view) for tab in tabs for view in (tab.view, *tab.parts))
+    return f"{_version()}; {slugs}; {structure_of(Trace, FileSummary, *dict.fromkeys(kept))}"
 
 
 def _kept_type(view: View) -> type[Any] | None:
-    """What is made of a trace for a view when the file is read, and kept; None if nothing is."""
+    """What is kept with a trace for a view; None if nothing is."""
     if isinstance(view, RunView):
         return view.reduction.type
-    return view.payload if isinstance(view, TraceView) and view.eager else None
+    return view.payload if isinstance(view, TraceView) and view.kept != "never" else None
 
 
 def _version() -> str:
@@ -105,5 +107,9 @@ def fetch_results(cache: Cache, key: str, summary: FileSummary) -> None:
     wait for each of them."""
     for part in summary.parts or (None,):
         for tab in all_tabs():
-            if _kept_type(tab.view) is not None and tab.slug not in summary.unavailable:
-                cache.fetch_json(key, result_name(tab.slug, part))
+            if tab.slug in summary.unavailable:
+                continue
+            for view in tab.made_when_parsed:
+                cache.fetch_json(key, result_name(view.slug, part))
+            if isinstance(tab.view, RunView):
+                cache.fetch_json(key, result_name(tab.view.reduction.slug, part))

@@ -508,6 +508,77 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/overview/preview': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The First page of the overview view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['Overview'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/overview/ranks': {
     parameters: {
       query?: never;
@@ -4563,15 +4634,19 @@ export interface components {
      * Overview
      * @description How the time of a step is spent.
      *
+     *     preview      what takes long is still to come: what bounds the step, what to do first, `gains`, and `hardware`
+     *                  where `reasons` does not say why it is null. Recommendations have their measured share
      *     headline     how the average step is spent and what bounds it (`spent`), and what to do first
      *     explanation  how the steps vary, which are left out
      *     gains        where the gains of the recommendations come from, and what they do not know
-     *     recommendations  largest gain first; no_advice: why there are none, and what that does not mean
+     *     recommendations  largest gain first; no_advice: why there are none, and what that does not mean;
+     *                    of a preview empty, too, where advice may turn up
      *     beside       what the files of the other ranks say, empty where they were not asked (`overview/ranks` does)
      *     waiting      null likewise, and where they do not tell
      *     reasons      category, `steps`, `average` or `hardware` -> why it is null
      */
     Overview: {
+      preview: boolean;
       headline: components['schemas']['Phrase'][];
       spent: components['schemas']['Phrase'][];
       explanation: components['schemas']['Phrase'][];

@@ -46,7 +46,8 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
   const run = selection.run ?? known[0]?.name;
   const workers = useWorkers(known.length > 0 ? run : undefined);
   const selectors: Selectors = { run, worker: selection.worker, span: selection.span };
-  const answer = useView<never>(selection.view, selectors, serverParams(selection), known.length > 0);
+  const slug = VIEWS[selection.view]?.opens ?? selection.view;
+  const answer = useView<never>(slug, selectors, serverParams(selection), known.length > 0);
   const views = useViews(known.length > 0 ? selectors : {});
   const prefetch = usePrefetch(selectors);
   const near = (slug: string) => {
@@ -111,6 +112,7 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
           <ErrorBoundary key={`${selection.view}/${run}`}>
             <Page
               runs={runs}
+              view={selection.view}
               answer={answer}
               run={run}
               title={views.data?.views.find(v => v.slug === selection.view)?.title}
@@ -146,12 +148,14 @@ function serverParams({ view, params }: Selection): Record<string, string> {
 
 interface PageProps {
   runs: ReturnType<typeof useRuns>;
+  /** The tab. */
+  view: string;
   answer: ReturnType<typeof useView<never>>;
   run: string | undefined;
   title: string | undefined;
 }
 
-function Page({ runs, answer, run, title }: PageProps) {
+function Page({ runs, view, answer, run, title }: PageProps) {
   if (runs.error && !runs.data) {
     return <Unreachable error={runs.error} />;
   }
@@ -168,10 +172,10 @@ function Page({ runs, answer, run, title }: PageProps) {
   if (data?.state !== 'ready') {
     return <Loading run={run ?? ''} progress={data?.progress ?? null} waiting={data?.state === 'waiting'} />;
   }
-  const entry = VIEWS[data.view];
+  const entry = VIEWS[view];
   const crumb = [data.run, data.worker, `span ${data.span}`].join(' · ');
   if (!entry) {
-    return <GenericView payload={data.payload} crumb={crumb} title={title ?? data.view} />;
+    return <GenericView payload={data.payload} crumb={crumb} title={title ?? view} />;
   }
   const Component = entry.Component as React.ComponentType<ViewProps>;
   return (

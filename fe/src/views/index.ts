@@ -22,6 +22,8 @@ export interface ViewEntry {
   load: () => Promise<unknown>;
   /** The parameters in the address that the server takes; all others concern the page alone. */
   takes: readonly string[];
+  /** What the tab opens with, where that is not the whole view. */
+  opens: string | undefined;
   /** The first answer derives much from the trace: it is asked for when the pointer nears the link. */
   slow: boolean;
 }
@@ -32,7 +34,7 @@ type Module = { default: ComponentType<ViewProps> };
 function entry(
   icon: IconName,
   fetch: () => Promise<{ default: unknown }>,
-  { takes = [], slow = false }: Partial<Pick<ViewEntry, 'takes' | 'slow'>> = {},
+  { takes = [], slow = false, opens }: Partial<Pick<ViewEntry, 'takes' | 'slow' | 'opens'>> = {},
 ): ViewEntry {
   let module: Module | undefined;
   const load = async () => (module ??= (await fetch()) as Module);
@@ -40,11 +42,11 @@ function entry(
   // already is handed over at once.
   const now = (known: Module) => ({ then: (take: (module: Module) => void) => take(known) });
   const Component = lazy(() => (module ? (now(module) as unknown as Promise<Module>) : load()));
-  return { icon, Component, load, takes, slow };
+  return { icon, Component, load, takes, slow, opens };
 }
 
 export const VIEWS: Record<string, ViewEntry> = {
-  overview: entry('overview', () => import('./overview')),
+  overview: entry('overview', () => import('./overview'), { opens: 'overview/preview' }),
   operators: entry('table', () => import('./operators'), {
     takes: ['group_by', 'step', 'thread', 'phase', 'kernel'],
   }),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from torch_tb_profiler.analyses.overview.device_rules import (
     communication,
@@ -11,8 +11,8 @@ from torch_tb_profiler.analyses.overview.device_rules import (
     mixed_precision,
     nccl_backend,
 )
-from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN, Advice, Finding
-from torch_tb_profiler.analyses.overview.gains import gains
+from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN, Advice, Finding, Gain
+from torch_tb_profiler.analyses.overview.gains import gains, measured
 from torch_tb_profiler.analyses.overview.host_rules import host_rules, pageable_copies
 from torch_tb_profiler.analyses.overview.job import no_advice
 from torch_tb_profiler.analyses.overview.kernel_rules.attention import unfused_attention
@@ -31,31 +31,38 @@ _RULES = (
     nccl_backend,
     mixed_precision,
     layout_conversion,
-    slow_products,
-    unfused_attention,
-    elementwise_chains,
-    optimizer_loop,
 )
+"""What the events themselves tell."""
+
+_KERNEL_RULES = (slow_products, unfused_attention, elementwise_chains, optimizer_loop)
+"""What the work of the operators tells."""
 
 
 @derived
 def advice(trace: Trace) -> tuple[Advice, ...]:
-    """Of all rules that apply; empty where `no_advice` says why."""
+    """Of all rules that apply, by what following it gains; empty where `no_advice` says why."""
+    return _worthwhile(trace, (*_RULES, *_KERNEL_RULES), gains)
+
+
+def measured_advice(trace: Trace) -> tuple[Advice, ...]:
+    """What the events themselves tell, by what it would take away: no schedule is replayed, no work modeled."""
+    return _worthwhile(trace, _RULES, measured)
+
+
+def _worthwhile(
+    trace: Trace,
+    rules: Sequence[Callable[[Trace], Iterator[Finding]]],
+    weigh: Callable[[Trace, Sequence[Finding]], list[Gain]],
+) -> tuple[Advice, ...]:
     if no_advice(trace) is not None:
         return ()
     spans = steps(trace)
-    kept = spans.complete
-    step = float((spans.ends - spans.starts)[kept].sum()) / int(kept.sum())
-    findings = list(_findings(trace)) if step > 0 else []
+    step = float((spans.ends - spans.starts)[spans.complete].sum()) / int(spans.complete.sum())
+    found = [finding for rule in rules for finding in rule(trace)] if step > 0 else []
     weighed = [
         Advice(finding, gain, gain.ns / step)
-        for finding, gain in zip(findings, gains(trace, findings), strict=True)
+        for finding, gain in zip(found, weigh(trace, found), strict=True)
         if gain.measured_ns > 0 and gain.ns >= LEAST_GAIN * step
     ]
     weighed.sort(key=lambda each: -(each.gain_share or 0))
     return (*weighed, *(Advice(finding, None, None) for finding in memory_limit(trace)))
-
-
-def _findings(trace: Trace) -> Iterator[Finding]:
-    for rule in _RULES:
-        yield from rule(trace)

@@ -36,16 +36,21 @@ WAITING_NS = 20_000
 """A runtime call that lasts longer while the device works waits for it: it blocks, or the queue is full."""
 
 
+def measured(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
+    """Of each finding the share alone, which needs no schedule."""
+    return [Gain(share, share, "share") for share in (_share(trace, finding) for finding in findings)]
+
+
 def gains(trace: Trace, findings: Sequence[Finding]) -> list[Gain]:
     """Of each finding."""
-    shares = [_share(trace, finding) for finding in findings]
+    shares = measured(trace, findings)
     replayed = unexplained(trace) is None
     parts = [_part(trace, finding) if replayed else None for finding in findings]
     cases = [part for part in parts if part is not None]
     now = recorded_spans(trace).mean_ns[0] if cases else 0
     times = iter((now - without(trace, cases)).tolist() if cases else ())
     return [
-        Gain(share, share, "share") if part is None else Gain(float(next(times)), share, "what_if")
+        share if part is None else Gain(float(next(times)), share.measured_ns, "what_if")
         for share, part in zip(shares, parts, strict=True)
     ]
 

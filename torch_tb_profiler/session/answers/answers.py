@@ -19,7 +19,7 @@ class Answers:
 
     def __init__(self, log: LogFolders, files: Files, targets: Targets) -> None:
         self._of_trace = TraceAnswers(files, targets)
-        self._of_run = RunAnswers(files, targets)
+        self._of_run = RunAnswers(files, targets, self._of_trace)
         self._of_pair = PairAnswers(files, targets)
         self._of_file = FileAnswers(log, targets)
 

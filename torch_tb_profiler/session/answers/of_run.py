@@ -5,21 +5,20 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.discovery import Run, Span, Worker
-from torch_tb_profiler.session.answers.answer import Answer, Question, check_available
+from torch_tb_profiler.session.answers.answer import Answer, Question
+from torch_tb_profiler.session.answers.of_trace import TraceAnswers
 from torch_tb_profiler.session.files import Files
 from torch_tb_profiler.session.jobs import encode
 from torch_tb_profiler.session.state import FileState, ProgressInfo, StateName
-from torch_tb_profiler.session.targets import Target, Targets
+from torch_tb_profiler.session.targets import Targets
 from torch_tb_profiler.storage import FileId
-from torch_tb_profiler.view import Member, Members, RankView, Reduction, RunView, TraceView, parse_params
-
-R = TypeVar("R", bound=msgspec.Struct)
+from torch_tb_profiler.view import Member, Members, RankView, Reduction, RunView, parse_params
 
 logger = logging.getLogger(__name__)
 
@@ -36,9 +35,10 @@ class _WorkerFile:
 
 
 class RunAnswers:
-    def __init__(self, files: Files, targets: Targets) -> None:
+    def __init__(self, files: Files, targets: Targets, of_trace: TraceAnswers) -> None:
         self._files = files
         self._targets = targets
+        self._of_trace = of_trace
         self._last: tuple[list[tuple[str, str, _WorkerFile]], Members[Any]] = [], Members(())
 
     def answer(self, view: RunView[Any, Any, Any] | RankView[Any, Any, Any], question: Question) -> Answer:
@@ -64,9 +64,12 @@ class RunAnswers:
             whole = encode(view.build(members, params))
             return replace(answer, state=FileState("ready"), payload=whole, loading=loading)
         target = self._targets.find(question.names._replace(span=span))
-        worker, alone = target.worker.name, self._alone(view.alone, target)
-        payload = None if alone is None else encode(view.build(alone, worker, members, params))
-        state = self._files.state(target.file.id)
+        worker = target.worker.name
+        state, alone = self._of_trace.payload(view.alone, view.alone.params(), target)
+        if alone is None:
+            return replace(answer, worker=worker, state=state, loading=loading)
+        own = msgspec.json.decode(alone, type=view.alone.payload)
+        payload = encode(view.build(own, worker, members, params))
         return replace(answer, worker=worker, state=state, payload=payload, loading=loading)
 
     def _spans(self, run: Run, name: str) -> list[Span]:
@@ -130,15 +133,6 @@ class RunAnswers:
             return member("ready", summary.unavailable[reduction.slug])
         result = self._reduced(reduction, file.file, file.part)
         return member("loading", None) if result is None else member("ready", None, result)
-
-    def _alone(self, view: TraceView[Any, R], target: Target) -> R | None:
-        """What an eager view answers of one trace; None while it is loading, or if it has failed."""
-        check_available(view, self._files.summary(target.file.id), target)
-        content = self._files.result(target.file.id, view.slug, target.part)
-        if content is not None:
-            return msgspec.json.decode(content, type=view.payload)
-        _, trace = self._files.open(target.file.id, target.part)
-        return None if trace is None else view.build(trace, view.params())
 
     def _reduced(self, reduction: Reduction[Any], file: FileId, part: int | None) -> object | None:
         """What a trace was reduced to: kept since it was loaded, else made again; None while it is loading."""

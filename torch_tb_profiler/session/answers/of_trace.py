@@ -25,24 +25,30 @@ class TraceAnswers:
     def answer(self, view: TraceView[Any, Any], question: Question) -> Answer:
         params = parse_params(view.params, question.params)
         target = self._targets.ready(question.names, question.wait, question.timeout)
-        state, payload = self._payload(view, params, target)
+        state, payload = self.payload(view, params, target)
         attempts = ATTEMPTS if question.wait else 0
         while payload is None and attempts and state.state != "failed" and self._wait(target, question):
-            state, payload = self._payload(view, params, target)
+            state, payload = self.payload(view, params, target)
             attempts -= 1
         return Answer(view.slug, *target.names, state, payload)
 
     def _wait(self, target: Target, question: Question) -> bool:
         return self._files.wait(target.file.id, question.timeout)
 
-    def _payload(
+    def payload(
         self, view: TraceView[Any, Any], params: msgspec.Struct, target: Target
     ) -> tuple[FileState, bytes | None]:
+        """What a view answers of one trace; None while that is loading, or if it has failed."""
         id_ = target.file.id
         check_available(view, self._files.summary(id_), target)
-        if view.eager:
-            payload = self._files.result(id_, view.slug, target.part)
-            if payload is not None:
-                return self._files.state(id_), payload
+        if view.kept != "never":
+            kept = self._files.result(id_, view.slug, target.part)
+            if kept is not None:
+                return self._files.state(id_), kept
         state, trace = self._files.open(id_, target.part)
-        return state, None if trace is None else encode(view.build(trace, params))
+        if trace is None:
+            return state, None
+        payload = encode(view.build(trace, params))
+        if view.kept == "asked":
+            self._files.keep(id_, view.slug, target.part, payload)
+        return state, payload

@@ -142,15 +142,19 @@ class Recommendation(msgspec.Struct, frozen=True):
 class Overview(msgspec.Struct, frozen=True):
     """How the time of a step is spent.
 
+    preview      what takes long is still to come: what bounds the step, what to do first, `gains`, and `hardware`
+                 where `reasons` does not say why it is null. Recommendations have their measured share
     headline     how the average step is spent and what bounds it (`spent`), and what to do first
     explanation  how the steps vary, which are left out
     gains        where the gains of the recommendations come from, and what they do not know
-    recommendations  largest gain first; no_advice: why there are none, and what that does not mean
+    recommendations  largest gain first; no_advice: why there are none, and what that does not mean;
+                   of a preview empty, too, where advice may turn up
     beside       what the files of the other ranks say, empty where they were not asked (`overview/ranks` does)
     waiting      null likewise, and where they do not tell
     reasons      category, `steps`, `average` or `hardware` -> why it is null
     """
 
+    preview: bool
     headline: Text
     spent: Text
     explanation: Text

@@ -4,6 +4,7 @@ import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { CopyButton } from '../../widgets/inputs/CopyButton';
 import { Icon } from '../../widgets/Icon';
+import { Room } from '../../widgets/Room';
 import { Sentence, targetOf, type Phrase } from '../../widgets/Sentence';
 import { Tip } from '../../widgets/Term';
 import css from './Advice.module.css';
@@ -17,20 +18,31 @@ interface Props {
   gains: readonly Phrase[];
   /** Why there is nothing, where there is nothing. */
   none: readonly Phrase[];
+  /** What each change gains, and so their order, is still to come: what is known of the cards keeps their room. */
+  coming: boolean;
 }
 
+/** Letters of the words below the cards. */
+const GAINS = 140;
+
 /** What to do first, by gain. */
-export function Advice({ items, gains, none }: Props) {
+export function Advice({ items, gains, none, coming }: Props) {
+  const replaying = 'Replaying the schedule to see what each change gains…';
   if (items.length === 0) {
     return (
       <p className={css.none} data-part="advice">
-        <Sentence text={none} />
+        {coming && none.length === 0 ? replaying : <Sentence text={none} />}
       </p>
     );
   }
   const rest = items.slice(CARDS);
   return (
-    <section aria-label="What to do" data-part="advice">
+    <section
+      aria-label="What to do"
+      aria-busy={coming}
+      data-part="advice"
+      className={coming ? css.coming : undefined}
+    >
       <ol className={css.cards}>
         {items.slice(0, CARDS).map((item, i) => (
           <Card key={item.id} item={item} rank={i + 1} />
@@ -47,7 +59,13 @@ export function Advice({ items, gains, none }: Props) {
         </ul>
       )}
       <p className={css.gains}>
-        <Sentence text={gains} />
+        {coming ? (
+          <>
+            {replaying} <Room letters={GAINS} />
+          </>
+        ) : (
+          <Sentence text={gains} />
+        )}
       </p>
     </section>
   );

@@ -15,21 +15,28 @@ const METERS = [
   ['coverage', 'Modeled'],
 ] as const satisfies readonly (readonly [TermId, string])[];
 
-export function Hardware({ use, reason }: { use: HardwareUse | null; reason: string | undefined }) {
+interface Props {
+  use: HardwareUse | null;
+  /** Why there is none; undefined while it is still to come. */
+  reason: string | undefined;
+}
+
+export function Hardware({ use, reason }: Props) {
   const { select } = useSelection();
+  const unknown = use === null && reason !== undefined;
   return (
     <Panel
       title="Use of the peak"
       note={use?.peaks && <span title={use.sources.join('; ')}>{use.peaks}</span>}
       actions={
-        use && (
+        !unknown && (
           <Button look="quiet" onClick={() => select({ view: 'roofline', params: {} })}>
             Roofline
           </Button>
         )
       }
     >
-      {use === null ? (
+      {unknown ? (
         <p className="dim">Not known: {reason}.</p>
       ) : (
         <dl className={css.meters}>
@@ -40,12 +47,16 @@ export function Hardware({ use, reason }: { use: HardwareUse | null; reason: str
                 <Term id={key} />
               </dt>
               <dd>
-                <Ratio
-                  title={title}
-                  ratio={use[key]}
-                  least={key !== 'coverage' && !use.complete}
-                  reason={use.reasons[key]}
-                />
+                {use ? (
+                  <Ratio
+                    title={title}
+                    ratio={use[key]}
+                    least={key !== 'coverage' && !use.complete}
+                    reason={use.reasons[key]}
+                  />
+                ) : (
+                  <span className="dim">working it out…</span>
+                )}
               </dd>
             </div>
           ))}

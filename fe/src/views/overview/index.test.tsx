@@ -1,4 +1,4 @@
-import { fireEvent, screen } from '@testing-library/react';
+import { fireEvent, screen, waitFor } from '@testing-library/react';
 import { expect, it, vi } from 'vitest';
 import golden from '../../../../tests/golden/payloads/overview.json';
 import { drawView, serveGoldens, textOf } from '../../testing/view';
@@ -63,6 +63,27 @@ it('says what the other ranks tell of its communication once they are compared',
   expect(document.querySelector('h1')!.textContent).toBe(textOf(ranks.headline));
   expect(document.querySelector('[data-part="beside"]')!.textContent).toBe(textOf(ranks.beside));
   expect(screen.getByText('Find out why rank 1 is late')).toBeTruthy();
+});
+
+it('keeps room for advice until it is known what each change gains', async () => {
+  const preview = golden['overview/preview'];
+  drawView(View, preview);
+  const advice = screen.getByRole('region', { name: 'What to do' });
+  expect(advice.getAttribute('aria-busy')).toBe('true');
+  expect(advice.textContent).toContain('Replaying the schedule');
+  expect(document.querySelector('h1')!.textContent).toContain(textOf(preview.headline));
+  await waitFor(() => expect(advice.getAttribute('aria-busy')).toBe('false'));
+  expect(document.querySelector('h1')!.textContent).toBe(textOf(golden.overview.headline));
+  expect(advice.textContent).toContain(textOf(golden.overview.gains));
+});
+
+it('says that the rest failed, and what each change takes away as measured', async () => {
+  const [first] = golden['overview/preview'].recommendations;
+  vi.stubGlobal('fetch', () => Promise.reject(new Error('no network')));
+  drawView(View, { ...golden['overview/preview'], reasons: {} });
+  expect(await screen.findByText(/^Not known:/)).toBeTruthy();
+  expect(screen.getByRole('region', { name: 'What to do' }).textContent).toContain(first!.gain);
+  expect(document.body.textContent).not.toContain('Replaying');
 });
 
 it('asks no other rank about a process that communicates with none', () => {

@@ -8,6 +8,7 @@ import { Button } from '../../widgets/inputs/Button';
 import { Answer } from '../../widgets/Answer';
 import { Icon } from '../../widgets/Icon';
 import { Panel } from '../../widgets/Panel';
+import { Room } from '../../widgets/Room';
 import { Sentence } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
 import { Advice } from './Advice';
@@ -19,6 +20,10 @@ import { StepBar } from './StepBar';
 import { StepColumns } from './StepColumns';
 import css from './index.module.css';
 
+/** Letters that the headline gets when the whole is there: what bounds the step, and what to do first. */
+const BOUND = 35;
+const FIRST = 50;
+
 interface Props {
   payload: Overview;
   crumb: string;
@@ -27,24 +32,34 @@ interface Props {
   span: string;
 }
 
-export default function OverviewView({ payload: alone, crumb, run, worker, span }: Props) {
+export default function OverviewView({ payload: first, crumb, run, worker, span }: Props) {
   const { selection, select } = useSelection();
-  const ranks = useView<Overview>('overview/ranks', { run, worker, span }, {}, communicates(alone));
-  const beside = ranks.data?.state === 'ready' ? ranks.data : undefined;
-  const payload = beside?.payload ?? alone;
+  const whole = useView<Overview>('overview', { run, worker, span }, {}, first.preview);
+  const ranks = useView<Overview>('overview/ranks', { run, worker, span }, {}, communicates(first));
+  const ready = [ranks.data, whole.data].find(data => data?.state === 'ready');
+  const payload = ready?.payload ?? first;
+  const coming = payload.preview && !whole.error;
   const bar = useRef<SVGSVGElement | null>(null);
   const columns = useRef<SVGSVGElement | null>(null);
   const chosen = payload.steps.some(step => step.name === selection.params.step)
     ? selection.params.step
     : undefined;
   const now = shown(payload, chosen);
+  const advice = (
+    <Advice
+      items={payload.recommendations}
+      gains={whole.error ? [{ text: whole.error.message }] : payload.gains}
+      none={payload.no_advice}
+      coming={coming}
+    />
+  );
   if (!now) {
     return (
       <>
         <Answer crumb={crumb} why={payload.reasons.average}>
           <Sentence text={payload.headline} />
         </Answer>
-        <Advice items={payload.recommendations} gains={payload.gains} none={payload.no_advice} />
+        {advice}
       </>
     );
   }
@@ -62,13 +77,14 @@ export default function OverviewView({ payload: alone, crumb, run, worker, span 
     <>
       <Answer crumb={crumb} why={<Sentence text={payload.explanation} />}>
         <Sentence text={payload.headline} />
+        {coming && <Room letters={BOUND + (payload.recommendations.length > 0 ? FIRST : 0)} />}
       </Answer>
       {payload.beside.length > 0 && (
         <p className={css.beside} data-part="beside">
           <Sentence text={payload.beside} />
         </p>
       )}
-      <Advice items={payload.recommendations} gains={payload.gains} none={payload.no_advice} />
+      {advice}
       <Panel
         title={`${now.title}, ${formatDuration(now.duration)}`}
         note={
@@ -104,7 +120,7 @@ export default function OverviewView({ payload: alone, crumb, run, worker, span 
             <DeviceCard key={device.id} device={device} />
           ))}
           {payload.devices.length > 0 && (
-            <Hardware use={payload.hardware} reason={payload.reasons.hardware} />
+            <Hardware use={payload.hardware} reason={payload.reasons.hardware ?? whole.error?.message} />
           )}
           <Configuration overview={payload} />
         </div>

@@ -1,0 +1,129 @@
+"""What the file itself records: its steps, devices and configuration, what is not known, and what is doubtful."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch_tb_profiler.analyses.overview.average import average_step
+from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, Breakdown
+from torch_tb_profiler.analyses.shared.utilization import Utilization
+from torch_tb_profiler.model.calls.calltree import call_tree
+from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.devices import device_kind, devices
+from torch_tb_profiler.model.health import Note
+from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.ranks import rank
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.views._shared.tensor_cores import tensor_core_time
+from torch_tb_profiler.views.overview.payload import Average, Categories, Configuration, Device, Step
+
+
+def step_list(times: Breakdown) -> list[Step]:
+    """Every step, in order."""
+    spans = times.steps
+    return [
+        Step(
+            name=name,
+            start_ns=int(spans.starts[i]),
+            duration_ns=int(times.durations[i]),
+            complete=bool(spans.complete[i]),
+            categories=_categories({key: int(values[i]) for key, values in times.times.items()}, times),
+        )
+        for i, name in enumerate(spans.names)
+    ]
+
+
+def _categories(values: Mapping[str, float], times: Breakdown) -> Categories:
+    return Categories(**{key: None if key in times.unknown else values[key] for key in CATEGORIES})
+
+
+def average_of(times: Breakdown) -> Average | None:
+    """None if there is no complete step."""
+    average = average_step(times)
+    if average is None:
+        return None
+    return Average(
+        average.duration,
+        _categories(average.categories, times),
+        average.steps,
+        [times.steps.names[at] for at in average.outliers],
+        average.typical,
+    )
+
+
+def device(entry: Utilization) -> Device:
+    """A device, and why what is not known of it is not."""
+    info = entry.device
+    reasons = dict(entry.unknown)
+    for field in ("name", "memory_bytes", "compute_capability", "multiprocessors"):
+        if getattr(info, field) is None:
+            reasons[field] = "`deviceProperties` of the trace does not say"
+    return Device(
+        id=info.id,
+        kind=info.kind,
+        name=info.name,
+        memory_bytes=info.memory_bytes,
+        compute_capability=info.compute_capability,
+        multiprocessors=info.multiprocessors,
+        streams=entry.streams,
+        utilization=entry.utilization,
+        sm_efficiency=entry.sm_efficiency,
+        achieved_occupancy=entry.achieved_occupancy,
+        tensor_core_ratio=entry.tensor_core_ratio,
+        tensor_cores=tensor_core_time(entry.cores),
+        reasons=reasons,
+    )
+
+
+def configuration(trace: Trace) -> Configuration:
+    """What was recorded, and of what job."""
+    info: Any = trace.metadata.get("distributedInfo")
+    info = info if isinstance(info, Mapping) else {}
+    world, backend = info.get("world_size"), info.get("backend")
+    return Configuration(
+        workers=1,
+        device_type=device_kind(trace) if devices(trace) else "CPU",
+        rank=rank(trace),
+        world_size=world if isinstance(world, int) else None,
+        backend=backend if isinstance(backend, str) else None,
+        recorded={
+            "host": len(of_kind(trace, Kind.CPU_OP)) > 0,
+            "device": bool(devices(trace)),
+            "python": len(of_kind(trace, Kind.PYTHON)) > 0 or "Call stack" in trace.args,
+            "shapes": bool({"Input Dims", "Input dims"} & trace.args.keys()),
+            "memory": "[memory]" in trace.strings,
+        },
+    )
+
+
+def unknown(times: Breakdown) -> dict[str, str]:
+    """Why categories, steps or the average are not known."""
+    reasons = dict(times.unknown)
+    if not times.steps.recorded:
+        reasons["steps"] = (
+            "no `ProfilerStep` is recorded (call `prof.step()` in the training loop): "
+            "the whole trace is shown as one step"
+        )
+    if not times.steps.complete.any():
+        reasons["average"] = "there is no complete step"
+    return reasons
+
+
+def doubts(trace: Trace, times: Breakdown) -> list[Note]:
+    """What the analyses noticed."""
+    notes = []
+    overlaps = call_tree(trace).overlaps
+    if overlaps:
+        message = "host events overlap on their thread without nesting; they are kept on side lanes"
+        notes.append(Note("overlap", "info", message, overlaps))
+    links = device_links(trace)
+    unlinked = int((links.launch < 0).sum())
+    if unlinked and len(of_kind(trace, Kind.RUNTIME, Kind.DRIVER)):
+        message = "device events without a recorded launch; counted as device time, linked to no operator"
+        notes.append(Note("unlinked", "info", message, unlinked))
+    incomplete = int((~times.steps.complete).sum())
+    if incomplete:
+        message = "trailing steps without their device work; drawn, but not averaged"
+        notes.append(Note("incomplete_step", "info", message, incomplete))
+    return notes
