@@ -14,6 +14,8 @@ from setuptools.command.sdist import sdist
 HERE = Path(__file__).resolve().parent
 STATIC = HERE / "torch_tb_profiler" / "static"
 FE = HERE / "fe"
+PAGE = ("index.js", "report/report.js")
+"""What each of the two builds writes last: the page of TensorBoard, and that of reports."""
 
 
 class BuildFrontEnd(Command):
@@ -34,7 +36,7 @@ class BuildFrontEnd(Command):
         pass
 
     def run(self) -> None:
-        if self.if_missing and (STATIC / "index.js").is_file():
+        if self.if_missing and all((STATIC / name).is_file() for name in PAGE):
             return
         if not (FE / "package.json").is_file():
             raise SystemExit("the page is neither built (torch_tb_profiler/static) nor here to build (fe/)")

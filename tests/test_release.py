@@ -1,0 +1,80 @@
+"""What a release consists of: one version, and archives that hold what they should and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "torch_tb_profiler"
+NAME = "torch_tb_profiler"
+
+
+def version() -> str:
+    """As pyproject.toml says, the only place."""
+    found = re.findall(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE)
+    assert len(found) == 1
+    return str(found[0])
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The source archive, and the wheel that is built from it."""
+    folder = tmp_path_factory.mktemp("dist")
+    build = [sys.executable, "-m", "build", "--no-isolation", "--skip-dependency-check", "--outdir", str(folder)]
+    done = subprocess.run([*build, str(ROOT)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder / f"{NAME}-{version()}.tar.gz", folder / f"{NAME}-{version()}-py3-none-any.whl"
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_package_and_the_page(archives: tuple[Path, Path]) -> None:
+    with zipfile.ZipFile(archives[1]) as wheel:
+        names = set(wheel.namelist())
+    info = f"{NAME}-{version()}.dist-info"
+    files = {path.relative_to(ROOT).as_posix() for path in PACKAGE.rglob("*") if path.is_file()}
+    shipped = {name for name in files if "__pycache__" not in name}
+    about = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE", "top_level.txt"}
+    page = {f"{NAME}/static/{each}" for each in ("index.js", "report/report.js", "report/report.css")}
+    assert page | {f"{NAME}/py.typed", f"{NAME}/static/THIRD_PARTY_NOTICES.txt"} <= shipped
+    assert names == shipped | {f"{info}/{name}" for name in about}
+
+
+@pytest.mark.slow
+def test_the_source_archive_holds_what_the_wheel_is_made_of(archives: tuple[Path, Path]) -> None:
+    with tarfile.open(archives[0]) as source:
+        names = {name.partition("/")[2] for name in source.getnames()}
+    wanted = {"pyproject.toml", "setup.py", "README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md", "CITATION.cff"}
+    assert wanted | {"fe/package-lock.json", "fe/src/Page.tsx", "docs/guide.md", "mkdocs.yml"} <= names
+    assert not {name for name in names if name.startswith(("samples", "build", "dist")) or "node_modules" in name}
+
+
+@pytest.mark.slow
+def test_archives_are_fit_for_an_index(archives: tuple[Path, Path]) -> None:
+    check = [sys.executable, "-W", "ignore", "-m", "twine", "check", "--strict", *map(str, archives)]
+    done = subprocess.run(check, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_changelog_begins_with_the_version() -> None:
+    first = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert first and first[1] == version()
+
+
+def test_no_other_file_says_a_version() -> None:
+    page = json.loads((ROOT / "fe" / "package.json").read_text("utf-8"))
+    lock = json.loads((ROOT / "fe" / "package-lock.json").read_text("utf-8"))
+    assert "version" not in page and "version" not in lock["packages"][""]
+    assert "version" not in (ROOT / "CITATION.cff").read_text("utf-8").replace("cff-version", "")
+
+
+def test_lock_files_name_no_registry() -> None:
+    lock = (ROOT / "fe" / "package-lock.json").read_text("utf-8")
+    assert "integrity" in lock and "resolved" not in lock
