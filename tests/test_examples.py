@@ -62,6 +62,21 @@ def test_the_late_rank_is_named_with_its_cost_and_cause(tmp_path: Path, samples:
         assert ask(even, "distributed")["verdict"]["kind"] == "balanced"
 
 
+def test_the_path_of_the_job_goes_through_the_loading_of_the_late_rank(samples: Path) -> None:
+    with open_session(str(samples)) as session:
+        path, verdict = ask(session, "critical_path/ranks"), ask(session, "distributed")["verdict"]
+    first = path["ranks"][0]
+    times = {each["name"]: each["time_ns"] for each in first["categories"]}
+    assert (first["rank"], path["late_ranks"]) == (LATE, [f"rank{LATE}"])
+    assert path["late_gain_ns"] == verdict["cost_ns"]
+    assert times["data_loading"] == pytest.approx(DELAY_MS * 1e6, rel=0.1)
+    # Every step of the path passes through that rank.
+    assert {stay["step"] for stay in path["stays"] if stay["rank"] == LATE} == {
+        str(10 + step) for step in range(8)
+    }
+    assert sum(stay["duration_ns"] for stay in path["stays"]) == path["duration_ns"] * path["steps"]
+
+
 def test_the_replay_explains_what_the_model_computed(samples: Path) -> None:
     with open_session(str(samples)) as session:
         assert ask(session, "critical_path", "rank0")["explained"] > 0.99

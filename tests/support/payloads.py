@@ -59,6 +59,7 @@ ASKED = (
     Ask("critical_path", "training"),
     Ask("critical_path/what_if", "training", {"target": "host"}),
     Ask("critical_path/pieces", "training"),
+    Ask("critical_path/ranks", "job"),
     Ask("roofline", "work"),
     Ask("trace", "training"),
     Ask("trace/event", "training", _EVENT),

@@ -2898,6 +2898,80 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/critical_path/ranks': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Path of the job view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          first?: number;
+          limit?: number | null;
+          step?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['JobPathPayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/modules': {
     parameters: {
       query?: never;
@@ -6035,6 +6109,63 @@ export interface components {
       step: number[];
       total: number;
       clock_shift_ns: number;
+    };
+    /**
+     * JobPathPayload
+     * @description The critical path of all ranks of a job.
+     *
+     *     headline     where it passes; explanation: which rank is late and what that costs, as `distributed` says
+     *     duration_ns  of the mean step of the rank that the path ends on
+     *     ranks        most of the path first; those without any are left out
+     *     stays        in order of time, `total` before the page was cut
+     *     late_ranks   workers without whose lateness a step is `late_gain_ns` shorter; None if none stands out
+     *     reasons      field -> what is not known, and why
+     */
+    JobPathPayload: {
+      headline: components['schemas']['Phrase'][];
+      explanation: components['schemas']['Phrase'][];
+      duration_ns: number;
+      steps: number;
+      ranks: components['schemas']['RankOnPath'][];
+      stays: components['schemas']['Stay'][];
+      total: number;
+      late_ranks: string[];
+      late_gain_ns: number | null;
+      reasons: {
+        [key: string]: string;
+      };
+    };
+    /**
+     * RankOnPath
+     * @description What of the job's path lies on a rank, per mean step; its categories sum to `path_ns`.
+     */
+    RankOnPath: {
+      worker: string;
+      rank: number | null;
+      path_ns: number;
+      categories: components['schemas']['Category'][];
+    };
+    /**
+     * Stay
+     * @description The path on one rank, in one of its steps, until it goes on at another rank or in the next step.
+     *
+     *     begin_ns, duration_ns  on the host's clock of that rank, since its trace began; the four times sum to it
+     *     collective  that the next rank waited for, and the id of it in `distributed/collectives`; None if it stays
+     *     link        opens the rank's timeline there, with the path lit
+     */
+    Stay: {
+      worker: string;
+      rank: number | null;
+      step: string;
+      begin_ns: number;
+      duration_ns: number;
+      host_ns: number;
+      device_ns: number;
+      communication_ns: number;
+      latency_ns: number;
+      collective: string | null;
+      collective_id: number | null;
+      link: string;
     };
     /**
      * ModulesPayload

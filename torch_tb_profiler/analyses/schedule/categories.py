@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 
@@ -15,7 +17,7 @@ from torch_tb_profiler.model.trace import NO_CODE, Int8, Int32, Int64, Trace, de
 
 DEVICE_CATEGORIES = ("kernel", "communication", "copy")
 
-_LATENCIES = {
+LATENCIES = {
     PieceKind.LAUNCH_LATENCY: "launch_latency",
     PieceKind.KERNEL_GAP: "kernel_gap",
     PieceKind.STREAM_WAIT: "stream_wait",
@@ -24,7 +26,7 @@ _LATENCIES = {
     PieceKind.BEFORE: "before_recording",
 }
 
-CATEGORIES = (*HOST_CATEGORIES, *DEVICE_CATEGORIES, *_LATENCIES.values())
+CATEGORIES = (*HOST_CATEGORIES, *DEVICE_CATEGORIES, *LATENCIES.values())
 """Of the host, of the device, and between them."""
 
 
@@ -61,7 +63,7 @@ def path_pieces(trace: Trace) -> PathPieces:
     path, host = critical_path(trace), host_pieces(trace)
     other = np.flatnonzero(path.kind != PieceKind.HOST)
     kind, ref = path.kind[other], path.ref[other]
-    table = np.array([CATEGORIES.index(_LATENCIES.get(each, "kernel")) for each in PieceKind])
+    table = np.array([CATEGORIES.index(LATENCIES.get(each, "kernel")) for each in PieceKind])
     category, row = table[kind], np.full(len(other), NO_CODE, np.int32)
     of_item = np.isin(kind, (PieceKind.WAKE_UP, PieceKind.HAND_OFF), invert=True)
     row[of_item] = schedule(trace).items.row[ref[of_item]]
@@ -92,7 +94,12 @@ def path_times(trace: Trace) -> Int64:
 @derived
 def bound_times(trace: Trace) -> dict[str, int]:
     """ns of the path through all complete steps by BOUNDS."""
-    times = dict.fromkeys(BOUNDS, 0)
-    for category, spent in zip(CATEGORIES, path_times(trace).sum(axis=0).tolist(), strict=True):
-        times[category if category in BOUNDS else group_of(category)] += spent
-    return times
+    return by_bound(path_times(trace).sum(axis=0).tolist())
+
+
+def by_bound(times: Sequence[int]) -> dict[str, int]:
+    """Times by CATEGORIES as times by BOUNDS."""
+    sums = dict.fromkeys(BOUNDS, 0)
+    for category, spent in zip(CATEGORIES, times, strict=True):
+        sums[category if category in BOUNDS else group_of(category)] += spent
+    return sums

@@ -27,6 +27,7 @@ from torch_tb_profiler.views.critical_path.payload import (
     TargetRow,
     WhatIf,
 )
+from torch_tb_profiler.views.critical_path.ranks import RANKS
 
 _MOST_ROWS = 100
 
@@ -138,5 +139,5 @@ TAB = Tab(
     "Where the time goes",
     TraceView("critical_path", "Critical path", CriticalPathParams, CriticalPathPayload, build, rows="targets"),
     unavailable,
-    PARTS,
+    (*PARTS, RANKS),
 )

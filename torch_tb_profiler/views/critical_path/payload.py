@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import msgspec
 
@@ -129,3 +130,64 @@ class PathPiecesPayload(msgspec.Struct, frozen=True):
     step: list[int]
     total: int
     clock_shift_ns: int
+
+
+class RanksParams(Page, frozen=True, kw_only=True):
+    """A page of the stays; `step`: those that end in one step."""
+
+    limit: Annotated[int, msgspec.Meta(ge=0)] | None = 500
+    step: str = ""
+
+
+class RankOnPath(msgspec.Struct, frozen=True):
+    """What of the job's path lies on a rank, per mean step; its categories sum to `path_ns`."""
+
+    worker: str
+    rank: int | None
+    path_ns: float
+    categories: list[Category]
+
+
+class Stay(msgspec.Struct, frozen=True):
+    """The path on one rank, in one of its steps, until it goes on at another rank or in the next step.
+
+    begin_ns, duration_ns  on the host's clock of that rank, since its trace began; the four times sum to it
+    collective  that the next rank waited for, and the id of it in `distributed/collectives`; None if it stays
+    link        opens the rank's timeline there, with the path lit
+    """
+
+    worker: str
+    rank: int | None
+    step: str
+    begin_ns: int
+    duration_ns: int
+    host_ns: int
+    device_ns: int
+    communication_ns: int
+    latency_ns: int
+    collective: str | None
+    collective_id: int | None
+    link: str
+
+
+class JobPathPayload(msgspec.Struct, frozen=True):
+    """The critical path of all ranks of a job.
+
+    headline     where it passes; explanation: which rank is late and what that costs, as `distributed` says
+    duration_ns  of the mean step of the rank that the path ends on
+    ranks        most of the path first; those without any are left out
+    stays        in order of time, `total` before the page was cut
+    late_ranks   workers without whose lateness a step is `late_gain_ns` shorter; None if none stands out
+    reasons      field -> what is not known, and why
+    """
+
+    headline: Text
+    explanation: Text
+    duration_ns: float
+    steps: int
+    ranks: list[RankOnPath]
+    stays: list[Stay]
+    total: int
+    late_ranks: list[str]
+    late_gain_ns: float | None
+    reasons: Mapping[str, str]

@@ -9,7 +9,7 @@ from torch_tb_profiler.model.schedule.schedule import LEAST_EXPLAINED
 from torch_tb_profiler.views._shared.bounds import bounded
 from torch_tb_profiler.views._shared.names import spoken_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
-from torch_tb_profiler.views.critical_path.payload import PathSummary, TargetRow
+from torch_tb_profiler.views.critical_path.payload import PathSummary, RankOnPath, TargetRow
 
 CATEGORIES = {
     "data_loading": "Data loading",
@@ -160,3 +160,23 @@ def _subject(row: TargetRow) -> Phrase:
     subject = spoken_name(row.title)
     python = "true" if row.kind == "module" else None  # a module is a Python frame, folded until asked for
     return Phrase(subject, None if row.event is None else link("trace", event=row.event, python=python))
+
+
+def job_headline(ranks: Sequence[RankOnPath], duration_ns: float) -> Text:
+    """The rank with most of the job's path, and what most of that is beside the work of its device."""
+    if not ranks:
+        return text("No rank has a complete step to find a path through.")
+    first = ranks[0]
+    name = f"rank {first.rank}" if first.rank is not None else first.worker
+    said = text(
+        "The job's path is on {name} for {share} of the step",
+        name=Phrase(name, link("trace", worker=first.worker, path="true")),
+        share=format_ratio(first.path_ns / duration_ns),
+    )
+    host = max(
+        (each for each in first.categories if each.group != "device"), key=lambda each: each.time_ns, default=None
+    )
+    if host is None or host.time_ns < _SAME * duration_ns:
+        return text("{said}.", said=said)
+    part, time = host.title[:1].lower() + host.title[1:], format_duration(host.time_ns)
+    return text("{said}, {time} of it in {part}.", said=said, time=time, part=part)

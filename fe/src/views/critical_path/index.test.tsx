@@ -1,8 +1,9 @@
 import { fireEvent, screen, within } from '@testing-library/react';
 import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/critical_path.json';
-import { drawView, serveGoldens } from '../../testing/view';
+import { draw, drawView, serveGoldens } from '../../testing/view';
 import View from '.';
+import { JobPath } from './Ranks';
 import { stepAt } from './curve';
 
 serveGoldens(golden);
@@ -28,6 +29,15 @@ it('answers a slider at once, for the target that is chosen', () => {
   expect(screen.getByText('165 µs less, 16.5% of a step')).toBeTruthy();
   fireEvent.keyDown(slider(), { key: 'End' });
   expect(screen.getByText('330 µs less, 33% of a step')).toBeTruthy();
+});
+
+it('says where the path of a job passes, and opens a stay on its rank', async () => {
+  draw(<JobPath selectors={{ run: 'run', worker: 'w', span: '1' }} />);
+  const table = within(await screen.findByRole('grid', { name: 'stays of the path' }));
+  expect(screen.getByText(/The job's path is on/)).toBeTruthy();
+  fireEvent.click(table.getAllByRole('row', { name: /rank \d/ })[0]!);
+  expect(location.hash).toMatch(/worker=rank\d/);
+  expect(location.hash).toContain('path=true');
 });
 
 it.each([

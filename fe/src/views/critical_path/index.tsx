@@ -10,6 +10,7 @@ import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { onTimeline } from '../_shared/modules/select';
 import { PathBar } from './PathBar';
+import { Ranks } from './Ranks';
 import { WhatIf } from './WhatIf';
 import splitCss from '../../widgets/table/Split.module.css';
 
@@ -40,6 +41,7 @@ export default function CriticalPathView({
       >
         <PathBar path={payload.path} />
       </Panel>
+      <Ranks selectors={selectors} />
       {chosen && <WhatIf target={chosen} percents={payload.percents} selectors={selectors} />}
       <div className={splitCss.split}>
         <DataTable

@@ -1,0 +1,149 @@
+"""The critical path of a job: drawn jobs with known paths, and the laws of the chains that it is made of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.analyses.critical_path.simulator import simulate
+from tests.support.traces import draw, read
+from torch_tb_profiler.analyses.distributed.path.rank_path import RankPath, reduce_path
+from torch_tb_profiler.analyses.schedule.categories import CATEGORIES, path_times
+from torch_tb_profiler.analyses.schedule.chains import UNKNOWN, chains
+from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
+from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.model.communication.collectives import collectives
+from torch_tb_profiler.model.trace import NO_CODE
+from torch_tb_profiler.view import Member, Members
+from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.critical_path.payload import JobPathPayload, RanksParams, Stay
+from torch_tb_profiler.views.critical_path.ranks import build
+
+US = 1_000
+GRADIENTS = "Input~Dims=[[1000000]]".replace("~", " ")
+
+
+def step(number: int, begin: int, end: int) -> str:
+    return f"host user_annotation ProfilerStep#{number} {begin} {end - begin}"
+
+
+def loads(begin: int, duration: int) -> str:
+    return f"host user_annotation enumerate(DataLoader)#_Iter.__next__ {begin} {duration}"
+
+
+def reduces(launch: int, start: int, end: int, number: int) -> str:
+    """An all-reduce that is launched for 10 us, and a wait for it until 4 us after its end."""
+    return f"""
+    host  cpu_op        nccl:all_reduce               {launch}      10  External id={number} {GRADIENTS}
+    host  cuda_runtime  cudaLaunchKernel              {launch}      10  correlation={number}
+    gpu0  kernel        ncclDevKernel_AllReduce_RING  {start}  {end - start}  correlation={number} stream=20
+    host  cuda_runtime  cudaStreamSynchronize         {launch + 20}  {end - launch - 16}
+    """
+
+
+EARLY = f"{step(1, 0, 1_000)}\n{reduces(100, 115, 800, 1)}"
+LATE = f"{step(1, 0, 900)}\n{loads(0, 600)}\n{reduces(650, 665, 800, 1)}"
+
+
+def job(*pictures: str) -> Members[RankPath]:
+    return Members(
+        Member(f"rank{at}", at, "1", "ready", None, reduce_path(draw(picture)))
+        for at, picture in enumerate(pictures)
+    )
+
+
+def answer(*pictures: str, step: str = "") -> JobPathPayload:
+    return build(job(*pictures), RanksParams(step=step))
+
+
+def brief(stay: Stay) -> tuple[int | None, str, int, int]:
+    return stay.rank, stay.step, stay.begin_ns // US, (stay.begin_ns + stay.duration_ns) // US
+
+
+def test_the_path_goes_on_at_the_rank_that_arrives_last() -> None:
+    payload = answer(EARLY, LATE)
+    assert [brief(stay) for stay in payload.stays] == [(1, "1", 0, 800), (0, "1", 800, 1_000)]
+    late, early = payload.stays
+    assert (late.host_ns, late.communication_ns, late.latency_ns) == (660 * US, 135 * US, 5 * US)
+    assert (early.host_ns, early.latency_ns, early.collective) == (196 * US, 4 * US, None)
+    assert (late.collective, late.collective_id) == ("nccl:all_reduce", 0)
+    assert late.link == "trace?worker=rank1&path=true&at=0-800000"
+    times = {each.name: each.time_ns for each in payload.ranks[0].categories}
+    assert times["data_loading"] == 600 * US
+    assert payload.duration_ns == 1_000 * US == sum(rank.path_ns for rank in payload.ranks)
+    assert plain(payload.headline) == (
+        "The job's path is on rank 1 for 80% of the step, 600 µs of it in data loading."
+    )
+
+
+def test_a_rank_that_waits_is_left_whichever_it_is() -> None:
+    payload = answer(LATE.replace("ProfilerStep#1 0 900", "ProfilerStep#1 0 1100"), EARLY)
+    assert [brief(stay) for stay in payload.stays] == [(0, "1", 0, 1_100)]
+
+
+def test_a_rank_with_its_clock_ahead_is_the_same_rank() -> None:
+    moved = LATE
+    for number in (665, 650, 670, 0):
+        moved = moved.replace(f" {number} ", f" {number + 5_000} ")
+    payload = answer(EARLY, moved)
+    assert [(stay.rank, stay.duration_ns // US) for stay in payload.stays] == [(1, 800), (0, 200)]
+
+
+TWO = (
+    "\n".join(
+        [step(1, 0, 1_000), reduces(100, 115, 800, 1)]
+        + [step(2, 1_000, 2_000), loads(1_000, 500), reduces(1_600, 1_615, 1_700, 2)]
+    ),
+    "\n".join(
+        [step(1, 0, 900), loads(0, 600), reduces(650, 665, 800, 1)]
+        + [step(2, 900, 1_900), reduces(1_000, 1_015, 1_700, 2)]
+    ),
+)
+
+
+def test_the_path_is_cut_where_a_rank_begins_a_step() -> None:
+    payload = answer(*TWO)
+    assert [brief(stay) for stay in payload.stays] == [
+        (1, "1", 0, 800),
+        (0, "1", 800, 1_000),
+        (0, "2", 1_000, 2_000),
+    ]
+    assert [brief(stay) for stay in answer(*TWO, step="2").stays] == [(0, "2", 1_000, 2_000)]
+    with pytest.raises(NotFoundError, match="step '9'"):
+        answer(*TWO, step="9")
+    assert (payload.steps, payload.duration_ns) == (2, 1_000 * US)
+
+
+def test_without_a_collective_of_a_device_the_path_stays_and_says_why() -> None:
+    payload = answer(step(1, 0, 100), step(1, 0, 90))
+    assert [brief(stay) for stay in payload.stays] == [(0, "1", 0, 100)]
+    assert "no collective of a device" in payload.reasons["stays"]
+    assert payload.late_gain_ns is None
+
+
+def test_without_a_step_there_is_no_path() -> None:
+    payload = answer("gpu0 kernel k 0 10 stream=7")
+    assert (payload.stays, payload.ranks, payload.duration_ns) == ([], [], 0)
+    assert "No rank has a complete step" in plain(payload.headline)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_chains_joined_at_their_nodes_are_the_path(seed: int) -> None:
+    trace = read(simulate(seed)[0])
+    found, spans = chains(trace), recorded_spans(trace)
+    walked = found.source != UNKNOWN
+    assert (found.times.sum(axis=1) == found.end - found.begin)[walked].all()
+    assert (found.times >= 0).all()
+    times, node = np.zeros(len(CATEGORIES), np.int64), len(found.end) - 1
+    operations = len(collectives(trace).event)
+    while node != NO_CODE:
+        times += found.times[node]
+        source = int(found.source[node])
+        if 0 <= source < operations:
+            times[CATEGORIES.index("communication")] += found.begin[node] - found.end[source]
+        node = source
+    assert times.sum() == spans.end[0, -1] - spans.begin[0, 0]
+    between = times - path_times(trace).sum(axis=0)
+    # What passes between two steps belongs to neither of them.
+    assert between.sum() == (spans.begin[0, 1:] - spans.end[0, :-1]).sum()
+    assert (between >= 0).all()

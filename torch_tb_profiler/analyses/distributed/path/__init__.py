@@ -1,0 +1,1 @@
+"""The critical path of a job, from what each rank's trace contributes to it."""

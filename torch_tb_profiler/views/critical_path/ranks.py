@@ -1,0 +1,133 @@
+"""The critical path of a job: which ranks it passes through, and where it changes from one to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch_tb_profiler.analyses.distributed.comparison import Comparison
+from torch_tb_profiler.analyses.distributed.path.job_path import JobPath, Leg, job_path, rank_times
+from torch_tb_profiler.analyses.distributed.path.rank_path import RankPath, reduce_path
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.schedule.categories import CATEGORIES, by_bound, group_of
+from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.model.trace import NO_CODE, derived
+from torch_tb_profiler.view import Member, Members, Reduction, RunView
+from torch_tb_profiler.views._shared.job.judgment import judge_members
+from torch_tb_profiler.views._shared.job.members import coming, compare_members
+from torch_tb_profiler.views._shared.job.verdict import headline
+from torch_tb_profiler.views._shared.text import link
+from torch_tb_profiler.views.critical_path import words
+from torch_tb_profiler.views.critical_path.payload import (
+    Category,
+    JobPathPayload,
+    RankOnPath,
+    RanksParams,
+    Stay,
+)
+
+
+def build(members: Members[RankPath], params: RanksParams) -> JobPathPayload:
+    """NotFoundError if no stay ends in a step of the name."""
+    summaries, found = _summaries(members), _job_path(members)
+    comparison, verdict = compare_members(summaries), judge_members(summaries).verdict
+    paths, ranks = _paths(members), _ranks(comparison, found)
+    legs = [leg for leg in found.legs if params.step in ("", paths[leg.member].step_names[leg.step])]
+    if params.step and not legs:
+        raise NotFoundError(f"the path has no step {params.step!r}")
+    suspect = verdict.suspect if verdict.kind == "straggler" else None
+    duration = sum(leg.end - leg.begin for leg in found.legs) / max(found.steps, 1)
+    return JobPathPayload(
+        headline=words.job_headline(ranks, duration),
+        explanation=headline(summaries, verdict),
+        duration_ns=duration,
+        steps=found.steps,
+        ranks=ranks,
+        stays=[_stay(comparison, paths[leg.member], leg) for leg in legs[params.rows]],
+        total=len(legs),
+        late_ranks=[comparison.sources[each].worker for each in suspect.members] if suspect else [],
+        late_gain_ns=suspect.cost if suspect else None,
+        reasons=_reasons(summaries, found),
+    )
+
+
+@derived
+def _summaries(members: Members[RankPath]) -> Members[RankSummary]:
+    """The members as the comparison of ranks takes them."""
+    return Members(
+        Member(
+            each.worker,
+            each.rank,
+            each.span,
+            each.state,
+            each.reason,
+            None if each.result is None else each.result.summary,
+        )
+        for each in members
+    )
+
+
+@derived
+def _job_path(members: Members[RankPath]) -> JobPath:
+    return job_path(compare_members(_summaries(members)), _paths(members))
+
+
+def _paths(members: Members[RankPath]) -> list[RankPath]:
+    """In the order of the job's sources."""
+    known = {member.worker: member.result for member in members if member.result is not None}
+    return [known[source.worker] for source in compare_members(_summaries(members)).sources]
+
+
+def _ranks(comparison: Comparison, found: JobPath) -> list[RankOnPath]:
+    count, rows = max(found.steps, 1), []
+    times = rank_times(found, len(comparison.sources)).tolist()
+    for source, spent in zip(comparison.sources, times, strict=True):
+        opens = link("trace", worker=source.worker, path="true")
+        categories = [
+            Category(name, words.CATEGORIES[name], group_of(name), time / count, opens)
+            for name, time in zip(CATEGORIES, spent, strict=True)
+            if time
+        ]
+        if categories:
+            rows.append(RankOnPath(source.worker, source.rank, sum(spent) / count, categories))
+    return sorted(rows, key=lambda row: -row.path_ns)
+
+
+def _stay(comparison: Comparison, path: RankPath, leg: Leg) -> Stay:
+    source, ends = comparison.sources[leg.member], leg.operation
+    times = by_bound(leg.times)
+    return Stay(
+        worker=source.worker,
+        rank=source.rank,
+        step=path.step_names[leg.step],
+        begin_ns=leg.begin,
+        duration_ns=leg.end - leg.begin,
+        host_ns=times["host"],
+        device_ns=times["device"],
+        communication_ns=times["communication"],
+        latency_ns=times["latency"],
+        collective=None if ends == NO_CODE else comparison.job.name_of(ends),
+        collective_id=None if ends == NO_CODE else int(comparison.matching.instance[ends]),
+        link=link("trace", worker=source.worker, path="true", at=f"{leg.begin}-{leg.end}"),
+    )
+
+
+def _reasons(members: Members[RankSummary], found: JobPath) -> Mapping[str, str]:
+    reasons = {}
+    if coming(members):
+        reasons["ranks"] = f"{coming(members)} traces are still to be read"
+    if found.legs and not found.joined:
+        reasons["stays"] = (
+            "no collective of a device is recorded in the steps: where one rank waits for another is not in the "
+            "schedule, so the path stays on one"
+        )
+    return reasons
+
+
+RANKS = RunView(
+    "critical_path/ranks",
+    "Path of the job",
+    RanksParams,
+    JobPathPayload,
+    build,
+    Reduction("critical_path", RankPath, reduce_path),
+)
