@@ -1,10 +1,11 @@
 // A Vite plugin that writes THIRD_PARTY_NOTICES.txt beside the page: name, version and license of every package
-// that the page and its workers import, with the texts that these licenses ask to pass on.
+// that the page and its workers import, with the texts that these licenses ask to pass on; and of its fonts.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Plugin } from 'vite';
 
 const LICENSE_FILE = /^(licen[cs]e|notice|copying)/i;
+const FONTS = 'src/styles/fonts';
 const PACKAGE_FOLDER = /^(.*\/node_modules\/(?:@[^/]+\/)?[^/]+)\//;
 
 /** Two plugins over one list: a worker is a bundle of its own, built before the page that starts it. */
@@ -24,7 +25,11 @@ export function thirdPartyNotices(fileName = 'THIRD_PARTY_NOTICES.txt'): { page:
       apply: 'build',
       generateBundle() {
         collect(this.getModuleIds());
-        this.emitFile({ type: 'asset', fileName, source: [...folders].map(notice).sort().join('\n') });
+        this.emitFile({
+          type: 'asset',
+          fileName,
+          source: [...[...folders].map(notice), ...fonts()].sort().join('\n'),
+        });
       },
     },
     worker: {
@@ -34,6 +39,13 @@ export function thirdPartyNotices(fileName = 'THIRD_PARTY_NOTICES.txt'): { page:
       },
     },
   };
+}
+
+/** The texts beside the fonts. */
+function fonts(): string[] {
+  return readdirSync(FONTS)
+    .filter(file => file.endsWith('.txt'))
+    .map(file => `${readFileSync(join(FONTS, file), 'utf8').trim()}\n`);
 }
 
 function notice(folder: string): string {

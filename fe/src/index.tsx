@@ -6,5 +6,5 @@ export async function render(): Promise<void> {
   const { mount } = await import('./mount');
   document.title = 'PyTorch Profiler';
   // Not new URL('.', …): the bundler takes that for an asset.
-  mount(httpClient(new URL(import.meta.url.replace(/[^/]*$/, ''))));
+  await mount(httpClient(new URL(import.meta.url.replace(/[^/]*$/, ''))));
 }

@@ -3,8 +3,11 @@ import { createRoot } from 'react-dom/client';
 import type { Client } from './api/client';
 import { Page } from './Page';
 
-/** Draws the page into this document. */
-export function mount(client: Client): void {
+const FONTS = ["13px 'Profiler Sans'", "11px 'Profiler Mono'"];
+
+/** Draws the page into this document, once its fonts are there: a canvas does not draw itself again for them. */
+export async function mount(client: Client): Promise<void> {
+  await Promise.allSettled(FONTS.map(font => document.fonts.load(font)));
   document.documentElement.lang = 'en';
   const root = document.createElement('div');
   root.id = 'root';

@@ -2,4 +2,4 @@
 import { embeddedClient, type Report } from './api/embedded';
 import { mount } from './mount';
 
-mount(embeddedClient(JSON.parse(document.getElementById('report')!.textContent) as Report));
+void mount(embeddedClient(JSON.parse(document.getElementById('report')!.textContent) as Report));

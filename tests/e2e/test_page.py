@@ -149,6 +149,15 @@ def test_dark_follows_the_host(open_page: Open) -> None:
     expect(frame.locator("html")).to_have_attribute("data-theme", "dark")
 
 
+def test_the_page_draws_its_own_fonts(open_page: Open) -> None:
+    _, frame = open_page(run=RUN)
+    drawn(frame)
+    loaded = "() => [...document.fonts].filter(font => font.status === 'loaded').map(font => font.family)"
+    assert len(frame.locator("body").evaluate(loaded)) == 2
+    used = "e => getComputedStyle(e).fontFamily"
+    assert frame.locator("h1").evaluate(used).startswith('"Profiler Sans"')
+
+
 def test_nothing_here_yet(new_page: NewPage, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("empty")
     with tensorboard("--logdir", str(folder), cache=tmp_path_factory.mktemp("cache")) as address:

@@ -68,6 +68,7 @@ def test_every_view_is_drawn_from_disk(
     expect(page.get_by_role("button", name="About this report")).to_be_visible()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark" if slug == "kernels" else "light")
     assert page.get_by_text("not part of this report").count() == 0
+    assert page.evaluate("[...document.fonts].every(font => font.status === 'loaded')")
     assert page.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
 
 
