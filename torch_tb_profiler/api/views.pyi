@@ -8,7 +8,12 @@ from torch_tb_profiler.api.result import Result
 from torch_tb_profiler.view import View
 from torch_tb_profiler.views._shared.instances import Instances
 from torch_tb_profiler.views._shared.module_parts import ModuleFlame, ModuleInstances
-from torch_tb_profiler.views.critical_path.payload import CriticalPathPayload, PathPiecesPayload, TargetRow
+from torch_tb_profiler.views.critical_path.payload import (
+    CriticalPathPayload,
+    JobPathPayload,
+    PathPiecesPayload,
+    TargetRow,
+)
 from torch_tb_profiler.views.diff.payload import DiffLevel, DiffPayload
 from torch_tb_profiler.views.distributed.payload.collectives import Collective, Collectives
 from torch_tb_profiler.views.distributed.payload.connections import Connections
@@ -44,6 +49,8 @@ from torch_tb_profiler.views.trace.tile import TraceNames, TraceTile
 class _Overview:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[Overview]:
         """Overview."""
+    def preview(self, *, worker: str | None = None, span: str | int | None = None) -> Result[Overview]:
+        """First page of the overview."""
     def ranks(self, *, worker: str | None = None, span: str | int | None = None) -> Result[Overview]:
         """Overview beside other ranks."""
 
@@ -324,6 +331,16 @@ class _CriticalPath:
         step: str = "",
     ) -> Result[PathPiecesPayload]:
         """Pieces of the path."""
+    def ranks(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        first: int = 0,
+        limit: int | None = 500,
+        step: str = "",
+    ) -> Result[JobPathPayload]:
+        """Path of the job."""
 
 class _Modules:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[ModulesPayload]:
