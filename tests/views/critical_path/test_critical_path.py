@@ -237,3 +237,16 @@ def test_a_module_opens_with_the_frames_unfolded() -> None:
     """)
     links = [phrase.link for phrase in answer(trace).headline if phrase.link]
     assert links == ["trace?event=1&python=true"]
+
+
+def test_events_without_a_name_are_no_target() -> None:
+    """Damaged files have them."""
+    base = {"ph": "X", "ts": 20, "dur": 10, "args": {"correlation": 1, "device": 0, "stream": 7}}
+    nameless = [
+        {**base, "cat": "cpu_op", "pid": 1, "tid": 1},
+        {**base, "cat": "cuda_runtime", "pid": 1, "tid": 1, "ts": 22, "dur": 2},
+        {**base, "cat": "kernel", "pid": 0, "tid": 7, "ts": 30},
+    ]
+    payload = build(draw(HOST_BOUND, *nameless), CriticalPathParams())
+    assert {row.target for row in payload.targets} >= {"operator:aten::mul"}
+    assert all(row.target.partition(":")[2] for row in payload.targets if ":" in row.target)

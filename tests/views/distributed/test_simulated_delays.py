@@ -104,6 +104,13 @@ def test_a_python_frame_is_the_cause_and_the_operator_in_it_is_said() -> None:
     assert first.time_ns == pytest.approx(4 * 6e6) and first.median_ns is None
 
 
+def test_a_frame_in_which_all_ranks_spend_their_time_is_no_cause() -> None:
+    """All that rank 5 does longer lies in the loop over the steps, as all that the others do."""
+    payload = view(Simulation(ddp(8), delays=[Delay("host", 5, us=6000)], stacks=True))
+    assert "per step in prepare_batch; the median rank's spends less." in sentences(payload)
+    assert [row.short_name for row in payload.meanwhile[0].frames] == ["train (train.py:80)"]
+
+
 def test_a_wait_for_data_is_data_loading_whatever_the_frame() -> None:
     payload = view(Simulation(ddp(8), delays=[Delay("loading", 5, us=6000)], stacks=True))
     assert payload.verdict.cause == "data_loading"

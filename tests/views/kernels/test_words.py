@@ -25,12 +25,12 @@ def says(*lines: str, **params: str) -> str:
 
 def test_the_kernel_with_the_most_time_is_named() -> None:
     assert says(TENSOR, PLAIN) == (
-        "GEMM fp16 128x64, ampere takes 75% of the kernel time; 75% of it runs on Tensor Cores."
+        "GEMM fp16 128x64, ampere takes 75% of the kernel time; 75% of all kernel time runs on Tensor Cores."
     )
 
 
 def test_names_that_do_not_tell_make_it_a_lower_bound() -> None:
-    assert says(TENSOR, UNTOLD).endswith("; at least 75% of it runs on Tensor Cores.")
+    assert says(TENSOR, UNTOLD).endswith("; at least 75% of all kernel time runs on Tensor Cores.")
 
 
 def test_nothing_is_said_of_tensor_cores_where_no_name_tells() -> None:
@@ -38,7 +38,10 @@ def test_nothing_is_said_of_tensor_cores_where_no_name_tells() -> None:
 
 
 def test_kernels_that_are_known_to_run_elsewhere_are_said_so() -> None:
-    assert says(PLAIN) == "GEMM fp32 64x64, ampere takes 100% of the kernel time; 0% of it runs on Tensor Cores."
+    assert (
+        says(PLAIN)
+        == "GEMM fp32 64x64, ampere takes 100% of the kernel time; 0% of all kernel time runs on Tensor Cores."
+    )
 
 
 def test_filters_and_kernels_of_no_length() -> None:

@@ -13,7 +13,7 @@ from torch_tb_profiler.views._shared.text import Phrase, plain
 from torch_tb_profiler.views.overview.advice import recommendation
 from torch_tb_profiler.views.overview.build import build
 from torch_tb_profiler.views.overview.payload import Average, Categories, HardwareUse, Step
-from torch_tb_profiler.views.overview.words import bound, explanation, gains, headline, no_advice, spent
+from torch_tb_profiler.views.overview.words import bound, explanation, gains, headline, no_advice, spent, whole_of
 
 NONE = dict.fromkeys(Categories.__struct_fields__, 0.0)
 MS = 1_000_000
@@ -139,7 +139,7 @@ WAIT = "host cuda_runtime cudaDeviceSynchronize 30 895"
 def test_the_host_that_waits_for_communication_is_told_from_the_one_that_does_not() -> None:
     free, blocked = (plain(build(draw(COLLECTIVE + more), NoParams()).spent) for more in ("", WAIT))
     assert free == (
-        "90% of the average step is communication that no computation hides. "
+        "90% of the step is communication that no computation hides. "
         "The host bounds 100% of the step; on the recorded critical path nothing waits for communication."
     )
     assert "Communication bounds" in blocked and "nothing waits" not in blocked
@@ -188,10 +188,15 @@ def test_time_in_which_nothing_is_recorded_is_named_by_its_frame() -> None:
 
 def test_no_advice_is_not_called_a_step_without_waits() -> None:
     busy, waiting = (Average(100.0, categories(kernel=time, other=100 - time), 2, [], 100.0) for time in (95, 50))
-    assert plain(no_advice(busy, None)) == "No rule finds 2% of the step to gain."
-    assert plain(no_advice(waiting, None)) == "No rule explains what the device waits for. The timeline shows it."
-    assert plain(no_advice(waiting, "the file is cut off")) == "Nothing is advised: the file is cut off."
-    assert plain(no_advice(None, None)) == "Nothing is advised: there is no complete step."
+    assert plain(no_advice(busy, None, "CUDA")) == "No rule finds 2% of the step to gain."
+    assert (
+        plain(no_advice(waiting, None, "CUDA"))
+        == "No rule explains what the device waits for. The timeline shows it."
+    )
+    assert plain(no_advice(waiting, "the file is cut off", "CUDA")) == "Nothing is advised: the file is cut off."
+    assert plain(no_advice(None, None, "CPU")) == "Nothing is advised: there is no complete step."
+    talking = Average(100.0, categories(communication=50, other=50), 2, [], 100.0)  # of the host, as gloo does
+    assert plain(no_advice(talking, None, "CPU")) == "No rule finds 2% of the step to gain."
 
 
 def test_how_steps_vary() -> None:
@@ -239,3 +244,16 @@ def test_communication_and_the_peak_in_one_sentence() -> None:
         "The GPU is busy for 100% of the average step, 25% of that in communication that no computation hides, "
         "and uses 40% of its peak FLOP/s."
     )
+
+
+@pytest.mark.parametrize(
+    ("steps", "recorded", "whole"),
+    [(1, True, "the step"), (2, True, "the average step"), (1, False, "the trace")],
+)
+def test_a_single_step_is_no_average(steps: int, recorded: bool, whole: str) -> None:
+    average = Average(1.0, categories(kernel=1), steps, [], 1.0)
+    assert whole_of(average, recorded) == whole
+    lines = [f"host user_annotation ProfilerStep#{i} {100 * i} 100" for i in range(steps)]
+    if recorded:
+        trace = draw("\n".join([*lines, "gpu0 kernel k 10 80 stream=7"]))
+        assert f"% of {whole}" in plain(build(trace, NoParams()).headline)

@@ -66,6 +66,7 @@ def _host_names(trace: Trace) -> Iterator[str]:
     """Operators, modules and calls with most time on the path, that of what they call included."""
     for word, of in _HOST_KINDS.items():
         rows = of_kind(trace, *of)
+        rows = rows[trace.events.name[rows] >= 0]  # an event may have no name
         # By time, not by what calls what: an annotation whose ends lie in Python frames does not nest with them.
         sums = np.bincount(trace.events.name[rows], weights=_spent(trace, rows))
         ordered = (trace.strings[code] for code in np.argsort(-sums, kind="stable").tolist() if sums[code] > 0)
@@ -88,6 +89,7 @@ def _device_names(trace: Trace) -> Iterator[str]:
     """Kernels and copies with most time, every collective, every wait for the device."""
     work = schedule(trace).items
     inside = step_items(trace).order
+    inside = inside[trace.events.name[work.row[inside]] >= 0]
     names, talking = trace.events.name[work.row[inside]], communication_kernels(trace)[work.row[inside]]
     duration = (work.end - work.start)[inside]
     sums = np.bincount(names[~talking], weights=duration[~talking])

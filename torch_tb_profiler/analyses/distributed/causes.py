@@ -20,7 +20,8 @@ NAMED_CAUSE = 0.2
 """A Python frame, operator or kernel that makes up at least this share of the difference is named as the cause."""
 
 MOST = 0.5
-"""Beside a frame, the operator that makes up this share of the difference is named."""
+"""A frame is named of whose time the median rank does not spend this share; beside it, the operator that makes up
+this share of the difference."""
 
 CauseKind = Literal["host", "data_loading", "more_work", "slower_device", "slower_link", "other"]
 
@@ -78,6 +79,8 @@ def work_cause(comparison: Comparison, row: Meanwhile) -> Cause:
         )
     named = _largest(row.kernels if on_device else row.host, NAMED_CAUSE * row.excess)
     frame = None if on_device else _largest(row.frames, NAMED_CAUSE * row.excess)
+    if frame is not None and frame.excess < MOST * frame.time:
+        frame = None  # such as the loop over the steps, in which every rank spends its time
     where: Literal["host", "frame", "device"] = "device" if on_device else "host"
     kind: CauseKind = "more_work" if on_device else "host"
     operator = None

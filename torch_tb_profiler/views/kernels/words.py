@@ -39,4 +39,4 @@ def _tensor_cores(cores: TensorCoreTime, total_ns: int) -> str:
     if cores.used_ns == 0 and cores.unknown_ns > 0:
         return ""
     bound = "at least " if cores.unknown_ns > 0 else ""
-    return f"; {bound}{format_ratio(cores.used_ns / total_ns)} of it runs on Tensor Cores"
+    return f"; {bound}{format_ratio(cores.used_ns / total_ns)} of all kernel time runs on Tensor Cores"

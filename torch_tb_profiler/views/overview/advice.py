@@ -17,7 +17,7 @@ BASES: Mapping[Basis, str] = {"what_if": "what-if", "share": "measured share", "
 
 
 def recommendation(advice: Advice, whole: str, evidence: str | None = None) -> Recommendation:
-    """What to do about a finding; `whole`: the average step, or the trace where none are recorded.
+    """What to do about a finding; `whole`: what shares are of, as `words.whole_of` says.
 
     `evidence`: the link that shows it, if not what the finding names.
     """

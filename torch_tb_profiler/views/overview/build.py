@@ -59,7 +59,9 @@ def build(trace: Trace, params: NoParams) -> Overview:
         hardware=hardware,
         gains=words.gains(recommendations, schedule(trace).explained, unexplained(trace)),
         recommendations=recommendations,
-        no_advice=() if recommendations else words.no_advice(first.average, no_advice(trace)),
+        no_advice=()
+        if recommendations
+        else words.no_advice(first.average, no_advice(trace), first.configuration.device_type),
         reasons=reasons,
     )
 
@@ -94,7 +96,7 @@ def _measured(trace: Trace) -> Overview:
         configuration=configured,
         gains=(),
         recommendations=[recommendation(each, _whole(trace)) for each in measured_advice(trace)],
-        no_advice=() if reason is None else words.no_advice(average, reason),
+        no_advice=() if reason is None else words.no_advice(average, reason, configured.device_type),
         beside=(),
         waiting=None,
         reasons=reasons,
@@ -103,7 +105,7 @@ def _measured(trace: Trace) -> Overview:
 
 
 def _whole(trace: Trace) -> str:
-    return "the average step" if steps(trace).recorded else "the trace"
+    return words.whole_of(average_of(breakdown(trace)), steps(trace).recorded)
 
 
 def _spent(

@@ -31,7 +31,7 @@ def build(alone: Overview, worker: str, members: Members[RankSummary], params: N
     position = comparison.positions.get(worker)
     if verdict.kind == "unknown" or position is None:
         return replace(alone, beside=headline(members, verdict))
-    average, whole = alone.average, "the average step" if alone.steps_recorded else "the trace"
+    average, whole = alone.average, words.whole_of(alone.average, alone.steps_recorded)
     waiting = _waiting(average, exposed_communication(comparison, position))
     recommendations = list(_own(alone.recommendations, average, waiting, whole))
     if verdict.suspect is not None:
@@ -43,7 +43,9 @@ def build(alone: Overview, worker: str, members: Members[RankSummary], params: N
         headline=words.headline(alone.spent, recommendations, said),
         gains=alone.gains if {each.basis for each in recommendations} & {"what_if", "share"} else (),
         recommendations=recommendations,
-        no_advice=() if recommendations else alone.no_advice or words.no_advice(average, None),
+        no_advice=()
+        if recommendations
+        else alone.no_advice or words.no_advice(average, None, alone.configuration.device_type),
         beside=rank_words.parts(members, verdict, waiting),
         waiting=waiting,
     )

@@ -47,6 +47,13 @@ ALIKE = 0.005
 """Steps whose categories vary by less than this share of the longest step are alike."""
 
 
+def whole_of(average: Average | None, recorded: bool) -> str:
+    """What shares are of: a single step is no average."""
+    if not recorded:
+        return "the trace"
+    return "the step" if average is not None and average.steps == 1 else "the average step"
+
+
 def headline(spent: Text, recommendations: Sequence[Recommendation], waiting: Text = ()) -> Text:
     """How the average step is spent, how much of it waits for other ranks, and what to do first."""
     first = text("First recommendation: {title}.", title=recommendations[0].title) if recommendations else ()
@@ -91,14 +98,14 @@ def gains(recommendations: Sequence[Recommendation], explained: float | None, re
     )
 
 
-def no_advice(average: Average | None, reason: str | None) -> Text:
+def no_advice(average: Average | None, reason: str | None, device_type: str) -> Text:
     """Why nothing is advised. Where the device waits, that does not mean that nothing can be done."""
     if reason is not None:
         return text("Nothing is advised: {reason}.", reason=reason)
     if average is None or average.duration_ns <= 0:
         return text("Nothing is advised: there is no complete step.")
     busy = sum(getattr(average.categories, name) or 0.0 for name in BUSY) / average.duration_ns
-    if 0 < busy < 1 - IDLE:
+    if device_type != "CPU" and 0 < busy < 1 - IDLE:
         return text("No rule explains what the device waits for. The {timeline} shows it.", timeline=_TIMELINE)
     return text("No rule finds {share} of the step to gain.", share=format_ratio(LEAST_GAIN))
 
@@ -112,7 +119,7 @@ def spent(
 ) -> Text:
     """How the average step is spent.
 
-    `whole`: the average step, or the trace where none are recorded. `frame`: what the host does for half or more
+    `whole`: see `whole_of`. `frame`: what the host does for half or more
     of the time in which nothing else is recorded. `hardware`: what a busy device makes of its peak.
     """
     if average is None:

@@ -51,7 +51,8 @@ export function shown(overview: Overview, step: string | undefined): Shown | nul
   if (!average) {
     return null;
   }
-  const title = overview.steps_recorded ? 'An average step' : 'The whole trace';
+  const recorded = average.steps === 1 ? 'The step' : 'An average step';
+  const title = overview.steps_recorded ? recorded : 'The whole trace';
   return { title, duration: average.duration_ns, times: average.categories };
 }
 
