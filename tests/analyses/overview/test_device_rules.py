@@ -103,9 +103,12 @@ def test_a_late_rank_is_the_advice_where_most_of_the_exposed_time_is_waiting(lon
     assert {"communication", "late_rank"}.intersection(found) == {advice}
 
 
-@pytest.mark.parametrize(("elements", "late"), [(100, True), (4_000_000, False)])
+@pytest.mark.parametrize(
+    ("elements", "late"), [(100, True), (1_800_000, True), (2_000_000, False), (4_000_000, False)]
+)
 def test_a_collective_that_its_size_does_not_explain_waits_for_a_rank(elements: int, late: bool) -> None:
-    """16 MB in 4 ms are 4 GB/s; 400 B in 4 ms are a wait."""
+    """16 MB in 4 ms are 4 GB/s; 400 B in 4 ms are a wait. So are 7.2 MB, as 1.9 ms are enough for these, less than
+    half of the time; 8 MB need more than half."""
     trace = collectives(4_000, size=elements)
     assert (given(trace, "late_rank") is not None) == late
     assert (given(trace, "communication") is not None) == (not late)
@@ -191,6 +194,8 @@ def advised(picture: str, major: int = 8, minor: int = 0, name: str = "Card") ->
         (7, 0, "Tesla V100", "fp16"),  # it has no TF32
         (7, 5, "GeForce RTX 2080 Ti", "fp16"),  # nor this
         (7, 5, "GeForce GTX 1650", None),  # of the same generation, without Tensor Cores
+        (7, 5, "GeForce MX450", None),
+        (7, 5, "GeForce MX550", None),
         (6, 1, "GeForce GTX 1080", None),
     ],
 )
@@ -218,6 +223,9 @@ def test_every_device_that_works_must_have_tensor_cores(other: tuple[int, int], 
         product("aten::sin", "sin_kernel"),  # nothing could use them
         product(time=150),  # a fiftieth of the step it is not
         product(types='["c10::Half","c10::Half"]'),  # no matter of precision
+        product(types='["c10::BFloat16","c10::BFloat16"]'),
+        product(types='["c10::Float8_e4m3fn","c10::Float8_e4m3fn"]'),
+        product(types='["int","int"]'),
         product(types='["double","double"]'),
         product(sync=""),  # the host never waits for the device
         product(sync="host cuda_runtime cudaDeviceSynchronize 9910 90"),  # only for what comes later
