@@ -79,6 +79,13 @@ def test_the_path_of_a_host_bound_step_is_the_host_by_what_it_does() -> None:
     )
 
 
+def test_the_headline_and_what_is_no_table_open_the_timeline_with_the_path_lit() -> None:
+    payload = answer(draw(HOST_BOUND))
+    assert [phrase.link for phrase in payload.headline if phrase.link] == ["trace?path=true"]
+    links = {category.name: category.link for category in payload.path.categories}
+    assert (links["annotation"], links["operator"]) == ("trace?path=true", "operators")
+
+
 def test_the_path_of_a_device_bound_step_goes_through_the_wait() -> None:
     payload = answer(draw(DEVICE_BOUND))
     # Launch to 15, latency to 19, the kernel to 500, the wake-up to 504, the host to 600.

@@ -46,6 +46,9 @@ _ALONE = {
     "device": "All kernels and copies",
 }
 
+_LIT = link("trace", path="true")
+"""The timeline with the path lit."""
+
 _SAME = 0.005
 """A change below this share of the step is none to speak of."""
 
@@ -66,7 +69,7 @@ def title(kind: str, name: str, kernels: Mapping[str, str]) -> str:
 def evidence(category: str) -> str | None:
     """What a click on a category opens."""
     tabs = {"operator": "operators", "launch_call": "operators", "kernel": "kernels", "copy": "kernels"}
-    return link(tabs[category]) if category in tabs else link("trace")
+    return link(tabs[category]) if category in tabs else _LIT
 
 
 def headline(path: PathSummary, times: Mapping[str, float], targets: Sequence[TargetRow], recorded: bool) -> Text:
@@ -74,7 +77,7 @@ def headline(path: PathSummary, times: Mapping[str, float], targets: Sequence[Ta
     whole = "the step" if recorded else "the trace"
     if path.duration_ns <= 0:
         return text("No time passes in {whole}.", whole=whole)
-    bound, said = bounded(times, whole, link("trace"))
+    bound, said = bounded(times, whole, _LIT)
     half = next((row.step_ns[2] for row in targets if row.target == bound and row.step_ns), None)
     if half is None:
         return text("{said}.", said=said)

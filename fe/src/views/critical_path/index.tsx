@@ -63,6 +63,8 @@ export default function CriticalPathView({
       </div>
       <p>
         <Sentence text={payload.limits} />
+        {payload.clock_shift_ns > 0 &&
+          ` The device's clock is moved by ${formatDuration(payload.clock_shift_ns)}: work was recorded before its launch.`}
       </p>
       {Object.values(payload.reasons).map(reason => (
         <p key={reason}>{reason}</p>

@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'react';
 import type { TracePayload } from '../../api/types';
+import { formatCount } from '../../base/format';
 import { useClient } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import type { Highlights } from '../../timeline/contract';
@@ -100,6 +101,9 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
             <Button aria-pressed={state.path} title="Light the critical path (c)" onClick={togglePath}>
               Path
             </Button>
+          )}
+          {answers.path && answers.path.more > 0 && (
+            <span className="dim">{formatCount(answers.path.more)} more of the path when zoomed in</span>
           )}
           <Select
             label="Color by"

@@ -1,5 +1,5 @@
 import { cleanup, fireEvent, screen, within } from '@testing-library/react';
-import { afterEach, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import golden from '../../../../tests/golden/payloads/trace.json';
 import { drawView, serveGoldens } from '../../testing/view';
 import View from '.';
@@ -32,6 +32,16 @@ it('says why a device waits at a moment, what is to blame, and where all of it i
   expect(panel.getByRole('heading', { name: 'The whole gap' })).toBeTruthy();
   fireEvent.click(panel.getByRole('button', { name: /All idle time/ }));
   expect(decodeURIComponent(location.hash)).toContain('select=operator/');
+});
+
+const long = { ...golden, 'trace/path': { ...golden['trace/path'], more: 1234 } };
+
+describe('with a path of more pieces than are lit', () => {
+  serveGoldens(long);
+  it('says how many more there are', async () => {
+    drawView(View, golden.trace, { params: { path: 'true' } });
+    expect(await screen.findByText('1,234 more of the path when zoomed in')).toBeTruthy();
+  });
 });
 
 it('adds up a stretch of time', async () => {
