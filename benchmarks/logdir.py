@@ -82,7 +82,7 @@ def serve(log: Path, cache: Path) -> dict[str, Any]:
         for route in PAGE:
             seconds[route] = statistics.median(timed(partial(get, f"{url}/{route}"))[0] for _ in range(5))
         seconds["parsed"] = sum(run["files"]["ready"] for run in runs["runs"])
-        seconds["overview of the last run"] = timed(lambda: _until_ready(url, runs["runs"][-1]["name"]))[0]
+        seconds["first page of the last run"] = timed(lambda: _until_ready(url, runs["runs"][-1]["name"]))[0]
         seconds["memory MB"] = _resident(process.pid) / 2**20
         process.terminate()
     return seconds
@@ -95,7 +95,7 @@ def _until_listed(url: str) -> Any:
 
 
 def _until_ready(url: str, run: str) -> Any:
-    while (answer := get(f"{url}/view/overview?run={run}"))["state"] != "ready":
+    while (answer := get(f"{url}/view/overview/preview?run={run}"))["state"] != "ready":
         time.sleep(0.02)
     return answer
 

@@ -21,6 +21,22 @@ from typing import Any
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.trace import Trace
 
+BUSY_HOST = """
+host  user_annotation  ProfilerStep#1           0  600
+host  cpu_op           aten::mm                 0   20
+host  cuda_runtime     cudaLaunchKernel         5   10  correlation=1
+gpu0  kernel           gemm                    19  200  correlation=1
+host  cpu_op           aten::mm                21   20
+host  cuda_runtime     cudaLaunchKernel        25   10  correlation=2
+gpu0  kernel           gemm                   220  280  correlation=2
+host  cpu_op           aten::mul               44    5
+host  cpu_op           aten::item              50  455
+host  cuda_runtime     cudaStreamSynchronize   52  450
+host  cpu_op           aten::mul              540   50
+"""
+"""The host launches a kernel, its neighbor follows, the host runs ahead and waits for both until 502 us, then
+bounds the step again: of aten::mul the second call alone is on the path."""
+
 _ARG = re.compile(r"([A-Za-z][A-Za-z0-9_ .%]*?)=(\S+)")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.traces import draw
+from tests.support.traces import BUSY_HOST, draw
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views._shared.text import plain
@@ -33,22 +33,6 @@ gpu0  kernel           gemm                    19  481  correlation=1
 host  cpu_op           aten::item              30  490
 host  cuda_runtime     cudaStreamSynchronize   40  464  correlation=2
 """
-
-
-REPEATED = """
-host  user_annotation  ProfilerStep#1           0  600
-host  cpu_op           aten::mm                 0   20
-host  cuda_runtime     cudaLaunchKernel         5   10  correlation=1
-gpu0  kernel           gemm                    19  200  correlation=1
-host  cpu_op           aten::mm                21   20
-host  cuda_runtime     cudaLaunchKernel        25   10  correlation=2
-gpu0  kernel           gemm                   220  280  correlation=2
-host  cpu_op           aten::mul               44    5
-host  cpu_op           aten::item              50  455
-host  cuda_runtime     cudaStreamSynchronize   52  450
-host  cpu_op           aten::mul              540   50
-"""
-"""The host runs ahead until 502 us: of aten::mul the second call alone is on the path."""
 
 
 def answer(trace: Trace, what_if: str = "") -> CriticalPathPayload:
@@ -227,7 +211,7 @@ def test_modules_are_targets_however_many_frames_take_longer() -> None:
 
 
 def test_a_target_opens_the_call_that_takes_most_of_the_path() -> None:
-    trace = draw(REPEATED)
+    trace = draw(BUSY_HOST)
     events = {row.target: row.event for row in answer(trace).targets}
     start = {target: int(trace.events.start[row]) // 1000 for target, row in events.items() if row is not None}
     assert start["operator:aten::mul"] == 540  # not 44: that call is not on the path

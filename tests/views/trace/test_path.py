@@ -4,26 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.traces import draw
+from tests.support.traces import BUSY_HOST, draw
 from tests.support.views import ask
 from torch_tb_profiler.analyses.critical_path.passages import passages_between
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.trace import Trace
-
-PICTURE = """
-host  user_annotation  ProfilerStep#1           0  600
-host  cpu_op           aten::mm                 0   20
-host  cuda_runtime     cudaLaunchKernel         5   10  correlation=1
-gpu0  kernel           gemm                    19  200  correlation=1
-host  cpu_op           aten::mm                21   20
-host  cuda_runtime     cudaLaunchKernel        25   10  correlation=2
-gpu0  kernel           gemm                   220  280  correlation=2
-host  cpu_op           aten::mul               44    5
-host  cpu_op           aten::item              50  455
-host  cuda_runtime     cudaStreamSynchronize   52  450
-host  cpu_op           aten::mul              540   50
-"""
-"""The host launches a kernel, its neighbor follows, the host waits for both, then bounds the step again."""
 
 
 def lit(trace: Trace, begin: int = 0, end: int = 600_000) -> list[tuple[str, int, int]]:
@@ -34,7 +19,7 @@ def lit(trace: Trace, begin: int = 0, end: int = 600_000) -> list[tuple[str, int
 
 
 def test_the_path_passes_through_the_launch_the_kernels_and_what_follows_the_wait() -> None:
-    assert lit(draw(PICTURE)) == [
+    assert lit(draw(BUSY_HOST)) == [
         ("aten::mm", 0, 5),
         ("cudaLaunchKernel", 5, 15),
         ("gemm", 19, 219),
@@ -47,7 +32,7 @@ def test_the_path_passes_through_the_launch_the_kernels_and_what_follows_the_wai
 
 
 def test_it_is_drawn_on_the_tracks_of_its_slices() -> None:
-    trace = draw(PICTURE)
+    trace = draw(BUSY_HOST)
     path = ask(trace, "trace/path", begin=0, end=600_000)
     tracks = {track["id"]: track["kind"] for track in ask(trace, "trace")["tracks"]}
     kernel = [tracks[track] == "stream" for track in path["track"]]
@@ -55,7 +40,7 @@ def test_it_is_drawn_on_the_tracks_of_its_slices() -> None:
 
 
 def test_a_window_has_what_touches_it() -> None:
-    assert lit(draw(PICTURE), 219_000, 500_000) == [("gemm", 220, 500)]
+    assert lit(draw(BUSY_HOST), 219_000, 500_000) == [("gemm", 220, 500)]
 
 
 def test_device_work_is_lit_where_it_is_recorded_though_its_clock_is_moved() -> None:
@@ -69,7 +54,7 @@ def test_device_work_is_lit_where_it_is_recorded_though_its_clock_is_moved() -> 
 
 
 def test_more_than_can_be_sent_are_joined_where_they_follow_on_a_track() -> None:
-    trace = draw(PICTURE)
+    trace = draw(BUSY_HOST)
     whole = passages_between(trace, 0, 600_000, most=8)
     joined = passages_between(trace, 0, 600_000, most=7)
     assert len(whole.row) == 8
@@ -92,4 +77,4 @@ def test_without_a_host_nothing_is_lit() -> None:
 
 def test_a_window_holds_time() -> None:
     with pytest.raises(UsageError, match="begin must be less than end"):
-        ask(draw(PICTURE), "trace/path", begin=5, end=5)
+        ask(draw(BUSY_HOST), "trace/path", begin=5, end=5)

@@ -1,5 +1,5 @@
 // Everything of the selected event.
-import type { TraceEvent, TraceFlows, TraceModule, TraceRef } from '../../../api/types';
+import type { TraceEvent, TraceFlows, TraceModule } from '../../../api/types';
 import { exactDuration, formatCount, formatDuration, formatNumber } from '../../../base/format';
 import { classColor } from '../../../timeline/draw/colors';
 import { Button } from '../../../widgets/inputs/Button';
@@ -7,6 +7,7 @@ import { CopyButton } from '../../../widgets/inputs/CopyButton';
 import { Icon } from '../../../widgets/Icon';
 import { Sentence } from '../../../widgets/Sentence';
 import { SourceFrame } from '../../../widgets/SourceFrame';
+import { SliceLink } from './SliceLink';
 import css from './Details.module.css';
 import sourceFrameCss from '../../../widgets/SourceFrame.module.css';
 
@@ -77,8 +78,8 @@ export function Details({ event, flows, module, classes, time, onEvent, onView, 
         <Sentence text={event.headline} /> <Sentence text={flows?.headline ?? []} />
       </p>
       <div className={css.links} data-part="event-links">
-        {event.operator && <Link label="In operator" to={event.operator} onEvent={onEvent} />}
-        {event.launch && <Link label="Launched by" to={event.launch} onEvent={onEvent} />}
+        {event.operator && <SliceLink label="In operator" to={event.operator} onEvent={onEvent} />}
+        {event.launch && <SliceLink label="Launched by" to={event.launch} onEvent={onEvent} />}
         {module && module.path.length > 0 && (
           <span>
             <span className="dim">Module</span> {module.path.join(' › ')}
@@ -162,17 +163,6 @@ export function Details({ event, flows, module, classes, time, onEvent, onView, 
         </p>
       )}
     </section>
-  );
-}
-
-function Link({ label, to, onEvent }: { label: string; to: TraceRef; onEvent: (event: number) => void }) {
-  return (
-    <span>
-      <span className="dim">{label}</span>{' '}
-      <Button look="text" title={to.name} onClick={() => onEvent(to.event)}>
-        {to.name}
-      </Button>
-    </span>
   );
 }
 

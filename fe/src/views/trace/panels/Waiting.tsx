@@ -1,11 +1,12 @@
 // Why a device waits at the selected moment: the cause, what is to blame, what emptied the queue, the whole gap.
-import type { TraceMoment, TraceRef } from '../../../api/types';
+import type { TraceMoment } from '../../../api/types';
 import { causeColor, causeTitle } from '../../../base/causes';
 import { exactDuration, formatCount, formatDuration } from '../../../base/format';
 import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
 import { Sentence } from '../../../widgets/Sentence';
 import type { Moment } from '../state';
+import { SliceLink } from './SliceLink';
 import css from './Details.module.css';
 
 interface Props {
@@ -42,12 +43,16 @@ export function Waiting({ moment, time, onEvent, onMoment, onZoom, onClose }: Pr
       </p>
       <div className={css.links} data-part="moment-links">
         {subject ? (
-          <Link label={moment.gap_begin_ns === null ? 'Runs' : 'To blame'} to={subject} onEvent={onEvent} />
+          <SliceLink
+            label={moment.gap_begin_ns === null ? 'Runs' : 'To blame'}
+            to={subject}
+            onEvent={onEvent}
+          />
         ) : (
           <span className="dim">Nothing is recorded there.</span>
         )}
-        {operator && <Link label="Operator" to={operator} onEvent={onEvent} />}
-        {moment.emptied_by && <Link label="Emptied by" to={moment.emptied_by} onEvent={onEvent} />}
+        {operator && <SliceLink label="Operator" to={operator} onEvent={onEvent} />}
+        {moment.emptied_by && <SliceLink label="Emptied by" to={moment.emptied_by} onEvent={onEvent} />}
       </div>
       <dl className={css.facts}>
         <div>
@@ -92,16 +97,5 @@ export function Waiting({ moment, time, onEvent, onMoment, onZoom, onClose }: Pr
         </>
       )}
     </section>
-  );
-}
-
-function Link({ label, to, onEvent }: { label: string; to: TraceRef; onEvent: (event: number) => void }) {
-  return (
-    <span>
-      <span className="dim">{label}</span>{' '}
-      <Button look="text" title={to.name} onClick={() => onEvent(to.event)}>
-        {to.short_name}
-      </Button>
-    </span>
   );
 }

@@ -1,0 +1,26 @@
+import { screen } from '@testing-library/react';
+import { expect, it } from 'vitest';
+import job from '../../../../../tests/golden/payloads/distributed.json';
+import golden from '../../../../../tests/golden/payloads/trace.json';
+import { drawView, serveGoldens, textOf } from '../../../testing/view';
+import View from '..';
+
+serveGoldens({ ...golden, ...job });
+
+const connections = job['distributed/connections'];
+
+it('draws the ranks below each other, with what joins them in words', async () => {
+  drawView(View, golden.trace, { params: { ranks: 'rank0,rank1' } });
+  expect(await screen.findByText(textOf(connections.details))).toBeTruthy();
+  expect(document.querySelector('h1')!.textContent).toBe(textOf(connections.headline));
+  const titles = [...document.querySelectorAll('[data-part=track-label]')].map(label => label.textContent);
+  for (const { rank } of connections.ranks) {
+    expect(titles.some(title => title?.includes(`rank ${rank}`))).toBe(true);
+  }
+});
+
+it('opens a slice of the rank that was clicked', async () => {
+  const second = 2 * 2 + 1; // slice 2 of the second of two ranks
+  drawView(View, golden.trace, { params: { ranks: 'rank0,rank1', event: String(second) } });
+  expect(await screen.findByRole('heading', { level: 2, name: /aten::mm/ })).toBeTruthy();
+});
