@@ -29,6 +29,7 @@ THINKING = 0.2
 NAMED = {
     "usage",
     "not_found",
+    "undecided",
     "trace",
     "too_large",
     "storage",
