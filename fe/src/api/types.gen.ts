@@ -6114,7 +6114,8 @@ export interface components {
      * JobPathPayload
      * @description The critical path of all ranks of a job.
      *
-     *     headline     where it passes; explanation: which rank is late and what that costs, as `distributed` says
+     *     headline     where it passes; empty while ranks are read
+     *     explanation  which rank is late and what that costs, as `distributed` says
      *     duration_ns  of the mean step of the rank that the path ends on
      *     ranks        most of the path first; those without any are left out
      *     stays        in order of time, `total` before the page was cut

@@ -147,3 +147,11 @@ def test_chains_joined_at_their_nodes_are_the_path(seed: int) -> None:
     # What passes between two steps belongs to neither of them.
     assert between.sum() == (spans.begin[0, 1:] - spans.end[0, :-1]).sum()
     assert (between >= 0).all()
+
+
+def test_while_ranks_are_read_nothing_is_said_of_the_whole_job() -> None:
+    there, coming = job(EARLY, LATE)
+    reading: Member[RankPath] = Member(coming.worker, coming.rank, coming.span, "loading", None, None)
+    payload = build(Members([there, reading]), RanksParams())
+    assert payload.headline == ()
+    assert payload.reasons["ranks"] == "1 trace still to be read"

@@ -10,6 +10,7 @@ from torch_tb_profiler.analyses.distributed.path.rank_path import RankPath, redu
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.analyses.schedule.categories import CATEGORIES, by_bound, group_of
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.units import plural
 from torch_tb_profiler.model.trace import NO_CODE, derived
 from torch_tb_profiler.view import Member, Members, Reduction, RunView
 from torch_tb_profiler.views._shared.job.judgment import judge_members
@@ -37,7 +38,7 @@ def build(members: Members[RankPath], params: RanksParams) -> JobPathPayload:
     suspect = verdict.suspect if verdict.kind == "straggler" else None
     duration = sum(leg.end - leg.begin for leg in found.legs) / max(found.steps, 1)
     return JobPathPayload(
-        headline=words.job_headline(ranks, duration),
+        headline=() if coming(summaries) else words.job_headline(ranks, duration),
         explanation=headline(summaries, verdict),
         duration_ns=duration,
         steps=found.steps,
@@ -114,7 +115,7 @@ def _stay(comparison: Comparison, path: RankPath, leg: Leg) -> Stay:
 def _reasons(members: Members[RankSummary], found: JobPath) -> Mapping[str, str]:
     reasons = {}
     if coming(members):
-        reasons["ranks"] = f"{coming(members)} traces are still to be read"
+        reasons["ranks"] = f"{plural(coming(members), 'trace')} still to be read"
     if found.legs and not found.joined:
         reasons["stays"] = (
             "no collective of a device is recorded in the steps: where one rank waits for another is not in the "

@@ -63,8 +63,9 @@ export function JobPath({ selectors }: { selectors: Required<Selectors> }) {
 }
 
 const COLUMNS: Column<Stay>[] = [
+  { id: 'begin_ns', title: 'Begins', kind: 'duration', value: stay => stay.begin_ns },
   {
-    id: 'begin_ns',
+    id: 'rank',
     title: 'Rank',
     kind: 'text',
     value: stay => (typeof stay.rank === 'number' ? `rank ${stay.rank}` : stay.worker),
