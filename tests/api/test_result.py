@@ -13,6 +13,7 @@ import pytest
 
 import torch_tb_profiler as ttp
 from tests.support.page import MEMORY_TIMELINE
+from tests.support.producers.aorta import iteration, line, write
 from tests.support.snapshots import snapshot
 from torch_tb_profiler.base.errors import MissingExtraError, NotFoundError
 from torch_tb_profiler.session import open_session
@@ -54,6 +55,8 @@ def log(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> ttp.Log:
         (folder / run).mkdir()
         for file in sorted((samples / run).iterdir())[:2]:
             (folder / run / file.name).write_bytes(file.read_bytes())
+    for rank in (0, 1):
+        write(folder / "iterations", rank, [line(step, iteration(rank), 500, rank=rank) for step in range(2)])
     (folder / "lightning" / "oom.pickle").write_bytes(pickle.dumps(snapshot()))
     (folder / "lightning" / "w.raw.json").write_text(json.dumps(MEMORY_TIMELINE), encoding="utf-8")
     return ttp.open(str(folder), ttp.Settings(cache_dir=str(tmp_path_factory.mktemp("cache"))))
@@ -62,10 +65,13 @@ def log(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> ttp.Log:
 def ask(log: ttp.Log, slug: str) -> ttp.Result[Any]:
     of_files = ("lightning", "memory/snapshot", "memory/timeline")
     run = log["lightning" if slug.startswith(of_files) else "simulated_8_h100_late_rank"]
+    run = log["iterations"] if slug.startswith("overlap") else run
     method: Any = run
     for part in slug.split("/"):
         method = getattr(method, part)
     given: dict[str, Any] = {"file": 1} if slug == "memory/timeline" else {}
+    given |= {"base_run": "iterations", "base_worker": "rank1"} if slug == "overlap/compare" else {}
+    given |= {"base_run": "lightning"} if slug.startswith("diff") else {}
     for name, parameter in inspect.signature(method).parameters.items():
         if parameter.default is inspect.Parameter.empty:
             rows = run.kernels() if slug.startswith("kernels") else run.operators()

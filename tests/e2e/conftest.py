@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, FrameLocator, Page, exp
 
 from tests.support.jobs import Job, ddp
 from tests.support.page import MEMORY_TIMELINE, NewPage, Open, leaking, model, products, training
+from tests.support.producers.aorta import iteration, line, write
 from tests.support.servers.tensorboard import tensorboard
 from tests.support.snapshots import snapshot
 from tests.support.waiting import PATIENCE
@@ -54,6 +55,9 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for rank, content in Job(6, ddp(6), straggler=4).documents().items():
         put(f"o_job/rank{rank}.pt.trace.json", content)
     put("o_job/rank6.pt.trace.json", b"")
+    for rank in (0, 1):
+        write(folder / "s_rocm", rank, [line(step, iteration(step + rank), 500, rank=rank) for step in range(4)])
+        write(folder / "t_cuda", rank, [line(step, iteration(2 * step), 480, rank=rank) for step in range(4)])
     return folder
 
 

@@ -17,6 +17,7 @@ import msgspec
 
 from tests.support.jobs import Job, ddp
 from tests.support.page import MEMORY_TIMELINE, leaking, model, products, training, two_streams
+from tests.support.producers.aorta import Busy, iteration, line, write
 from tests.support.snapshots import snapshot
 from torch_tb_profiler.session import open_session
 
@@ -93,6 +94,9 @@ ASKED = (
     Ask("distributed/collectives", "job"),
     Ask("distributed/collective", "job", {"collective": "0"}),
     Ask("distributed/connections", "job", {"workers": "rank0,rank1"}),
+    Ask("overlap", "iterations"),
+    Ask("overlap/report", "iterations"),
+    Ask("overlap/compare", "iterations", {"base_run": "iterations", "base_worker": "rank1"}),
     Ask("diff", "faster", _BASE),
     Ask("diff/part", "faster", _BASE),
 )
@@ -113,6 +117,10 @@ def write_runs(folder: Path) -> None:
         file = folder / f"{path}.pt.trace.json"
         file.parent.mkdir(exist_ok=True)
         file.write_bytes(content)
+    for rank in (0, 1):
+        lines = [line(step, iteration(step + 2 * rank), 500, rank=rank) for step in range(3)]
+        folded = [*iteration(0), Busy("compute", 100, 200)]
+        write(folder / "iterations", rank, [*lines, line(3, folded, 500, rank=rank)])
     (folder / "memory" / "oom.pickle").write_bytes(pickle.dumps(snapshot()))
     (folder / "memory" / "w.raw.json").write_text(json.dumps(MEMORY_TIMELINE), encoding="utf-8")
 

@@ -32,6 +32,7 @@ from torch_tb_profiler.views.memory.timeline import MemoryTimeline
 from torch_tb_profiler.views.modules.calls import ModuleCalls
 from torch_tb_profiler.views.modules.payload import ModulesPayload
 from torch_tb_profiler.views.operators.payload import OperatorsPayload, OperatorStacks
+from torch_tb_profiler.views.overlap.payload import OverlapComparison, OverlapPayload, OverlapReport
 from torch_tb_profiler.views.overview.payload import Overview
 from torch_tb_profiler.views.roofline.payload import RooflinePayload
 from torch_tb_profiler.views.trace.blame import TraceMoment
@@ -436,6 +437,26 @@ class _Distributed:
     ) -> Result[Connections]:
         """Connected ranks."""
 
+class _Overlap:
+    def __call__(
+        self, *, worker: str | None = None, span: str | int | None = None, columns: int = 120
+    ) -> Result[OverlapPayload]:
+        """Overlap."""
+    def report(self, *, worker: str | None = None, span: str | int | None = None) -> Result[OverlapReport]:
+        """Overlap report."""
+    def compare(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        base_run: str | None = None,
+        base_worker: str | None = None,
+        base_span: str | None = None,
+        base_also: str | None = None,
+        also: str | None = None,
+    ) -> Result[OverlapComparison]:
+        """Overlap compared."""
+
 class _Memory:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[MemoryPayload]:
         """Memory."""
@@ -579,6 +600,9 @@ class Views:
     @property
     def distributed(self) -> _Distributed:
         """Distributed."""
+    @property
+    def overlap(self) -> _Overlap:
+        """Overlap."""
     @property
     def memory(self) -> _Memory:
         """Memory."""

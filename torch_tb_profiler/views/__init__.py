@@ -24,6 +24,7 @@ SLUGS: tuple[str, ...] = (
     "modules",
     "lightning",
     "distributed",
+    "overlap",
     "memory",
     "diff",
 )

@@ -3790,6 +3790,225 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/overlap': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Overlap view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          columns?: number;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['OverlapPayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/overlap/report': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Overlap report view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['OverlapReport'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/overlap/compare': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Overlap compared view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          base_run?: string;
+          base_worker?: string;
+          base_span?: string;
+          base_also?: string;
+          also?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['OverlapComparison'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/memory': {
     parameters: {
       query?: never;
@@ -6980,6 +7199,129 @@ export interface components {
       events: number[];
       starts_ns: number[];
       ends_ns: number[];
+    };
+    /**
+     * OverlapPayload
+     * @description The iterations of all ranks.
+     *
+     *     workers   the rows of the maps; steps: their columns, "4" or "4–7"
+     *     links     by row and column of the maps the iteration with the most exposed communication, on the timeline
+     *     recorded_headline  whether what was recorded is what the ranges give
+     */
+    OverlapPayload: {
+      headline: components['schemas']['Phrase'][];
+      details: components['schemas']['Phrase'][];
+      ranks: components['schemas']['RankRow'][];
+      workers: string[];
+      steps: string[];
+      maps: components['schemas']['OverlapMap'][];
+      links: (string | null)[][];
+      recorded: components['schemas']['RecordedRow'][];
+      recorded_headline: components['schemas']['Phrase'][];
+    };
+    /**
+     * RankRow
+     * @description One rank: means per iteration in ns, null where it is not read.
+     *
+     *     reason         why it failed, or why it has nothing to show
+     *     <collective>_exposed_ns  while no computation runs
+     *     overlap_ns     computation while an all-reduce or a reduce-scatter runs
+     *     exposed_ns     any collective while no computation runs
+     *     idle_ns        no stream is busy, to the end of the iteration
+     *     overlap_ratio  overlap / computation, as AORTA defines it
+     *     hidden_ratio   share of the communication that runs beside computation
+     *     link           the iteration with the most exposed communication, on the timeline
+     */
+    RankRow: {
+      worker: string;
+      rank: number | null;
+      /** @enum {unknown} */
+      state: 'failed' | 'loading' | 'ready' | 'waiting';
+      reason: string | null;
+      iterations: number;
+      total_ns: number | null;
+      compute_ns: number | null;
+      allreduce_ns: number | null;
+      reducescatter_ns: number | null;
+      allgather_ns: number | null;
+      allreduce_exposed_ns: number | null;
+      reducescatter_exposed_ns: number | null;
+      allgather_exposed_ns: number | null;
+      overlap_ns: number | null;
+      exposed_ns: number | null;
+      idle_ns: number | null;
+      overlap_ratio: number | null;
+      hidden_ratio: number | null;
+      link: string | null;
+    };
+    /**
+     * OverlapMap
+     * @description Means in ns by rank and group of steps, null where a rank has no such step.
+     */
+    OverlapMap: {
+      /** @enum {unknown} */
+      name: 'compute' | 'exposed' | 'overlap' | 'total';
+      values: (number | null)[][];
+    };
+    /**
+     * RecordedRow
+     * @description A total that was recorded beside what the ranges give, means per iteration in ns.
+     *
+     *     iterations  in how many the two differ; most_ns: by how much at most
+     *     reason      why they differ; null where they do not, or where it is not known
+     */
+    RecordedRow: {
+      name: string;
+      recorded_ns: number;
+      recomputed_ns: number;
+      iterations: number;
+      most_ns: number;
+      reason: string | null;
+    };
+    /**
+     * OverlapReport
+     * @description What `overlap-report` writes of one folder: AORTA's totals, and means of the ranks by global step in ns.
+     */
+    OverlapReport: {
+      summary: components['schemas']['Dataset'];
+      step: number[];
+      compute_ns: number[];
+      overlap_ns: number[];
+    };
+    /**
+     * Dataset
+     * @description Means over all iterations of all ranks, under the names of AORTA's own report; ms. From what the recorder
+     *     counted, where it counted nothing from the ranges. `mean_loss` leaves out losses that are no numbers; null
+     *     without any.
+     */
+    Dataset: {
+      count: number;
+      mean_loss: number | null;
+      mean_overlap_ms: number;
+      mean_compute_ms: number;
+      mean_allreduce_overlap_ms: number;
+      mean_reducescatter_overlap_ms: number;
+      overlap_ratio: number;
+    };
+    /**
+     * OverlapComparison
+     * @description Two sets of recordings.
+     */
+    OverlapComparison: {
+      headline: components['schemas']['Phrase'][];
+      rows: components['schemas']['ComparedRow'][];
+      base: components['schemas']['Dataset'];
+      candidate: components['schemas']['Dataset'];
+    };
+    /**
+     * ComparedRow
+     * @description Means per iteration in ns (or a ratio) of both sides; null where a side has none.
+     */
+    ComparedRow: {
+      name: string;
+      base: number | null;
+      candidate: number | null;
+      is_ratio: boolean;
     };
     /**
      * MemoryPayload

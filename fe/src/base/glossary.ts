@@ -252,6 +252,16 @@ export const GLOSSARY = {
     title: 'Exposed communication',
     text: 'Communication that no computation hides, waiting for other ranks included.',
   },
+  stream_overlap: {
+    title: 'Overlap',
+    text: 'Computation while an all-reduce or a reduce-scatter runs on its own stream. All-gathers share a stream with other work and are left out, as the recorder does.',
+    formula: 'overlap_ratio = overlap / computation',
+  },
+  recorded_overlap: {
+    title: 'Recorded and recomputed',
+    text: 'The recorder writes totals beside the ranges they are made of. Here they are made again from the ranges.',
+    caveat: 'Where two ranges of one stream run at once or meet, the recorder ends both with the first.',
+  },
   neither: {
     title: 'Neither',
     text: 'Neither computation nor communication runs: copies, or an idle device that waits for its host.',

@@ -1,6 +1,6 @@
 import { ApiError } from '../api/client';
 import { formatBytes, formatCount } from '../base/format';
-import { useClient, useHealth, useRetry } from '../state/queries';
+import { useClient, useHealth, useRetry, useViews } from '../state/queries';
 import { useSelection } from '../state/selection';
 import { Button } from '../widgets/inputs/Button';
 import { Answer, Mark } from '../widgets/Answer';
@@ -23,6 +23,9 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
       : { code: 'page', message: error.message, where: null, hint: null, stage: null };
   const undecided = info.code === 'undecided';
   const missing = undecided || info.code === 'not_found' || info.code === 'usage';
+  const views = useViews({ run: selection.run, worker: selection.worker, span: selection.span });
+  const tabs = (views.isPlaceholderData ? undefined : views.data?.views) ?? [];
+  const open = tabs.filter(tab => tab.available && tab.slug !== selection.view);
   const files = health.data?.files ?? [];
   const others = files.filter(file => file.state.state !== 'failed').length;
   return (
@@ -45,6 +48,17 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
           </>
         )}
       </Answer>
+      {info.code === 'not_found' && open.length > 0 && (
+        <Panel title="What this trace has">
+          <div className={css.tabs}>
+            {open.map(({ slug, title }) => (
+              <Button key={slug} onClick={() => select({ view: slug })}>
+                Open {title}
+              </Button>
+            ))}
+          </div>
+        </Panel>
+      )}
       {!missing && (
         <Panel
           title="What happened"

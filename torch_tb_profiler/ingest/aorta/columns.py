@@ -22,6 +22,9 @@ from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.iterations.ranges import AORTA, ITERATION_LANE, MARKER, RANGE
 from torch_tb_profiler.model.trace import ABSENT, WEEK_NS, ArgColumn, ArgKind, Events, Thread, Trace
 
+_LATEST = 2**62
+"""ns; where all iterations together last longer, their lengths are damage."""
+
 _INTEGERS = ("global_step", "epoch", "step")
 _NUMBERS = ("loss", "grad_norm", "lr")
 
@@ -50,7 +53,7 @@ class Columns:
         """Append an iteration; ranges and markers without a usable time are noted and left out."""
         profile = record.profile
         length = _ns(profile.total_ms)
-        if length is None or length < 0:
+        if length is None or length < 0 or self._begin > _LATEST:
             health.add("bad_time", "warning", "an iteration has no usable length and is left out")
             return
         if self.iterations == 0:

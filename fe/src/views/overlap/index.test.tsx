@@ -1,0 +1,32 @@
+import { fireEvent, screen, within } from '@testing-library/react';
+import { expect, it } from 'vitest';
+import golden from '../../../../tests/golden/payloads/overlap.json';
+import { drawView, serveGoldens } from '../../testing/view';
+import View from '.';
+
+serveGoldens({
+  ...golden,
+});
+
+it('answers first, and names the rank with the most exposed communication', () => {
+  drawView(View, golden.overlap);
+  expect(screen.getByRole('heading', { level: 1 }).textContent).toMatch(/of an iteration only communicates/);
+  expect(screen.getByText(/overlap_ratio/)).toBeTruthy();
+});
+
+it('opens the iteration of a cell on the timeline', async () => {
+  drawView(View, golden.overlap);
+  const map = screen.getByRole('figure', { name: 'Exposed communication by rank and iteration' });
+  const [cell] = await within(map).findAllByRole('button');
+  fireEvent.click(cell!);
+  expect(location.hash).toContain('view=trace');
+  expect(location.hash).toContain('worker=rank0');
+});
+
+it('shows what was recorded beside what the ranges give, with the reason of a difference', () => {
+  drawView(View, golden.overlap);
+  const table = screen.getByRole('table', { name: 'Recorded and recomputed totals' });
+  const row = within(table).getByText('Stream compute').closest('tr')!;
+  expect(row.textContent).toContain('the recorder ends both with the first');
+  expect(within(table).getByText('Stream aux').closest('tr')!.textContent).not.toContain('recorder');
+});

@@ -1,0 +1,55 @@
+// How much communication computation hides: by rank and iteration, recorded beside recomputed, two folders compared.
+import type { OverlapPayload } from '../../api/types';
+import { plural } from '../../base/format';
+import { useRuns } from '../../state/queries';
+import { useSelection } from '../../state/selection';
+import { Answer } from '../../widgets/Answer';
+import { Panel } from '../../widgets/Panel';
+import { Sentence, targetOf } from '../../widgets/Sentence';
+import { Term } from '../../widgets/Term';
+import { Compared } from './Compared';
+import { Maps } from './Maps';
+import { Ranks } from './Ranks';
+import { Recorded } from './Recorded';
+import css from './index.module.css';
+
+interface Props {
+  payload: OverlapPayload;
+  run: string;
+  span: string;
+}
+
+export default function OverlapView({ payload, run, span }: Props) {
+  const { selection, select } = useSelection();
+  const others = (useRuns().data?.runs ?? []).map(each => each.name).filter(name => name !== run);
+  const open = (link: string) => select(targetOf(link));
+  return (
+    <div className={css.view}>
+      <Answer
+        crumb={`${run} · span ${span} · ${plural(payload.ranks.length, 'rank')}`}
+        why={payload.details.length > 0 && <Sentence text={payload.details} />}
+      >
+        <Sentence text={payload.headline} />
+      </Answer>
+      <Maps payload={payload} onOpen={open} />
+      <Ranks payload={payload} onOpen={open} />
+      <Panel
+        title={
+          <>
+            Recorded and recomputed <Term id="recorded_overlap" />
+          </>
+        }
+      >
+        <Recorded payload={payload} />
+      </Panel>
+      {others.length > 0 && (
+        <Compared
+          candidate={{ run, span }}
+          base={selection.params.with ?? ''}
+          runs={others}
+          onBase={name => select({ params: name === '' ? {} : { with: name } })}
+        />
+      )}
+    </div>
+  );
+}

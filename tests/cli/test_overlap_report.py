@@ -1,0 +1,122 @@
+"""`overlap-report`: the files, their keys and their figures, which other programs read."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.producers.aorta import active, iteration, line, write
+from torch_tb_profiler.cli.main import main
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    for rank in (0, 1):
+        write(tmp_path / "cuda", rank, [line(step, iteration(step), 500, rank=rank) for step in range(3)])
+        write(
+            tmp_path / "rocm", rank, [line(step, iteration(2 * step + rank), 520, rank=rank) for step in range(4)]
+        )
+    return tmp_path / "cuda", tmp_path / "rocm"
+
+
+def expected(iterations: list[tuple[int, int]]) -> dict[str, float]:
+    """The totals of iterations (step, seed), counted µs by µs."""
+    busy = [iteration(seed) for _, seed in iterations]
+    compute = [active(each, "compute") for each in busy]
+
+    def mean(*streams: str) -> float:
+        overlaps = [len(mine & active(each, *streams)) for mine, each in zip(compute, busy, strict=True)]
+        return sum(overlaps) / len(busy) / 1000
+
+    computed = sum(map(len, compute)) / len(busy) / 1000
+    return {
+        "count": len(iterations),
+        "mean_loss": sum(1 / (step + 1) for step, _ in iterations) / len(iterations),
+        "mean_overlap_ms": mean("allreduce", "reducescatter"),
+        "mean_compute_ms": computed,
+        "mean_allreduce_overlap_ms": mean("allreduce"),
+        "mean_reducescatter_overlap_ms": mean("reducescatter"),
+        "overlap_ratio": mean("allreduce", "reducescatter") / computed,
+    }
+
+
+def report(arguments: list[str], output: Path) -> dict[str, Any]:
+    assert main(["overlap-report", *arguments, "-o", str(output)]) == 0
+    summary: dict[str, Any] = json.loads((output / "summary.json").read_text("utf-8"))
+    return summary
+
+
+def test_the_summary_holds_means_of_both_folders_and_their_difference(
+    folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    summary = report([str(folder) for folder in folders], tmp_path / "out")
+    cuda = expected([(step, step) for step in range(3)] * 2)
+    rocm = expected([(step, 2 * step + rank) for step in range(4) for rank in (0, 1)])
+    assert list(summary) == ["datasets", "comparison"]
+    assert list(summary["datasets"]) == ["cuda", "rocm"]
+    for label, figures in (("cuda", cuda), ("rocm", rocm)):
+        assert list(summary["datasets"][label]) == list(figures)
+        assert summary["datasets"][label] == pytest.approx(figures)
+    assert summary["comparison"] == pytest.approx(
+        {
+            "reference_overlap_ratio": cuda["overlap_ratio"],
+            "candidate_overlap_ratio": rocm["overlap_ratio"],
+            "ratio_delta": rocm["overlap_ratio"] - cuda["overlap_ratio"],
+        }
+    )
+
+
+def test_each_folder_has_its_picture(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    report([*map(str, folders), "--label-b", "a $weird$/label"], tmp_path / "out")
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"summary.json", "cuda_timeline.png", "a_weird_label_timeline.png"}
+    assert (tmp_path / "out" / "cuda_timeline.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_matplotlib_the_summary_is_written_and_what_is_missing_is_said(
+    folders: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert main(["overlap-report", *map(str, folders), "-o", str(tmp_path / "out")]) == 1
+    assert 'pip install "torch-tb-profiler[plots]"' in capsys.readouterr().err
+    assert (tmp_path / "out" / "summary.json").exists()
+
+
+def test_a_recording_is_chosen(
+    folders: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cuda, rocm = folders
+    write(cuda, 0, [line(0, iteration(9), 500)])
+    first = report([str(cuda), str(rocm)], tmp_path / "first")
+    assert "holds up to 2 recordings of a rank" in capsys.readouterr().err
+    assert first["datasets"]["cuda"]["count"] == 6
+    assert main(["overlap-report", str(cuda), str(rocm), "--span", "2", "-o", str(tmp_path / "x")]) == 2
+    second = report([str(cuda), str(cuda), "--label-a", "a", "--span", "2"], tmp_path / "second")
+    assert second["datasets"]["a"] == pytest.approx(expected([(0, 9)]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["{cuda}", "{cuda}"], 2, "both sides are called 'cuda'"),
+        (["{cuda}", "{empty}"], 2, "no metrics of iterations"),
+        (["{cuda}", "{cuda}/nothing"], 1, "no such folder"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    arguments: list[str],
+    code: int,
+    said: str,
+    folders: tuple[Path, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "empty").mkdir()
+    paths = [each.format(cuda=folders[0], empty=tmp_path / "empty") for each in arguments]
+    assert main(["overlap-report", *paths, "-o", str(tmp_path / "out")]) == code
+    assert said in capsys.readouterr().err

@@ -1,0 +1,101 @@
+"""The Overlap tab: its sentences and figures are those of the iterations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.support.producers.aorta import Busy, active, iteration, line, write
+from tests.support.waiting import PATIENCE
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.session import Root, Session
+
+
+def said(parts: Sequence[Mapping[str, Any]]) -> str:
+    return "".join(part["text"] for part in parts)
+
+
+def overlap(folder: Path, ranks: Sequence[Sequence[Sequence[Busy]]], **params: str) -> dict[str, Any]:
+    """The payload of a job: by rank and iteration, its ranges."""
+    for rank, iterations in enumerate(ranks):
+        lines = [line(step, ranges, 500, rank=rank) for step, ranges in enumerate(iterations)]
+        write(folder / "run", rank, lines)
+    with Session([Root(str(folder))], Settings(cache_bytes=0)) as session:
+        session.scan()
+        answer = session.view("overlap", params=params, wait=True, timeout=PATIENCE)
+        assert answer.payload is not None
+        payload: dict[str, Any] = json.loads(answer.payload)
+    return payload
+
+
+def test_the_headline_is_the_exposed_communication(tmp_path: Path) -> None:
+    payload = overlap(tmp_path, [[iteration(0)] * 2, [iteration(6)] * 2])
+    # Neither range of 0: gathers 25..40, all-reduce 300..340, reduce-scatter 140..150 and 300..350: 75 µs;
+    # of 6: 25..40, 300..358, 146..150, so 15 + 58 + 4 = 77 µs.
+    assert said(payload["headline"]) == (
+        "76.0 µs of an iteration only communicates, 15.2% of it; reduce-scatter is exposed longest."
+    )
+    assert payload["headline"][0]["link"] == "trace?worker=rank1&span=1&at=0-500000"
+    assert "rank1 has the most exposed communication: 77.0 µs per iteration." in said(payload["details"])
+    assert [row["exposed_ns"] for row in payload["ranks"]] == [75_000, 77_000]
+
+
+def test_a_rank_has_the_means_of_its_iterations(tmp_path: Path) -> None:
+    payload = overlap(tmp_path, [[iteration(0), iteration(3)]])
+    (row,) = payload["ranks"]
+    busy = [iteration(0), iteration(3)]
+    compute = [active(each, "compute") for each in busy]
+    reduced = [active(each, "allreduce", "reducescatter") for each in busy]
+    both = sum(len(a & b) for a, b in zip(compute, reduced, strict=True))
+    assert row["overlap_ns"] == 1000 * both / 2
+    assert row["overlap_ratio"] == both / sum(map(len, compute))
+    assert row["idle_ns"] == 1000 * sum(500 - len(active(each)) for each in busy) / 2
+    assert row["iterations"] == 2
+
+
+def test_hidden_communication_is_said_to_be_hidden(tmp_path: Path) -> None:
+    payload = overlap(tmp_path, [[[Busy("compute", 0, 100), Busy("allreduce", 20, 80)]]])
+    assert said(payload["headline"]) == "Computation hides all communication."
+    assert payload["ranks"][0]["hidden_ratio"] == 1
+
+
+def test_iterations_without_collectives_say_so(tmp_path: Path) -> None:
+    payload = overlap(tmp_path, [[[Busy("compute", 0, 100), Busy("aux", 100, 120)]]])
+    assert said(payload["headline"]) == "No collective was recorded on a stream."
+    assert payload["ranks"][0]["hidden_ratio"] is None
+
+
+def test_maps_have_a_row_per_rank_and_at_most_the_columns_asked_for(tmp_path: Path) -> None:
+    payload = overlap(tmp_path, [[iteration(0)] * 5, [iteration(1)] * 3], columns="2")
+    assert payload["steps"] == ["0–2", "3–4"]
+    maps = {each["name"]: each["values"] for each in payload["maps"]}
+    assert maps["compute"] == [[250_000, 250_000], [251_000, None]]
+    assert payload["links"][1] == ["trace?worker=rank1&span=1&at=0-500000", None]
+
+
+def test_what_differs_from_the_record_has_its_reason(tmp_path: Path) -> None:
+    folded = [Busy("compute", 0, 30), Busy("compute", 20, 60)]
+    payload = overlap(tmp_path, [[folded, iteration(0)]])
+    rows = {row["name"]: row for row in payload["recorded"]}
+    assert rows["Stream compute"]["iterations"] == 1
+    assert rows["Stream compute"]["reason"] == (
+        "two ranges of one stream run at once or meet, and the recorder ends both with the first"
+    )
+    assert rows["Stream allreduce"]["reason"] is None
+    assert said(payload["recorded_headline"]) == (
+        "2 of 8 recorded totals differ from what the ranges give: stream compute and idle before the last range."
+    )
+
+
+def test_a_rank_that_cannot_be_read_is_left_out_with_its_reason(tmp_path: Path) -> None:
+    broken = write(tmp_path / "run", 1, [line(0, iteration(0), 500, rank=1)])
+    broken.write_text(broken.read_text("utf-8").replace('"total_ms": 0.5', '"total_ms": NaN'), encoding="utf-8")
+    payload = overlap(tmp_path, [[iteration(0)]])
+    assert payload["workers"] == ["rank0"]
+    assert [(row["worker"], row["state"], row["exposed_ns"]) for row in payload["ranks"]] == [
+        ("rank0", "ready", 75_000),
+        ("rank1", "failed", None),
+    ]
+    assert payload["ranks"][1]["reason"] == "the file holds no iteration"

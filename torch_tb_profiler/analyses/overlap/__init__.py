@@ -1,0 +1,1 @@
+"""How much communication computation hides, from the busy times of streams per iteration."""

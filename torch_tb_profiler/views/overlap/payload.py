@@ -1,0 +1,120 @@
+"""What the Overlap tab answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from torch_tb_profiler.analyses.overlap.job import Dataset
+from torch_tb_profiler.views._shared.text import Text
+
+MapName = Literal["exposed", "overlap", "compute", "total"]
+
+
+class OverlapParams(msgspec.Struct, frozen=True):
+    """The maps have at most `columns` columns: more iterations share one."""
+
+    columns: Annotated[int, msgspec.Meta(ge=1, le=400)] = 120
+
+
+class RankRow(msgspec.Struct, frozen=True):
+    """One rank: means per iteration in ns, null where it is not read.
+
+    reason         why it failed, or why it has nothing to show
+    <collective>_exposed_ns  while no computation runs
+    overlap_ns     computation while an all-reduce or a reduce-scatter runs
+    exposed_ns     any collective while no computation runs
+    idle_ns        no stream is busy, to the end of the iteration
+    overlap_ratio  overlap / computation, as AORTA defines it
+    hidden_ratio   share of the communication that runs beside computation
+    link           the iteration with the most exposed communication, on the timeline
+    """
+
+    worker: str
+    rank: int | None
+    state: Literal["waiting", "loading", "ready", "failed"]
+    reason: str | None
+    iterations: int
+    total_ns: float | None
+    compute_ns: float | None
+    allreduce_ns: float | None
+    reducescatter_ns: float | None
+    allgather_ns: float | None
+    allreduce_exposed_ns: float | None
+    reducescatter_exposed_ns: float | None
+    allgather_exposed_ns: float | None
+    overlap_ns: float | None
+    exposed_ns: float | None
+    idle_ns: float | None
+    overlap_ratio: float | None
+    hidden_ratio: float | None
+    link: str | None
+
+
+class OverlapMap(msgspec.Struct, frozen=True):
+    """Means in ns by rank and group of steps, null where a rank has no such step."""
+
+    name: MapName
+    values: list[list[float | None]]
+
+
+class RecordedRow(msgspec.Struct, frozen=True):
+    """A total that was recorded beside what the ranges give, means per iteration in ns.
+
+    iterations  in how many the two differ; most_ns: by how much at most
+    reason      why they differ; null where they do not, or where it is not known
+    """
+
+    name: str
+    recorded_ns: float
+    recomputed_ns: float
+    iterations: int
+    most_ns: float
+    reason: str | None
+
+
+class OverlapPayload(msgspec.Struct, frozen=True):
+    """The iterations of all ranks.
+
+    workers   the rows of the maps; steps: their columns, "4" or "4–7"
+    links     by row and column of the maps the iteration with the most exposed communication, on the timeline
+    recorded_headline  whether what was recorded is what the ranges give
+    """
+
+    headline: Text
+    details: Text
+    ranks: list[RankRow]
+    workers: list[str]
+    steps: list[str]
+    maps: list[OverlapMap]
+    links: list[list[str | None]]
+    recorded: list[RecordedRow]
+    recorded_headline: Text
+
+
+class OverlapReport(msgspec.Struct, frozen=True):
+    """What `overlap-report` writes of one folder: AORTA's totals, and means of the ranks by global step in ns."""
+
+    summary: Dataset
+    step: list[int]
+    compute_ns: list[float]
+    overlap_ns: list[float]
+
+
+class ComparedRow(msgspec.Struct, frozen=True):
+    """Means per iteration in ns (or a ratio) of both sides; null where a side has none."""
+
+    name: str
+    base: float | None
+    candidate: float | None
+    is_ratio: bool
+
+
+class OverlapComparison(msgspec.Struct, frozen=True):
+    """Two sets of recordings."""
+
+    headline: Text
+    rows: list[ComparedRow]
+    base: Dataset
+    candidate: Dataset
