@@ -19,8 +19,8 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.diff.logical_tree import logical_tree
-from torch_tb_profiler.analyses.diff.tree_alignment import align
+from torch_tb_profiler.analyses.diff.trees.logical_tree import logical_tree
+from torch_tb_profiler.analyses.diff.trees.tree_alignment import align
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.pair import Pair

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.diff.logical_tree import logical_tree
 from torch_tb_profiler.analyses.diff.roles import Role
+from torch_tb_profiler.analyses.diff.trees.logical_tree import logical_tree
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.base.markers import is_data_loading, is_mark, is_optimizer, is_step, step_number
 from torch_tb_profiler.model.calls.operators import operators

@@ -5,7 +5,7 @@ Op("forward", 40, [Op("aten::mm", 10, kernel=100)])     us; host time is the ope
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,13 +18,15 @@ LAUNCH = 2.0
 
 @dataclass(frozen=True)
 class Op:
-    """An operator: name, own host time in us, those inside it, time of the kernel that it launches (0: none)."""
+    """An operator: name, own host time in us, those inside it, time of the kernel that it launches (0: none), and
+    its arguments."""
 
     name: str
     own: float
     inside: Sequence[Op] = field(default_factory=tuple)
     kernel: float = 0.0
     category: str = "cpu_op"
+    args: Mapping[str, Any] = field(default_factory=dict)
 
 
 Jitter = Callable[[int], float]
@@ -46,7 +48,7 @@ class _Tape:
         if op.kernel:
             self._launch(op)
         self.now += own - own // 2
-        self.events[row] = self._slice(op.category, op.name, begin, self.now - begin, 1, 1)
+        self.events[row] = self._slice(op.category, op.name, begin, self.now - begin, 1, 1, {**op.args})
 
     def _launch(self, op: Op) -> None:
         self.launches += 1

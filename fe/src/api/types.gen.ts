@@ -6638,6 +6638,7 @@ export interface components {
      *     explanation    what that costs, and what these ranks do meanwhile; may be empty
      *     origin_ns      the zero of the job's clock as ns since the epoch, null if no file records the time of day
      *     start_skew_ns  from the first to the last rank to begin recording; null without two ranks on one clock
+     *     families       of each rank, most device time first
      *     mismatches     the first hundred; mismatch_count all
      */
     Distributed: {
@@ -6651,6 +6652,7 @@ export interface components {
       start_skew_ns: number | null;
       overview: components['schemas']['StepTimes'][];
       averages: components['schemas']['AverageTimes'][];
+      families: components['schemas']['RankFamily'][];
       waiting: components['schemas']['Waiting'][];
       average_waiting: components['schemas']['AverageWaiting'][];
       collectives: components['schemas']['CollectiveRow'][];
@@ -6815,6 +6817,26 @@ export interface components {
       overlap_ns: number;
       exposed_ns: number;
       other_ns: number;
+    };
+    /**
+     * RankFamily
+     * @description Device work of one family of kernels on one rank, over its whole trace.
+     *
+     *     kind       computation, communication or memory (copies and memsets)
+     *     device_ns  sum of the durations; share: of all device work of the rank, 0..1
+     *     kernel     short name of the kernel (copy, memset) that takes most of it, and its ns
+     */
+    RankFamily: {
+      worker: string;
+      rank: number | null;
+      family: string;
+      /** @enum {unknown} */
+      kind: 'communication' | 'computation' | 'memory';
+      calls: number;
+      device_ns: number;
+      share: number;
+      kernel: string;
+      kernel_ns: number;
     };
     /**
      * Waiting
@@ -7750,7 +7772,8 @@ export interface components {
      *     autocorrelation  how far steps resemble the one before, 0..1; they count as fewer
      *     step        the step's duration, in whole ns as the waterfalls
      *     level       the root of the logical timeline, as `diff/part` answers for every other part
-     *     kernels     sorted as the operators
+     *     kernels, families  sorted as the operators
+     *     work        of matrix operators; work_coverage: share of the device time whose FLOPs or bytes are known
      *     reasons     field -> why it is null
      */
     DiffPayload: {
@@ -7767,6 +7790,9 @@ export interface components {
       waterfalls: components['schemas']['DiffWaterfall'][];
       level: components['schemas']['DiffLevel'];
       kernels: components['schemas']['DiffKernel'][];
+      families: components['schemas']['DiffFamily'][];
+      work: components['schemas']['DiffWork'];
+      work_coverage: components['schemas']['DiffShare'];
       devices: components['schemas']['DiffDevice'][];
       memory: components['schemas']['DiffMemory'][];
       communication: components['schemas']['DiffCommunication'];
@@ -7942,6 +7968,8 @@ export interface components {
     /**
      * DiffOperator
      * @description An operator by name, wherever it is called (or inside the part that is open).
+     *
+     *     work  what its calls compute that own device work
      */
     DiffOperator: {
       name: string;
@@ -7953,6 +7981,29 @@ export interface components {
       host_total: components['schemas']['Change'];
       device_self: components['schemas']['Change'];
       device_total: components['schemas']['Change'];
+      /**
+       * @default {
+       *       "base_flops": null,
+       *       "candidate_flops": null,
+       *       "base_flops_per_s": null,
+       *       "candidate_flops_per_s": null
+       *     }
+       */
+      work: components['schemas']['DiffWork'];
+    };
+    /**
+     * DiffWork
+     * @description FLOPs per step of calls of which they are known and not 0, and FLOP/s while these run; None: none.
+     */
+    DiffWork: {
+      /** @default null */
+      base_flops: number | null;
+      /** @default null */
+      candidate_flops: number | null;
+      /** @default null */
+      base_flops_per_s: number | null;
+      /** @default null */
+      candidate_flops_per_s: number | null;
     };
     /**
      * DiffKernel
@@ -7971,6 +8022,26 @@ export interface components {
       short_candidate_name: string | null;
     };
     /**
+     * DiffFamily
+     * @description Kernels, copies and memsets of one family.
+     */
+    DiffFamily: {
+      name: string;
+      /** @enum {unknown} */
+      status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'removed' | 'renamed';
+      calls: components['schemas']['Calls'];
+      total: components['schemas']['Change'];
+    };
+    /**
+     * DiffShare
+     * @description A ratio 0..1 on both sides; None where not known. `delta_share` is the difference of the two.
+     */
+    DiffShare: {
+      base: number | null;
+      candidate: number | null;
+      delta_share: number | null;
+    };
+    /**
      * DiffDevice
      * @description An accelerator; those of both sides meet by order of their ids. Names are None where not recorded.
      */
@@ -7984,15 +8055,6 @@ export interface components {
       sm_efficiency: components['schemas']['DiffShare'];
       achieved_occupancy: components['schemas']['DiffShare'];
       tensor_core_ratio: components['schemas']['DiffShare'];
-    };
-    /**
-     * DiffShare
-     * @description A ratio 0..1 on both sides; None where not known. `delta_share` is the difference of the two.
-     */
-    DiffShare: {
-      base: number | null;
-      candidate: number | null;
-      delta_share: number | null;
     };
     /**
      * DiffMemory

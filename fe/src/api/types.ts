@@ -82,6 +82,7 @@ export type DiffPayload = Schemas['DiffPayload'];
 export type DiffLevel = Schemas['DiffLevel'];
 export type DiffPart = Schemas['DiffPart'];
 export type DiffOperator = Schemas['DiffOperator'];
+export type DiffFamily = Schemas['DiffFamily'];
 export type DiffKernel = Schemas['DiffKernel'];
 export type DiffChange = Schemas['Change'];
 export type DiffWaterfall = Schemas['DiffWaterfall'];

@@ -6,7 +6,7 @@ from tests.support.traces import draw
 from torch_tb_profiler.analyses.diff.batch import batch_sizes
 from torch_tb_profiler.analyses.diff.name_tables import renames
 from torch_tb_profiler.analyses.diff.roles import Role
-from torch_tb_profiler.analyses.diff.tree_alignment import align
+from torch_tb_profiler.analyses.diff.trees.tree_alignment import align
 from torch_tb_profiler.model.pair import Pair
 from torch_tb_profiler.model.trace import Trace
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.support.recordings import TRAINING
 from tests.support.traces import draw, event
-from torch_tb_profiler.analyses.diff.logical_tree import LogicalTree, logical_tree
 from torch_tb_profiler.analyses.diff.roles import Role
+from torch_tb_profiler.analyses.diff.trees.logical_tree import LogicalTree, logical_tree
 
 
 def path(tree: LogicalTree, element: int) -> tuple[str, ...]:

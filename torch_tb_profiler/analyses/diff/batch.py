@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 
 from torch_tb_profiler.analyses.diff.roles import Role
-from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree
+from torch_tb_profiler.analyses.diff.trees.tree_alignment import AlignedTree
 from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
 from torch_tb_profiler.model.pair import Pair
 

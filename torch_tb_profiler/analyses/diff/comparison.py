@@ -9,11 +9,13 @@ import numpy as np
 
 from torch_tb_profiler.analyses.diff.batch import batch_sizes
 from torch_tb_profiler.analyses.diff.changes import NOT_KNOWN, Change, changes
+from torch_tb_profiler.analyses.diff.computed import ComputedStep, computed_step, matrix_times
 from torch_tb_profiler.analyses.diff.counted_steps import Values, counted_steps
 from torch_tb_profiler.analyses.diff.level import ComparedLevel, LevelValues
 from torch_tb_profiler.analyses.diff.name_tables import (
     ComparedName,
     communication_items,
+    family_items,
     joined,
     kernel_items,
     name_table,
@@ -49,7 +51,9 @@ class Comparison(msgspec.Struct, frozen=True):
 
     categories, phases      the step in parts, as `step_times` names them
     level                   the root of the logical timeline
-    kernels, collectives    by name, with the change of their time
+    kernels, collectives    by name, with the change of their time; families: kernels, copies and memsets by family
+    computed                what a step of the base and of the candidate computes
+    matrix_time             of matrix operators whose FLOPs are known
     communication, exposed  any communication, and the part of it that nothing on the device covers
     batch_sizes             (base, candidate) where the inputs show different ones
     typical                 ns of a typical step of the base and of the candidate: what the step's verdict is about
@@ -63,6 +67,9 @@ class Comparison(msgspec.Struct, frozen=True):
     phases: tuple[Bar, ...]
     level: ComparedLevel
     kernels: tuple[ComparedName, ...]
+    families: tuple[ComparedName, ...]
+    computed: tuple[ComputedStep, ComputedStep]
+    matrix_time: Change
     devices: tuple[ComparedDevice, ...]
     communication: Change
     exposed: Change
@@ -80,6 +87,9 @@ def compare(pair: Pair, min_effect: float) -> Comparison:
         joined([*map(kernel_items, pair.candidate)]),
         renames(level.tree, Role.DEVICE),
     )
+    families = name_table(
+        joined([*map(family_items, pair.base)]), joined([*map(family_items, pair.candidate)]), {}
+    )
     collectives = name_table(
         joined([*map(communication_items, pair.base)]), joined([*map(communication_items, pair.candidate)]), {}
     )
@@ -92,6 +102,8 @@ def compare(pair: Pair, min_effect: float) -> Comparison:
             "category": part_values(*categories),
             "phase": part_values(*phases),
             "kernel": kernels.columns[0],
+            "family": families.columns[0],
+            "matrix": matrix_times(pair),
             "collective": collectives.columns[0],
             "communication": (_communication(pair.base), _communication(pair.candidate)),
             "busy": _busy(pair, devices),
@@ -100,6 +112,7 @@ def compare(pair: Pair, min_effect: float) -> Comparison:
     judged = evidence.of
     root = level.compared(judged)
     kernel_changes = [NOT_KNOWN] * len(kernels.names) if "device" in root.reasons else judged["kernel"]
+    family_changes = [NOT_KNOWN] * len(families.names) if "device" in root.reasons else judged["family"]
     communication, exposed = judged["communication"]
     return Comparison(
         step=judged["step"][0],
@@ -109,6 +122,9 @@ def compare(pair: Pair, min_effect: float) -> Comparison:
         phases=bars(*phases, judged["phase"]),
         level=root,
         kernels=kernels.compared(kernel_changes),
+        families=families.compared(family_changes),
+        computed=(computed_step(pair.base), computed_step(pair.candidate)),
+        matrix_time=judged["matrix"][0],
         devices=tuple(ComparedDevice(*pair, busy) for pair, busy in zip(devices, judged["busy"], strict=True)),
         communication=communication,
         exposed=exposed,

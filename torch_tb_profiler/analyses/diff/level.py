@@ -9,12 +9,12 @@ import numpy as np
 from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.diff.changes import NO_TIME, NOT_KNOWN, Change, changes
+from torch_tb_profiler.analyses.diff.computed import Computed, computed_by_operator
 from torch_tb_profiler.analyses.diff.counted_steps import Values, step_durations
 from torch_tb_profiler.analyses.diff.moved import moved
 from torch_tb_profiler.analyses.diff.name_tables import (
     Calls,
     ComparedName,
-    Items,
     NameTable,
     joined,
     mean_calls,
@@ -23,7 +23,7 @@ from torch_tb_profiler.analyses.diff.name_tables import (
     renames,
 )
 from torch_tb_profiler.analyses.diff.roles import Role
-from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree, Side, align
+from torch_tb_profiler.analyses.diff.trees.tree_alignment import AlignedTree, Side, align
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.pair import Pair, Recordings
@@ -63,6 +63,7 @@ class ComparedLevel(msgspec.Struct, frozen=True):
     trail      (path, name) from the root to the open part
     parts      in order of time; the time of the part itself last
     operators  inside it, with changes of OPERATOR_TIMES
+    computed   name -> what its calls inside the part compute, in the base and in the candidate
     reasons    "host", "device" -> why these times are not known
     """
 
@@ -70,6 +71,7 @@ class ComparedLevel(msgspec.Struct, frozen=True):
     part: ComparedPart
     parts: tuple[ComparedPart, ...]
     operators: tuple[ComparedName, ...]
+    computed: tuple[Mapping[str, Computed], Mapping[str, Computed]]
     reasons: Mapping[str, str]
 
 
@@ -96,25 +98,34 @@ class LevelValues:
         self._reasons = _reasons(pair)
         durations = step_durations(pair.base), step_durations(pair.candidate)
         self._calls, host, device = _times(self.tree, self._node, self._children, durations)
+        self._inside = (
+            self._rows_inside(pair.base, self.tree.base),
+            self._rows_inside(pair.candidate, self.tree.candidate),
+        )
         self._operators = self._operator_table(pair)
+        self._computed = (
+            computed_by_operator(pair.base, self._inside[0]),
+            computed_by_operator(pair.candidate, self._inside[1]),
+        )
         self.blocks: dict[str, Values] = {"host": host, "device": device}
         self.blocks |= dict(zip(OPERATOR_TIMES, self._operators.columns, strict=True))
 
     def _operator_table(self, pair: Pair) -> NameTable:
-        sides = (
-            self._operator_items(pair.base, self.tree.base),
-            self._operator_items(pair.candidate, self.tree.candidate),
+        base, candidate = (
+            joined([operator_items(trace, kept) for trace, kept in zip(recordings, inside, strict=True)])
+            for recordings, inside in zip((pair.base, pair.candidate), self._inside, strict=True)
         )
-        return name_table(*sides, renames(self.tree, Role.OPERATOR))
+        return name_table(base, candidate, renames(self.tree, Role.OPERATOR))
 
-    def _operator_items(self, recordings: Recordings, side: Side) -> Items:
+    def _rows_inside(self, recordings: Recordings, side: Side) -> list[Bool | None]:
+        """Of each recording which rows are inside the part; None for the root, which has all."""
         inside: list[Bool | None] = [None] * len(recordings)
         if self._node:
             nodes = np.append(self.tree.inside(self._node), False)
             elements = np.append(side.node, len(self.tree))
             rows = nodes[elements[side.tree.of_row]]
             inside = [*np.split(rows, np.cumsum([len(trace) for trace in recordings])[:-1])]
-        return joined([operator_items(trace, kept) for trace, kept in zip(recordings, inside, strict=True)])
+        return inside
 
     def compared(self, judged: Mapping[str, Sequence[Change]]) -> ComparedLevel:
         """The level, from the changes of its blocks."""
@@ -140,6 +151,7 @@ class LevelValues:
                 replace(row, moved=self._is_moved(row.base_name, row.candidate_name))
                 for row in self._operators.compared(*(known[time] for time in OPERATOR_TIMES))
             ),
+            computed=self._computed,
             reasons=self._reasons,
         )
 

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.diff.roles import Role
-from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree, Side
+from torch_tb_profiler.analyses.diff.trees.tree_alignment import AlignedTree, Side
 from torch_tb_profiler.base.markers import is_loaded_elsewhere
 from torch_tb_profiler.model.trace import Bool, distinct
 

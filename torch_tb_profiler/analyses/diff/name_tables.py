@@ -10,10 +10,12 @@ import numpy as np
 from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.analyses.diff.counted_steps import Values, counted_steps, per_step
 from torch_tb_profiler.analyses.diff.roles import Role
-from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree
+from torch_tb_profiler.analyses.diff.trees.tree_alignment import AlignedTree
 from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.communication.events import communication_kernels, host_communication
-from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.families import families
+from torch_tb_profiler.model.kernels.families import FAMILIES
+from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct
 
 
@@ -143,6 +145,14 @@ def operator_items(trace: Trace, inside: Bool | None) -> Items:
 def kernel_items(trace: Trace) -> Items:
     """Kernels with their durations."""
     return _durations(trace, of_kind(trace, Kind.KERNEL))
+
+
+def family_items(trace: Trace) -> Items:
+    """Kernels, copies and memsets by family, with their durations."""
+    steps, rows = counted_steps(trace), of_kind(trace, *DEVICE)
+    rows = rows[steps.of_event[rows] >= 0]
+    durations = (ends(trace) - trace.events.start)[rows]
+    return Items(FAMILIES, families(trace)[rows].astype(np.int32), steps.of_event[rows], len(steps), (durations,))
 
 
 def communication_items(trace: Trace) -> Items:

@@ -97,9 +97,12 @@ def sums(trace: Trace, items: Items, groups: Groups, given: str) -> Sums:
 
 
 def _longest(which: Int64, busy: Int64, count: int) -> Int64:
-    order = np.lexsort((busy, which))
-    longest = np.zeros(count, np.int64)
-    longest[which[order]] = order  # the last write wins
+    """int64[count]: the item of each group that takes longest, the last of equals; -1 of an empty group."""
+    most = np.full(count, -1, np.int64)
+    np.maximum.at(most, which, busy)  # sorting would take several times as long
+    at = np.flatnonzero(busy == most[which])
+    longest = np.full(count, -1, np.int64)
+    longest[which[at]] = at
     return longest
 
 
@@ -147,11 +150,9 @@ def _reasons(
     reasons: list[str | None] = [None] * count
     missing = ~known | np.append(done.host, False)[items.call]
     at = np.flatnonzero(missing & ~communicates)
-    order = at[np.lexsort((items.busy[at], groups.which[at]))]
-    last = np.full(count, -1, np.int64)
-    last[groups.which[order]] = order
-    for group_number in np.flatnonzero(last >= 0).tolist():
-        call = int(items.call[last[group_number]])
+    longest = _longest(groups.which[at], items.busy[at], count)
+    for group_number in np.flatnonzero(longest >= 0).tolist():
+        call = int(items.call[at[longest[group_number]]])
         if call < 0:
             reasons[group_number] = UNLINKED
         elif done.reason[call] >= 0:

@@ -13,6 +13,7 @@ from torch_tb_profiler.analyses.diff.counted_steps import counted_steps, outside
 from torch_tb_profiler.analyses.diff.waterfall import Bar
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.shared.memory_curve import levels
+from torch_tb_profiler.analyses.shared.shapes import shape_texts
 from torch_tb_profiler.analyses.shared.significance import CONFIDENCE, typical_interval
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.families import pair_kernel_names
@@ -22,7 +23,7 @@ from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import PairView, Tab
-from torch_tb_profiler.views.diff import notes, verdicts, whole, words
+from torch_tb_profiler.views.diff import notes, verdicts, whole, words, work_words
 from torch_tb_profiler.views.diff.level import build_part, level
 from torch_tb_profiler.views.diff.payload import (
     DiffBar,
@@ -33,7 +34,7 @@ from torch_tb_profiler.views.diff.payload import (
     DiffSide,
     DiffWaterfall,
 )
-from torch_tb_profiler.views.diff.rows import kernels
+from torch_tb_profiler.views.diff.rows import families, kernels
 
 
 def build(pair: Pair, params: DiffParams) -> DiffPayload:
@@ -54,7 +55,10 @@ def build(pair: Pair, params: DiffParams) -> DiffPayload:
         headline=verdicts.headline(step, *sides, params.min_effect, pair.one_run),
         base=sides[0],
         candidate=sides[1],
-        explanation=words.explanation(step, by_category, root),
+        explanation=[
+            *words.explanation(step, by_category, root),
+            *work_words.sentences(comparison, params.min_effect),
+        ],
         notes=notes.notes(step, *sides, comparison.batch_sizes, comparison.autocorrelation, pair.one_run),
         confidence=CONFIDENCE,
         min_effect=params.min_effect,
@@ -64,6 +68,9 @@ def build(pair: Pair, params: DiffParams) -> DiffPayload:
         waterfalls=waterfalls,
         level=root,
         kernels=kernels(comparison.kernels, short),
+        families=families(comparison.families),
+        work=whole.work(comparison),
+        work_coverage=whole.work_coverage(comparison),
         devices=whole.devices(comparison),
         memory=whole.memory(pair),
         communication=whole.communication(comparison, short),
@@ -131,6 +138,8 @@ def _reasons(pair: Pair, step: Change) -> dict[str, str]:
         reasons["memory"] = f"{listed} recorded no memory events (`profile(profile_memory=True)`)"
     elif any(level.relative for trace in traces for level in levels(trace)):
         reasons["memory"] = "a file has no totals: PyTorch records them since 1.10"
+    if not all(len(shape_texts(trace)) for trace in traces):
+        reasons["work"] = "a side recorded no input shapes (`profile(record_shapes=True)`)"
     if step.low_ns is None:
         reasons["low_ns"] = reasons["high_ns"] = reasons["q"] = "a side has fewer than two steps"
     return reasons

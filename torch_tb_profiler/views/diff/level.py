@@ -28,7 +28,7 @@ def level(compared: ComparedLevel, short: Mapping[str, str]) -> DiffLevel:
         crumbs=[DiffCrumb(path, name) for path, name in compared.trail],
         part=_part(compared.part, short),
         parts=_accumulated([_part(part, short) for part in compared.parts]),
-        operators=operators(compared.operators),
+        operators=operators(compared.operators, compared.computed),
         reasons=compared.reasons,
     )
 

@@ -75,8 +75,20 @@ class DiffPart(msgspec.Struct, frozen=True):
     candidate_event: int | None
 
 
+class DiffWork(msgspec.Struct, frozen=True):
+    """FLOPs per step of calls of which they are known and not 0, and FLOP/s while these run; None: none."""
+
+    base_flops: float | None = None
+    candidate_flops: float | None = None
+    base_flops_per_s: float | None = None
+    candidate_flops_per_s: float | None = None
+
+
 class DiffOperator(msgspec.Struct, frozen=True):
-    """An operator by name, wherever it is called (or inside the part that is open)."""
+    """An operator by name, wherever it is called (or inside the part that is open).
+
+    work  what its calls compute that own device work
+    """
 
     name: str
     candidate_name: str | None
@@ -86,6 +98,7 @@ class DiffOperator(msgspec.Struct, frozen=True):
     host_total: Change
     device_self: Change
     device_total: Change
+    work: DiffWork = DiffWork()
 
 
 class DiffCrumb(msgspec.Struct, frozen=True):
@@ -156,6 +169,15 @@ class DiffKernel(msgspec.Struct, frozen=True):
     total: Change
     short_name: str
     short_candidate_name: str | None
+
+
+class DiffFamily(msgspec.Struct, frozen=True):
+    """Kernels, copies and memsets of one family."""
+
+    name: str
+    status: Status
+    calls: Calls
+    total: Change
 
 
 class DiffDevice(msgspec.Struct, frozen=True):
@@ -245,7 +267,8 @@ class DiffPayload(msgspec.Struct, frozen=True):
     autocorrelation  how far steps resemble the one before, 0..1; they count as fewer
     step        the step's duration, in whole ns as the waterfalls
     level       the root of the logical timeline, as `diff/part` answers for every other part
-    kernels     sorted as the operators
+    kernels, families  sorted as the operators
+    work        of matrix operators; work_coverage: share of the device time whose FLOPs or bytes are known
     reasons     field -> why it is null
     """
 
@@ -262,6 +285,9 @@ class DiffPayload(msgspec.Struct, frozen=True):
     waterfalls: list[DiffWaterfall]
     level: DiffLevel
     kernels: list[DiffKernel]
+    families: list[DiffFamily]
+    work: DiffWork
+    work_coverage: DiffShare
     devices: list[DiffDevice]
     memory: list[DiffMemory]
     communication: DiffCommunication

@@ -5,14 +5,44 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from torch_tb_profiler.analyses.diff.changes import Change
+from torch_tb_profiler.analyses.diff.computed import Computed
 from torch_tb_profiler.analyses.diff.name_tables import ComparedName
-from torch_tb_profiler.views.diff.payload import DiffCollective, DiffKernel, DiffOperator, Status
+from torch_tb_profiler.views.diff.payload import (
+    DiffCollective,
+    DiffFamily,
+    DiffKernel,
+    DiffOperator,
+    DiffWork,
+    Status,
+)
+
+Side = Mapping[str, Computed]
 
 
-def operators(rows: Iterable[ComparedName]) -> list[DiffOperator]:
-    """Operators, those that changed most first."""
-    drawn = [DiffOperator(*_names(row), row.calls, *row.changes) for row in rows]
+def operators(rows: Iterable[ComparedName], computed: tuple[Side, Side]) -> list[DiffOperator]:
+    """Operators, those that changed most first; `computed`: what those of each name compute on both sides."""
+    drawn = []
+    for row in rows:
+        host_self, host_total, device_self, device_total = row.changes
+        done = work(computed[0].get(row.base_name or ""), computed[1].get(row.candidate_name or ""))
+        drawn.append(DiffOperator(*_names(row), row.calls, host_self, host_total, device_self, device_total, done))
     return sorted(drawn, key=lambda row: magnitude(row.host_self, row.device_self))
+
+
+def work(base: Computed | None, candidate: Computed | None) -> DiffWork:
+    """FLOPs and speed of both sides; None where nothing is computed, or nobody knows what."""
+    speeds = [1e9 * each.flops / each.busy_ns if each and each.busy_ns else None for each in (base, candidate)]
+    flops = [each.flops if each and each.flops else None for each in (base, candidate)]
+    return DiffWork(*flops, *speeds)
+
+
+def families(rows: Iterable[ComparedName]) -> list[DiffFamily]:
+    """Families, those that changed most first."""
+    drawn = []
+    for row in rows:
+        name, _, state = _names(row)
+        drawn.append(DiffFamily(name, state, row.calls, *row.changes))
+    return sorted(drawn, key=lambda row: magnitude(row.total))
 
 
 def kernels(rows: Iterable[ComparedName], short: Mapping[str, str]) -> list[DiffKernel]:

@@ -8,8 +8,15 @@ from torch_tb_profiler.analyses.diff.comparison import ComparedDevice, Compariso
 from torch_tb_profiler.analyses.shared.memory_curve import Levels, Peak, levels, peak
 from torch_tb_profiler.analyses.shared.utilization import Utilization
 from torch_tb_profiler.model.pair import Pair
-from torch_tb_profiler.views.diff.payload import DiffCommunication, DiffDevice, DiffMemory, DiffShare, Size
-from torch_tb_profiler.views.diff.rows import collectives
+from torch_tb_profiler.views.diff import rows
+from torch_tb_profiler.views.diff.payload import (
+    DiffCommunication,
+    DiffDevice,
+    DiffMemory,
+    DiffShare,
+    DiffWork,
+    Size,
+)
 
 
 def devices(comparison: Comparison) -> list[DiffDevice]:
@@ -34,19 +41,33 @@ def _device(device: ComparedDevice) -> DiffDevice:
 
 def _share(base: Utilization | None, candidate: Utilization | None, field: str) -> DiffShare:
     old, new = (None if side is None else getattr(side, field) for side in (base, candidate))
+    return _difference(old, new)
+
+
+def _difference(old: float | None, new: float | None) -> DiffShare:
     return DiffShare(old, new, None if old is None or new is None else new - old)
+
+
+def work(comparison: Comparison) -> DiffWork:
+    """Of matrix operators."""
+    return rows.work(*(side.matrix for side in comparison.computed))
+
+
+def work_coverage(comparison: Comparison) -> DiffShare:
+    """Share of the device time whose work is known."""
+    return _difference(*(side.coverage for side in comparison.computed))
 
 
 def memory(pair: Pair) -> list[DiffMemory]:
     """Peaks of each device that the first recording of either side has."""
     sides = [{level.device.name: level for level in levels(side[0])} for side in (pair.base, pair.candidate)]
-    rows = []
+    peaks = []
     for device in dict.fromkeys([*sides[0], *sides[1]]):
         old, new = (side.get(device) for side in sides)
-        rows.append(
+        peaks.append(
             DiffMemory(device, _size(_allocated(old), _allocated(new)), _size(_reserved(old), _reserved(new)))
         )
-    return rows
+    return peaks
 
 
 def _allocated(level: Levels | None) -> Peak | None:
@@ -66,5 +87,5 @@ def _size(base: Peak | None, candidate: Peak | None) -> Size:
 
 def communication(comparison: Comparison, short: Mapping[str, str]) -> DiffCommunication:
     """Totals and rows; `short`: the short names of kernels."""
-    rows = collectives(comparison.collectives, short)
-    return DiffCommunication(comparison.communication, comparison.exposed, rows)
+    listed = rows.collectives(comparison.collectives, short)
+    return DiffCommunication(comparison.communication, comparison.exposed, listed)

@@ -43,6 +43,7 @@ def _build(members: Members[RankSummary]) -> Distributed:
         start_skew_ns=comparison.clocks.start_skew(),
         overview=ranks.step_times(comparison),
         averages=ranks.averages(comparison),
+        families=ranks.families(comparison),
         waiting=operations.waiting(comparison, by_step),
         average_waiting=operations.average_waiting(comparison, by_step),
         collectives=operations.collective_rows(comparison, judged.totals),

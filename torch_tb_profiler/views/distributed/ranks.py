@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal
+
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.steps import average_steps
@@ -15,8 +18,15 @@ from torch_tb_profiler.views.distributed.payload.ranks import (
     Node,
     Process,
     Rank,
+    RankFamily,
     StepTimes,
 )
+
+_KINDS: Mapping[str, Literal["communication", "memory"]] = {
+    "communication": "communication",
+    "memory": "memory",
+}
+"""Families that do not compute."""
 
 
 def ranks(members: Members[RankSummary]) -> list[Rank]:
@@ -82,6 +92,28 @@ def step_times(comparison: Comparison) -> list[StepTimes]:
         for source in comparison.sources
         for step in source.summary.steps
     ]
+
+
+def families(comparison: Comparison) -> list[RankFamily]:
+    """Device work of every rank by family of kernels."""
+    rows = []
+    for source in comparison.sources:
+        whole = sum(each.time for each in source.summary.families)
+        rows += [
+            RankFamily(
+                worker=source.worker,
+                rank=source.rank,
+                family=each.family,
+                kind=_KINDS.get(each.family, "computation"),
+                calls=each.calls,
+                device_ns=each.time,
+                share=each.time / whole if whole else 0.0,
+                kernel=each.kernel,
+                kernel_ns=each.kernel_time,
+            )
+            for each in source.summary.families
+        ]
+    return rows
 
 
 def averages(comparison: Comparison) -> list[AverageTimes]:

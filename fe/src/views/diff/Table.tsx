@@ -4,6 +4,7 @@ import { formatCount, formatNumber } from '../../base/format';
 import { useTableState } from '../../state/table';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
+import { familyColor } from '../../base/family';
 import { isSignificant, type Row } from './select';
 import { percent, signed, Verdict } from './Verdict';
 import css from './Table.module.css';
@@ -46,9 +47,46 @@ export function DiffTable({ name, title, rows, before, only, empty, onOpen }: Pr
   );
 }
 
+const UNCOMPUTED = 'No work counts as its own, or its FLOPs are not known.';
+
+/** What is computed, and how fast, on both sides. */
+const WORK: Column<Row>[] = [
+  {
+    id: 'gflop',
+    title: 'GFLOP / step',
+    kind: 'number',
+    width: 130,
+    value: row => row.work?.candidate_flops ?? row.work?.base_flops ?? null,
+    reason: UNCOMPUTED,
+    render: row => <Both base={row.work?.base_flops} candidate={row.work?.candidate_flops} unit={1e9} />,
+  },
+  {
+    id: 'tflops',
+    title: 'TFLOP/s',
+    kind: 'number',
+    width: 130,
+    value: row => row.work?.candidate_flops_per_s ?? row.work?.base_flops_per_s ?? null,
+    reason: UNCOMPUTED,
+    render: row => (
+      <Both base={row.work?.base_flops_per_s} candidate={row.work?.candidate_flops_per_s} unit={1e12} />
+    ),
+  },
+];
+
+function Both({ base, candidate, unit }: { base?: number | null; candidate?: number | null; unit: number }) {
+  const [old, now] = [base, candidate].map(value => (value ? formatNumber(value / unit) : '–'));
+  return (
+    <span>
+      {old !== now && <span className="dim">{old} → </span>}
+      {now}
+    </span>
+  );
+}
+
 function columnsOf(title: string, rows: Row[]): Column<Row>[] {
   const most = rows.reduce((all, row) => Math.max(all, Math.abs(row.change.delta_ns ?? 0)), 0);
   const unknown = 'Not known on one side.';
+  const computing = rows.some(row => row.work?.base_flops || row.work?.candidate_flops);
   return [
     {
       id: 'name',
@@ -57,6 +95,11 @@ function columnsOf(title: string, rows: Row[]): Column<Row>[] {
       value: row => row.name,
       render: row => (
         <span className="clip" title={row.renamed ? `${row.name} → ${row.renamed}` : row.name}>
+          {title === 'Family' && (
+            <>
+              <i className="dot" style={{ background: familyColor(row.name) }} />{' '}
+            </>
+          )}
           {row.short?.name ?? row.name}
           {row.renamed && <span className="dim"> → {row.short?.renamed ?? row.renamed}</span>}
           {STATUS[row.status] && (
@@ -119,6 +162,7 @@ function columnsOf(title: string, rows: Row[]): Column<Row>[] {
       reason: 'The base has none.',
       render: row => <span>{percent(row.change.delta_ratio!)}</span>,
     },
+    ...(computing ? WORK : []),
     {
       id: 'q',
       title: 'FDR',

@@ -1,6 +1,6 @@
 // What the two traces differ in as a whole: devices, memory, communication.
 import type { DiffPayload } from '../../api/types';
-import { formatBytes, formatDuration, formatRatio } from '../../base/format';
+import { formatBytes, formatDuration, formatNumber, formatRatio } from '../../base/format';
 import { percent, points, signed, signedBytes, Verdict } from './Verdict';
 import css from './Whole.module.css';
 
@@ -45,6 +45,7 @@ export function WholeTable({ payload }: { payload: DiffPayload }) {
             )),
           ];
         })}
+        <Work payload={payload} />
         {memory.flatMap(each =>
           (
             [
@@ -92,6 +93,48 @@ export function WholeTable({ payload }: { payload: DiffPayload }) {
         ))}
       </tbody>
     </table>
+  );
+}
+
+/** What matrix operators compute, how fast, and how much of all device work that is known of. */
+function Work({ payload: { work, work_coverage: coverage, reasons } }: { payload: DiffPayload }) {
+  if (work.base_flops === null && work.candidate_flops === null) {
+    return reasons.work === undefined ? null : (
+      <tr>
+        <td>FLOPs of matrix operators</td>
+        <td colSpan={4} className="dim">
+          {reasons.work}
+        </td>
+      </tr>
+    );
+  }
+  const rows = [
+    ['GFLOP of matrix operators', work.base_flops, work.candidate_flops, 1e9],
+    ['TFLOP/s of matrix operators', work.base_flops_per_s, work.candidate_flops_per_s, 1e12],
+  ] as const;
+  return (
+    <>
+      {rows.map(([name, base, candidate, unit]) => (
+        <tr key={name}>
+          <td>{name}</td>
+          <td className="num">{base === null ? '–' : formatNumber(base / unit)}</td>
+          <td className="num">{candidate === null ? '–' : formatNumber(candidate / unit)}</td>
+          <td className="num">{base && candidate ? percent(candidate / base - 1) : '–'}</td>
+          <td className="dim" title="The answer above says what it proves">
+            –
+          </td>
+        </tr>
+      ))}
+      <tr>
+        <td>Device time whose work is known</td>
+        <td className="num">{coverage.base === null ? '–' : formatRatio(coverage.base)}</td>
+        <td className="num">{coverage.candidate === null ? '–' : formatRatio(coverage.candidate)}</td>
+        <td className="num">{coverage.delta_share === null ? '–' : points(coverage.delta_share)}</td>
+        <td className="dim" title="The answer above says what it proves">
+          –
+        </td>
+      </tr>
+    </>
   );
 }
 

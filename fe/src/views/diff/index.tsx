@@ -13,7 +13,16 @@ import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
 import { Parts } from './Parts';
-import { kernelRows, METRICS, operatorRows, partRows, type Metric, type Row, type TimeOf } from './select';
+import {
+  familyRows,
+  kernelRows,
+  METRICS,
+  operatorRows,
+  partRows,
+  type Metric,
+  type Row,
+  type TimeOf,
+} from './select';
 import { Sides } from './Sides';
 import { DiffTable } from './Table';
 import { Waterfall } from './Waterfall';
@@ -25,6 +34,7 @@ const TABLES = [
   ['operators', 'Operators'],
   ['parts', 'Parts'],
   ['kernels', 'Kernels'],
+  ['families', 'Families'],
 ] as const;
 
 const TIMES = [
@@ -85,9 +95,11 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
     () =>
       table === 'kernels'
         ? kernelRows(payload.kernels)
-        : table === 'parts'
-          ? partRows(level?.parts ?? [], time)
-          : operatorRows(level?.operators ?? [], metric),
+        : table === 'families'
+          ? familyRows(payload.families)
+          : table === 'parts'
+            ? partRows(level?.parts ?? [], time)
+            : operatorRows(level?.operators ?? [], metric),
     [table, payload, level, metric, time],
   );
   const open = (part: string) => put({ part });
@@ -98,6 +110,8 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
       select({ view: 'trace', params: { event: String(row.events.candidate) } });
     } else if (table === 'operators') {
       select({ view: 'operators', params: { select: row.renamed ?? row.name } });
+    } else if (table === 'families') {
+      select({ view: 'kernels', params: { family: row.name } });
     } else if (table === 'kernels') {
       select({ view: 'kernels', params: { select: row.renamed ?? row.name } });
     }
@@ -253,7 +267,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
       <div className={css.table} data-part="diff-table">
         <DiffTable
           name={table}
-          title={{ operators: 'Operator', parts: 'Part', kernels: 'Kernel' }[table]}
+          title={{ operators: 'Operator', parts: 'Part', kernels: 'Kernel', families: 'Family' }[table]}
           rows={rows}
           before={before}
           only={only}

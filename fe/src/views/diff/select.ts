@@ -1,5 +1,5 @@
 // What the Diff page picks from its payload.
-import type { DiffChange, DiffKernel, DiffOperator, DiffPart } from '../../api/types';
+import type { DiffChange, DiffFamily, DiffKernel, DiffOperator, DiffPart } from '../../api/types';
 
 export type TimeOf = 'host' | 'device';
 export type Metric = 'host_self' | 'host_total' | 'device_self' | 'device_total';
@@ -21,6 +21,8 @@ export interface Row {
   status: DiffOperator['status'];
   calls: DiffOperator['calls'];
   change: DiffChange;
+  /** FLOPs of the calls of which they are known, and their speed. */
+  work?: DiffOperator['work'];
   /** The part to open, or the events to show. */
   path?: string;
   parts?: number;
@@ -35,6 +37,17 @@ export const operatorRows = (rows: readonly DiffOperator[], metric: Metric): Row
     status: row.status,
     calls: row.calls,
     change: row[metric],
+    work: row.work,
+  }));
+
+export const familyRows = (rows: readonly DiffFamily[]): Row[] =>
+  rows.map(row => ({
+    key: row.name,
+    name: row.name,
+    renamed: null,
+    status: row.status,
+    calls: row.calls,
+    change: row.total,
   }));
 
 export const kernelRows = (rows: readonly DiffKernel[]): Row[] =>

@@ -1,5 +1,5 @@
 // All that is known of one row: its work, its time, its roof, and the way to its first call.
-import type { RooflineRow } from '../../api/types';
+import type { DevicePeaks, RooflineRow } from '../../api/types';
 import { formatBytes, formatCount, formatDuration, formatNumber, formatRatio } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
@@ -7,7 +7,13 @@ import { CopyButton } from '../../widgets/inputs/CopyButton';
 import { Icon } from '../../widgets/Icon';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
 
-export function Detail({ row, onClose }: { row: RooflineRow; onClose: () => void }) {
+interface Props {
+  row: RooflineRow;
+  peaks: readonly DevicePeaks[];
+  onClose: () => void;
+}
+
+export function Detail({ row, peaks, onClose }: Props) {
   const { select } = useSelection();
   const facts: [string, string | null][] = [
     ['Input shapes', row.input_shape],
@@ -20,6 +26,7 @@ export function Detail({ row, onClose }: { row: RooflineRow; onClose: () => void
     ['Arithmetic', row.type === null ? null : `${row.type}, ${row.unit}`],
     ['At its roof', row.roof_ns === null ? null : formatDuration(row.roof_ns)],
     ['Of the roof', row.efficiency === null ? null : formatRatio(row.efficiency)],
+    ['The roof is that of', row.roof_ns === null ? null : sources(peaks)],
     ['Saved at the roof', row.saved_ns === null ? null : `at most ${formatDuration(row.saved_ns)}`],
     ['Bound by', row.bound],
     ['Not known', row.reason],
@@ -55,3 +62,11 @@ export function Detail({ row, onClose }: { row: RooflineRow; onClose: () => void
     </aside>
   );
 }
+
+/** The devices whose peaks the figures rest on, and who says what these are. */
+const sources = (peaks: readonly DevicePeaks[]): string | null =>
+  [
+    ...new Set(
+      peaks.flatMap(each => (each.name === null ? [] : [`${each.name} (${each.source ?? 'no source'})`])),
+    ),
+  ].join('; ') || null;

@@ -1,4 +1,4 @@
-// What the device can do, and who says so; figures of one's own are in the address.
+// What the device can do, and who says so; figures of one's own are in the address and kept by this browser.
 import { useState } from 'react';
 import type { DevicePeaks } from '../../api/types';
 import { formatNumber } from '../../base/format';
@@ -37,6 +37,11 @@ export function Peaks({ device, note, given, onGive }: Props) {
         {device.recorded ?? 'no name is recorded'}
         {device.name !== null && device.matched !== null && `: ${device.name}, by ${device.matched}`}
       </p>
+      {given !== '' && (
+        <p role="status" className={css.edited}>
+          Edited, in this browser only: {given}
+        </p>
+      )}
       {note !== null && <p role="note">{note}</p>}
       {device.reason !== null && <p>{device.reason}</p>}
       <dl>

@@ -1,4 +1,4 @@
-import { fireEvent, screen, within } from '@testing-library/react';
+import { cleanup, fireEvent, screen, waitFor, within } from '@testing-library/react';
 import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/roofline.json';
 import { drawView, serveGoldens } from '../../testing/view';
@@ -37,4 +37,35 @@ it('takes other peaks', () => {
   fireEvent.change(screen.getByLabelText('Other peaks'), { target: { value: 'bf16=800' } });
   fireEvent.click(screen.getByRole('button', { name: 'Use' }));
   expect(location.hash).toContain('peaks=bf16%3D800');
+  expect(Object.values(localStorage).join()).not.toContain('bf16'); // nobody has taken them yet
+});
+
+const edited = {
+  ...golden.roofline,
+  devices: golden.roofline.devices.map(each => ({ ...each, source: 'figures given: bf16, a datasheet' })),
+};
+
+it('keeps peaks that were taken for this browser, says that they are edited, and resets them', async () => {
+  drawView(View, golden.roofline);
+  fireEvent.change(screen.getByLabelText('Other peaks'), { target: { value: 'bf16=800' } });
+  fireEvent.click(screen.getByRole('button', { name: 'Use' }));
+  cleanup();
+  drawView(View, edited, { params: { peaks: 'bf16=800' } });
+  expect(screen.getByRole('status').textContent).toBe('Edited, in this browser only: bf16=800');
+  cleanup();
+  drawView(View, golden.roofline);
+  await waitFor(() => expect(location.hash).toContain('peaks=bf16%3D800'));
+  cleanup();
+  drawView(View, edited, { params: { peaks: 'bf16=800' } });
+  fireEvent.click(screen.getByRole('button', { name: 'Reset' }));
+  cleanup();
+  drawView(View, golden.roofline);
+  expect(location.hash).not.toContain('peaks');
+});
+
+it('does not keep the peaks of a link', () => {
+  drawView(View, edited, { params: { peaks: 'bf16=700' } });
+  cleanup();
+  drawView(View, golden.roofline);
+  expect(location.hash).not.toContain('peaks');
 });

@@ -17,6 +17,7 @@ import { columnsOf } from './columns';
 import { Detail } from './Detail';
 import css from './index.module.css';
 import { Peaks } from './Peaks';
+import { useKeptPeaks } from './useKeptPeaks';
 import { COLORS, type Bound } from '../_shared/speed/bounds';
 import { rowKey } from './select';
 
@@ -41,6 +42,9 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
     select({ params: Object.fromEntries(next) });
   };
   const pick = (row: RooflineRow) => put({ select: rowKey(row) === params.select ? '' : rowKey(row) });
+  const device = payload.devices[0];
+  const given = params.peaks ?? '';
+  const give = useKeptPeaks(device, given, peaks => put({ peaks }));
   const filtered = ['step', 'device'].some(name => params[name]);
   return (
     <div className={`${splitCss.view} fill`}>
@@ -66,15 +70,9 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
           </p>
           <Chart payload={payload} selected={params.select} onSelect={pick} />
         </Panel>
-        {payload.devices[0] && (
-          <Panel title="Device">
-            <Peaks
-              key={params.peaks ?? ''}
-              device={payload.devices[0]}
-              note={payload.note}
-              given={params.peaks ?? ''}
-              onGive={peaks => put({ peaks })}
-            />
+        {device && (
+          <Panel title={given === '' ? 'Device' : 'Device (edited)'}>
+            <Peaks key={given} device={device} note={payload.note} given={given} onGive={give} />
           </Panel>
         )}
       </div>
@@ -116,7 +114,14 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
           empty={filtered ? 'No work passes these filters.' : 'No operator launched device work.'}
           foot={foot(payload)}
         />
-        {chosen && <Detail key={rowKey(chosen)} row={chosen} onClose={() => put({ select: '' })} />}
+        {chosen && (
+          <Detail
+            key={rowKey(chosen)}
+            row={chosen}
+            peaks={payload.devices}
+            onClose={() => put({ select: '' })}
+          />
+        )}
       </div>
     </div>
   );

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.analyses.distributed.reduction.family_totals import FamilyTotal, family_totals
 from torch_tb_profiler.analyses.distributed.reduction.operations import (
     LONGEST_NAME,
     OPERATION,
@@ -82,6 +83,7 @@ class RankSummary(msgspec.Struct, frozen=True):
     length      ns from the first event to the end of the last step or operation
     names       texts that the codes in `operations` stand for
     short_names  of the kernels among them: name -> short name, which no other kernel of the rank has
+    families    its device work by family of kernels
     operations  bytes of an array of OPERATION, in order of time
     by_kernels  computation is measured by kernels; False: by CPU Exec, as there is no GPU
     recorded_steps  False: no ProfilerStep is recorded, and the only step is the whole recording
@@ -104,6 +106,7 @@ class RankSummary(msgspec.Struct, frozen=True):
     short_names: Mapping[str, str]
     totals: tuple[NameTotal, ...]
     kernels: tuple[KernelTotal, ...]
+    families: tuple[FamilyTotal, ...]
     operations: Annotated[bytes, OPERATION]
 
     def table(self) -> Operations:
@@ -143,6 +146,7 @@ def summarize(trace: Trace) -> RankSummary:
         short_names=_short_names(trace, names),
         totals=_totals(operations, computation),
         kernels=kernels,
+        families=family_totals(trace),
         operations=table.tobytes(),
     )
 

@@ -15,7 +15,7 @@ from torch_tb_profiler.views.distributed.payload.communication import (
     Mismatch,
     Waiting,
 )
-from torch_tb_profiler.views.distributed.payload.ranks import AverageTimes, Node, Rank, StepTimes
+from torch_tb_profiler.views.distributed.payload.ranks import AverageTimes, Node, Rank, RankFamily, StepTimes
 from torch_tb_profiler.views.distributed.payload.stragglers import CauseKind, HeatMap, Meanwhile, Straggler
 
 
@@ -56,6 +56,7 @@ class Distributed(msgspec.Struct, frozen=True):
     explanation    what that costs, and what these ranks do meanwhile; may be empty
     origin_ns      the zero of the job's clock as ns since the epoch, null if no file records the time of day
     start_skew_ns  from the first to the last rank to begin recording; null without two ranks on one clock
+    families       of each rank, most device time first
     mismatches     the first hundred; mismatch_count all
     """
 
@@ -69,6 +70,7 @@ class Distributed(msgspec.Struct, frozen=True):
     start_skew_ns: int | None
     overview: list[StepTimes]
     averages: list[AverageTimes]
+    families: list[RankFamily]
     waiting: list[Waiting]
     average_waiting: list[AverageWaiting]
     collectives: list[CollectiveRow]

@@ -99,6 +99,25 @@ class StepTimes(msgspec.Struct, frozen=True):
     other_ns: int
 
 
+class RankFamily(msgspec.Struct, frozen=True):
+    """Device work of one family of kernels on one rank, over its whole trace.
+
+    kind       computation, communication or memory (copies and memsets)
+    device_ns  sum of the durations; share: of all device work of the rank, 0..1
+    kernel     short name of the kernel (copy, memset) that takes most of it, and its ns
+    """
+
+    worker: str
+    rank: int | None
+    family: str
+    kind: Literal["computation", "communication", "memory"]
+    calls: int
+    device_ns: int
+    share: float
+    kernel: str
+    kernel_ns: int
+
+
 class AverageTimes(msgspec.Struct, frozen=True):
     """Mean over the complete steps of one worker (not rounded)."""
 

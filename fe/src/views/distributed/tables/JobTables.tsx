@@ -9,6 +9,7 @@ import { InstanceDetail } from '../Instance';
 import { groupLabel, rankName } from '../select';
 import { ByGroup } from './ByGroup';
 import { ByWorker } from './ByWorker';
+import { Families } from './Families';
 import { Instances } from './Instances';
 import { Ranks } from './Ranks';
 import css from '../index.module.css';
@@ -18,6 +19,7 @@ const TABLES = [
   ['worker', 'By rank'],
   ['group', 'By process group'],
   ['collectives', 'All collectives'],
+  ['families', 'Kernel families'],
   ['ranks', 'Ranks and clocks'],
 ] as const;
 
@@ -32,7 +34,7 @@ interface Props {
   onMerged: (workers: string[], params: Record<string, string>) => void;
 }
 
-/** One of four tables, and beside the collectives the one that is picked. */
+/** One of five tables, and beside the collectives the one that is picked. */
 export function JobTables({ payload, selectors, put, onWorker, onMerged }: Props) {
   const { selection, select } = useSelection();
   const { params } = selection;
@@ -67,6 +69,7 @@ export function JobTables({ payload, selectors, put, onWorker, onMerged }: Props
     >
       {table === 'worker' && <ByWorker payload={payload} before={before} />}
       {table === 'group' && <ByGroup payload={payload} before={before} />}
+      {table === 'families' && <Families payload={payload} before={before} />}
       {table === 'ranks' && <Ranks payload={payload} before={before} onWorker={onWorker} />}
       {table === 'collectives' && (
         <Instances

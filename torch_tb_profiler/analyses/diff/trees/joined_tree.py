@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from torch_tb_profiler.analyses.diff.counted_steps import step_counts
-from torch_tb_profiler.analyses.diff.logical_tree import LogicalTree, logical_tree
+from torch_tb_profiler.analyses.diff.trees.logical_tree import LogicalTree, logical_tree
 from torch_tb_profiler.model.pair import Recordings
 from torch_tb_profiler.model.trace import NO_CODE, Int32
 

@@ -18,9 +18,9 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.diff.counted_steps import counted_steps, per_step
-from torch_tb_profiler.analyses.diff.joined_tree import joined_tree
-from torch_tb_profiler.analyses.diff.logical_tree import LogicalTree
 from torch_tb_profiler.analyses.diff.roles import GATHERED, Role
+from torch_tb_profiler.analyses.diff.trees.joined_tree import joined_tree
+from torch_tb_profiler.analyses.diff.trees.logical_tree import LogicalTree
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.model.pair import Pair
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64, Memo

@@ -1,0 +1,41 @@
+// Peaks that were typed for a device, kept by this browser until they are reset.
+import { useEffect } from 'react';
+import type { DevicePeaks } from '../../api/types';
+import { readSetting, writeSetting } from '../../base/browser/settings';
+
+/** Asked for here, not by a link; kept once the server has taken them. */
+let typed = '';
+
+/**
+ * Uses what is kept for the device of a page that asks for no peaks; returns what to call with typed ones.
+ *
+ * What is kept is forgotten while it is asked for: what the server refuses would else bar the way to the page.
+ */
+export function useKeptPeaks(
+  device: DevicePeaks | undefined,
+  given: string,
+  ask: (peaks: string) => void,
+): (peaks: string) => void {
+  const setting = `peaks of ${device?.recorded ?? 'a device without a name'}`;
+  const taken = given !== '' && device !== undefined && isEdited(device);
+  useEffect(() => {
+    if (taken && given === typed) {
+      writeSetting(setting, given);
+    }
+    const kept = readSetting(setting);
+    if (given === '' && typeof kept === 'string' && kept !== '') {
+      typed = kept;
+      writeSetting(setting, '');
+      ask(kept);
+    }
+  }, [taken, given, setting, ask]);
+  return peaks => {
+    typed = peaks;
+    writeSetting(setting, '');
+    ask(peaks);
+  };
+}
+
+/** Whether the figures that an answer rests on are those that were asked for. */
+const isEdited = (device: DevicePeaks): boolean =>
+  device.matched === 'chosen by name' || (device.source?.startsWith('figures given') ?? false);

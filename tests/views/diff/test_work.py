@@ -1,0 +1,92 @@
+"""Whether more is computed or the same more slowly, and when that cannot be told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.support.diffs import compare, noise, part
+from tests.support.recordings import Op, record
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.diff.payload import DiffPayload, DiffWork
+
+FLOPS = 2 * 100 * 200 * 300
+
+
+def mm(time: float = 90, n: int = 300, shaped: bool = True) -> Op:
+    args = {"Input Dims": [[100, 200], [200, n]], "Input type": ["float", "float"]} if shaped else {}
+    return Op("aten::mm", 30, kernel=time, args=args)
+
+
+def side(seed: int, *ops: Op, scatter: float = 0.002) -> Trace:
+    layers: Sequence[Op] = [Op("aten::data", 400), *[Op(f"lib::layer{i}", 80, ops) for i in range(10)]]
+    return record(layers, 10, noise(seed, scatter, scatter))
+
+
+def said(payload: DiffPayload) -> str:
+    return " ".join(text for text in map(plain, payload.explanation) if "compute" in text)
+
+
+def test_the_same_computed_more_slowly() -> None:
+    payload = compare(side(1, mm()), side(2, mm(117)))
+    assert said(payload) == "Matrix operators compute the same 29.9% slower, at 0.103 TFLOP/s after 0.133."
+    assert payload.work.base_flops == payload.work.candidate_flops == 10 * FLOPS
+    assert payload.work.base_flops_per_s == pytest.approx(FLOPS / 90e-6, rel=0.01)
+    assert payload.work.candidate_flops_per_s == pytest.approx(FLOPS / 117e-6, rel=0.01)
+    assert (payload.work_coverage.base, payload.work_coverage.candidate) == (1.0, 1.0)
+
+
+def test_more_computed_as_fast() -> None:
+    payload = compare(side(1, mm()), side(2, mm(117, 390)))
+    assert said(payload).startswith("Matrix operators compute 30% more FLOPs, at 0.133 TFLOP/s")
+    assert "slower" not in said(payload)
+
+
+def test_fewer_flops() -> None:
+    assert "compute 33.3% fewer FLOPs" in said(compare(side(1, mm()), side(2, mm(90, 200))))
+
+
+def test_nothing_changed() -> None:
+    assert "compute the same as fast as before" in said(compare(side(1, mm()), side(2, mm())))
+
+
+def test_too_few_steps_to_tell() -> None:
+    """FLOPs are certain where times are not."""
+    payload = compare(side(1, mm(), scatter=0.2), side(2, mm(), scatter=0.2))
+    assert "compute the same; whether as fast these steps cannot tell" in said(payload)
+
+
+def test_flops_that_only_one_side_knows_of_are_not_fewer() -> None:
+    known, half = side(1, mm(), mm()), side(2, mm(), mm(shaped=False))
+    assert "Whether more is computed cannot be told" in said(compare(known, half))
+    assert "100%" in said(compare(known, half)) and "50" in said(compare(known, half))
+    payload = compare(known, side(2, mm(shaped=False)))
+    assert said(payload) == ""
+    assert "record_shapes" in payload.reasons["work"]
+    assert payload.work.candidate_flops is None
+
+
+def test_what_is_not_modeled_is_said() -> None:
+    mystery = Op("lib::mystery", 5, kernel=30)
+    payload = compare(side(1, mm(), mystery), side(2, mm(117), mystery))
+    assert "(of the device time, the work of 75" in said(payload)
+
+
+def test_operators_say_what_they_compute_inside_the_open_part() -> None:
+    base, candidate = side(1, mm()), side(2, mm(117, 390))
+    rows = {row.name: row.work for row in compare(base, candidate).level.operators}
+    assert rows["lib::layer0"] == DiffWork()
+    assert (rows["aten::mm"].base_flops, rows["aten::mm"].candidate_flops) == (10 * FLOPS, 13 * FLOPS)
+    parts = compare(base, candidate).level.parts
+    layer = next(each for each in parts if each.name == "lib::layer0" or each.parts)
+    inside = {row.name: row.work for row in part(base, candidate, layer.path).operators}
+    assert inside["aten::mm"].base_flops in (FLOPS, 10 * FLOPS)
+
+
+def test_families_sum_to_all_device_work() -> None:
+    payload = compare(side(1, mm()), side(2, mm(117)))
+    (family,) = payload.families
+    assert (family.name, family.calls.base, family.total.verdict) == ("other", 10.0, "slower")
+    assert family.total.base_ns == payload.kernels[0].total.base_ns

@@ -1,0 +1,1 @@
+"""Logical timelines as trees: of a recording, of all recordings of a side, of both sides."""

@@ -1,0 +1,45 @@
+"""The device work of a rank by family of kernels: what it computes, communicates and moves."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.shared.grouping import group
+from torch_tb_profiler.model.families import families, kernel_names
+from torch_tb_profiler.model.kernels.families import FAMILIES
+from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
+from torch_tb_profiler.model.trace import Trace
+
+
+class FamilyTotal(msgspec.Struct, frozen=True):
+    """Kernels, copies and memsets of one family; ns are sums of durations.
+
+    kernel  the short name of what takes most of it, and its ns
+    """
+
+    family: str
+    calls: int
+    time: int
+    kernel: str
+    kernel_time: int
+
+
+def family_totals(trace: Trace) -> tuple[FamilyTotal, ...]:
+    """Of the whole trace, most time first."""
+    rows = of_kind(trace, *DEVICE)
+    family, name = families(trace)[rows].astype(np.int32), trace.events.name[rows]
+    length = ends(trace)[rows] - trace.events.start[rows]
+    kernels = group(family, name)
+    times = kernels.sums(length)
+    of_kernel = family[kernels.first]
+    found = []
+    for code in np.unique(family).tolist():
+        mine = np.flatnonzero(of_kernel == code)
+        most = int(mine[np.argmax(times[mine])])
+        text = trace.strings[name[kernels.first[most]]] if name[kernels.first[most]] >= 0 else ""
+        calls, time = int(kernels.counts[mine].sum()), int(times[mine].sum())
+        found.append(
+            FamilyTotal(FAMILIES[code], calls, time, kernel_names(trace).get(text, text), int(times[most]))
+        )
+    return tuple(sorted(found, key=lambda each: -each.time))
