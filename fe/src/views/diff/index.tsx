@@ -220,7 +220,8 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
           </Panel>
         )}
         <Panel title="As a whole">
-          <div className={css.wholeScroll}>
+          {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls is reached by keyboard */}
+          <div className={css.wholeScroll} tabIndex={0} role="group" aria-label="As a whole">
             <WholeTable payload={payload} />
           </div>
         </Panel>

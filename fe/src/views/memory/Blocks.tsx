@@ -162,7 +162,7 @@ function columnsOf(
     },
     {
       id: 'event',
-      title: '',
+      title: 'Show on',
       kind: 'number',
       width: 64,
       value: row => row.event,

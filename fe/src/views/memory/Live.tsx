@@ -53,6 +53,7 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
           )}
           <Select
             label=""
+            name="Live by"
             value={group}
             options={groups.map(each => [each, BY[each]] as const)}
             onChange={onGroup}

@@ -76,7 +76,7 @@ function Card({ item, rank }: { item: Recommendation; rank: number }) {
     <li className={css.card}>
       <header>
         <span className={css.rank}>{rank}</span>
-        <h3>
+        <h3 aria-level={2}>
           <Sentence text={item.title} />
         </h3>
         <Tip label="Why is this shown?" entry={{ title: 'Shown because', text: `${item.rule}.` }} />
