@@ -267,6 +267,11 @@ def _parse_value(field: FieldInfo, text: str) -> Any:
     try:
         return msgspec.convert(text, field.type, strict=False)
     except msgspec.ValidationError as error:
-        options = [option for option in get_args(field.type) if isinstance(option, str)]
+        options = options_of(field.type)
         hint = f"one of {', '.join(options)}" if options else str(error)
         raise UsageError(f"parameter {field.name!r} cannot be {text!r}", hint=hint) from error
+
+
+def options_of(kind: Any) -> list[str]:
+    """The values of a parameter that takes one of some texts; [] of every other."""
+    return [option for option in get_args(kind) if isinstance(option, str)]

@@ -35,7 +35,7 @@ PROGRAM = (
     [
         (["--help"], "COMMAND"),
         (["--version"], f"torch-tb-profiler {version('torch-tb-profiler')}"),
-        (["view", "--help"], ", ".join(SLUGS[:3])),
+        (["summary", "--help"], "--format"),
         (["diff", "--help"], "--fail-over"),
     ],
 )

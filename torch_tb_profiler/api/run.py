@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from torch_tb_profiler.api.columns import Columns
+from torch_tb_profiler.api.spans import RunSpan
 from torch_tb_profiler.api.views import Views
 from torch_tb_profiler.api.waiting import PATIENCE_SECONDS, wait_for
+from torch_tb_profiler.summary import Summary, summarize
 
 
 class Run(Views):
@@ -34,6 +36,13 @@ class Run(Views):
         session = self._opened.session
         trace = wait_for(lambda: session.trace(*names, wait=True, timeout=PATIENCE_SECONDS))
         return Columns(trace)
+
+    def summary(self, *, span: str | int | None = None) -> Summary:
+        """What matters of the run, of all its workers; `span` is by default the first.
+
+        Raises ProfilerError if no worker can be read.
+        """
+        return summarize(RunSpan(self._opened.session, self.name, None if span is None else str(span)))
 
     def __repr__(self) -> str:
         return f"<Run {self.name!r}: {', '.join(self.workers)}>"

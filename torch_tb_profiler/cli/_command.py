@@ -36,6 +36,12 @@ def add_path(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", help=PATH)
 
 
+def add_format(parser: argparse.ArgumentParser, default: str) -> None:
+    """`--format`, and `--wide` for its tables."""
+    parser.add_argument("--format", choices=FORMATS, default=default)
+    parser.add_argument("--wide", action="store_true", help="all columns and whole names in a terminal")
+
+
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """Options that choose one trace; see `selection`."""
     for name in ("run", "worker", "span"):

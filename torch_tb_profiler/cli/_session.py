@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+BAR = 20
+"""Characters of a full progress bar."""
+
 
 def open_session(path: str | list[Root], settings: Settings) -> Session:
     """A session over a path (or several), listed; ProfilerError if it cannot be."""
@@ -57,15 +60,12 @@ def wait_for(ask: Callable[[], tuple[FileState, T | None]]) -> T:
     """Ask until a file is ready, with a line of progress on a terminal; ProfilerError if it failed."""
     from torch_tb_profiler.api.waiting import wait_for
 
-    line = _ProgressLine()
-    try:
+    with ProgressLine() as line:
         return wait_for(ask, line.show)
-    finally:
-        line.clear()
 
 
-class _ProgressLine:
-    """How far the reading is, from the second second on, if somebody looks."""
+class ProgressLine:
+    """A bar that says how far the reading is, from the second second on, on a terminal."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -75,11 +75,15 @@ class _ProgressLine:
         progress = state.progress
         if progress is None or time.monotonic() - self._began < 1 or not sys.stderr.isatty():
             return
-        share = f" {progress.bytes_done / progress.bytes_total:.0%}" if progress.bytes_total else ""
-        sys.stderr.write(f"\r\033[K{progress.stage}{share}, {progress.events:,} events")
+        share = min(progress.bytes_done / progress.bytes_total, 1.0) if progress.bytes_total else None
+        bar = "" if share is None else f"[{'#' * round(BAR * share):{BAR}}] {share:.0%} "
+        sys.stderr.write(f"\r\033[K{bar}{progress.stage}, {progress.events:,} events")
         sys.stderr.flush()
         self._shown = True
 
-    def clear(self) -> None:
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __exit__(self, *error: object) -> None:
         if self._shown:
             sys.stderr.write("\r\033[K")

@@ -6,14 +6,14 @@ import argparse
 import sys
 
 from torch_tb_profiler.base.settings import Settings
-from torch_tb_profiler.cli._command import FORMATS, OK, Command, add_path
-from torch_tb_profiler.cli._output import print_payload
+from torch_tb_profiler.cli._command import OK, Command, add_format, add_path
+from torch_tb_profiler.cli._print.payload import print_payload
 from torch_tb_profiler.cli._session import open_session, other_files, say_others
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_path(parser)
-    parser.add_argument("--format", choices=FORMATS, default="table")
+    add_format(parser, "table")
 
 
 def _run(options: argparse.Namespace, settings: Settings) -> int:
@@ -51,6 +51,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
             **({"other_files": others} if others else {}),
         },
         options.format,
+        wide=options.wide,
     )
     return OK
 

@@ -15,15 +15,17 @@ from typing import Any
 
 from torch_tb_profiler.base.errors import ProfilerError, UsageError
 from torch_tb_profiler.base.settings import Settings
-from torch_tb_profiler.cli import check, diff, overlap_report, report, serve, view
+from torch_tb_profiler.cli import check, completion, diff, overlap_report, report, serve, summary, view
 from torch_tb_profiler.cli import list as list_command
 from torch_tb_profiler.cli import slice as slice_command
 from torch_tb_profiler.cli._command import OK, TROUBLE, USAGE, Command
+from torch_tb_profiler.cli._print.table import emphasized
 
 PROGRAM = "torch-tb-profiler"
 
 COMMANDS: tuple[Command, ...] = (
     list_command.COMMAND,
+    summary.COMMAND,
     view.COMMAND,
     slice_command.COMMAND,
     diff.COMMAND,
@@ -77,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(metavar="COMMAND")
-    for command in COMMANDS:
+    for command in (*COMMANDS, completion.command(_parser)):
         subparser = commands.add_parser(command.name, help=command.summary, description=command.summary)
         subparser.set_defaults(run=command.run)
         command.add_arguments(subparser)
@@ -96,6 +98,6 @@ class _Version(argparse.Action):
 
 def _report(error: ProfilerError) -> None:
     where = f"{error.where}: " if error.where else ""
-    sys.stderr.write(f"error: {where}{error.message}\n")
+    sys.stderr.write(f"{emphasized('error:', sys.stderr, '31')} {where}{error.message}\n")
     if error.hint:
         sys.stderr.write(f"hint: {error.hint}\n")

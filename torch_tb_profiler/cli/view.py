@@ -5,31 +5,43 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.settings import Settings
-from torch_tb_profiler.cli._command import FORMATS, OK, Command, add_path, add_selection, selection
-from torch_tb_profiler.cli._output import print_payload
+from torch_tb_profiler.cli._command import OK, PATH, Command, add_format, add_selection, selection
+from torch_tb_profiler.cli._print.payload import print_payload
 from torch_tb_profiler.cli._session import open_session, wait_for
-from torch_tb_profiler.views import SLUGS, find_view
+from torch_tb_profiler.views import SLUGS, all_views, find_view
 
 if TYPE_CHECKING:
     from torch_tb_profiler.session import FileState
+    from torch_tb_profiler.view import View
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     # No `choices`: a view also has parts, such as operators/stacks.
-    parser.add_argument("slug", metavar="SLUG", help=f"the view: {', '.join(SLUGS)}, or a part of one")
-    add_path(parser)
+    parser.add_argument("slug", nargs="?", metavar="SLUG", help=f"the view: {', '.join(SLUGS)}, or a part of one")
+    parser.add_argument("path", nargs="?", metavar="PATH", help=PATH)
     add_selection(parser)
     parser.add_argument(
         "--param", action="append", default=[], metavar="KEY=VALUE", help="a parameter of the view"
     )
-    parser.add_argument("--format", choices=FORMATS, default="json")
+    add_format(parser, "json")
+
+    def print_help(file: Any = None) -> None:
+        (file or sys.stdout).write(f"{parser.format_help()}\n{listing()}")
+
+    parser.print_help = print_help  # type: ignore[method-assign]
 
 
 def _run(options: argparse.Namespace, settings: Settings) -> int:
+    if options.slug is None:
+        sys.stdout.write(listing())
+        return OK
+    view = find_view(options.slug)
+    if options.path is None:
+        raise UsageError("PATH is missing", hint=f"torch-tb-profiler view {options.slug} PATH")
     params = dict(_param(text) for text in options.param)
     with open_session(options.path, settings) as session:
 
@@ -41,7 +53,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     if options.format == "json":
         sys.stdout.write(payload.decode() + "\n")
     else:
-        print_payload(json.loads(payload), options.format, find_view(options.slug).rows)
+        print_payload(json.loads(payload), options.format, view.rows, options.wide)
     return OK
 
 
@@ -52,4 +64,27 @@ def _param(text: str) -> tuple[str, str]:
     return key, value
 
 
-COMMAND = Command("view", "print a view of one trace", _add_arguments, _run)
+def listing() -> str:
+    """Every view: what it answers, and its parameters with their defaults."""
+    lines = ["views, each with what it answers and its parameters (--param KEY=VALUE):\n"]
+    for view in all_views():
+        answers = (view.payload.__doc__ or view.title).split("\n", 1)[0]
+        lines.append(f"  {view.slug:24}{answers}\n")
+        lines += [f"      {parameter}\n" for parameter in _parameters(view)]
+    return "".join(lines)
+
+
+def _parameters(view: View) -> list[str]:
+    from msgspec.structs import fields
+
+    from torch_tb_profiler.view import options_of
+
+    described = []
+    for field in fields(view.params):
+        options = "|".join(options_of(field.type))
+        default = "required" if field.required else f"default {field.default!r}"
+        described.append(f"{field.name}{f'={options}' if options else ''} ({default})")
+    return described
+
+
+COMMAND = Command("view", "print a view of one trace; without arguments, list the views", _add_arguments, _run)

@@ -23,9 +23,7 @@ class LocalLocation:
             self.name = os.path.basename(self._folder) or self._folder
             return Scan([_entry(os.path.basename(self.url), os.stat(self.url))])
         if not os.path.isdir(self.url):
-            raise StorageError(
-                "there is no such folder or file", where=self.url, hint="check the path given as --logdir"
-            )
+            raise StorageError("there is no such folder or file", where=self.url, hint="check the path")
         scan = Scan()
         self._walk(self.url, "", scan, frozenset())
         return scan

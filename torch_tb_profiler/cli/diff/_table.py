@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torch_tb_profiler.analyses.diff.changes import Change
-from torch_tb_profiler.cli._output import format_table
+from torch_tb_profiler.cli._print.table import format_table
 from torch_tb_profiler.cli.diff._words import answer, operator_name, said, verdict_word
 from torch_tb_profiler.views.diff.gate import Check
 from torch_tb_profiler.views.diff.payload import DiffOperator, DiffPayload

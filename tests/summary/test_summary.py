@@ -1,0 +1,133 @@
+"""A summary: the numbers of the views over all workers, in 4 kB, whatever names the traces hold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import torch_tb_profiler as ttp
+from tests.support.jobs import Job, ddp
+from tests.support.traces import document
+from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.cli import main
+from torch_tb_profiler.summary import MAX_BYTES, VERSION, Summary, as_json, as_markdown
+
+JOB = "simulated_8_h100_late_rank"
+
+
+@pytest.fixture(scope="module")
+def log(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> ttp.Log:
+    return ttp.open(str(samples), ttp.Settings(cache_dir=str(tmp_path_factory.mktemp("cache"))))
+
+
+def test_a_job_is_summed_up_not_its_first_rank(log: ttp.Log) -> None:
+    run, found = log[JOB], log[JOB].summary()
+    assert (found.version, found.run, found.span, found.workers, found.read) == (VERSION, JOB, "1", 8, 8)
+    overviews = {worker: run.overview(worker=worker).data for worker in run.workers}
+    means = {worker: each.average.duration_ns for worker, each in overviews.items() if each.average}
+    assert found.step is not None and found.step.mean_ns == pytest.approx(sum(means.values()) / 8)
+    assert found.step.slowest == max(means, key=means.__getitem__)
+    assert sum(time or 0 for time in found.step.breakdown.values()) == pytest.approx(found.step.mean_ns)
+    rows = [row for worker in run.workers for row in run.operators(worker=worker).data.rows]
+    mm = [row for row in rows if row.name == "aten::mm"]
+    assert (found.operators[0].name, found.operators[0].calls) == ("aten::mm", sum(row.calls for row in mm))
+    assert found.operators[0].time_ns == sum(row.device_self_ns or 0 for row in mm)
+    kernels = sum(run.kernels(worker=worker).data.total_ns for worker in run.workers)
+    assert found.kernels[0].share == found.kernels[0].time_ns / kernels
+
+
+def test_who_is_late_and_what_bounds_it(log: ttp.Log) -> None:
+    found, verdict = log[JOB].summary(), log[JOB].distributed().data.verdict
+    assert found.communication is not None
+    assert (found.communication.late_rank, found.communication.late_cost_ns) == (5, verdict.cost_ns)
+    times = log[JOB].distributed().data.averages
+    assert found.communication.exposed_ns == pytest.approx(sum(row.exposed_ns for row in times) / len(times))
+    assert found.bound_worker == "rank5" and "data loading" in found.bound
+    assert {advice.title for advice in found.advice[:2]} == {
+        "Make the workers of the loader faster",
+        "Find out why rank 5 is late",
+    }
+    gains = [advice.gain_share or 0 for advice in found.advice]
+    assert gains == sorted(gains, reverse=True)
+    assert found.devices is not None and (found.devices.devices, found.devices.least_worker) == (8, "rank5")
+
+
+def test_what_is_not_known_has_its_reason(log: ttp.Log) -> None:
+    found = log["transformer"].summary()
+    assert found.devices is None and found.communication is None and found.kernels == []
+    assert {"kernels", "devices", "communication", "advice"} == set(found.reasons)
+    operators = log["transformer"].operators().data
+    most = max(operators.rows, key=lambda row: row.host_self_ns)
+    # Of the host, as no device did anything.
+    assert (found.operators[0].name, found.operators[0].time_ns) == (most.name, most.host_self_ns)
+    assert found.operators[0].share == most.host_self_ns / operators.totals.host_self_ns
+
+
+def test_a_rank_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    documents = Job(3, ddp(2), straggler=1).documents()
+    documents[2] = b"["
+    for rank, content in documents.items():
+        (tmp_path / f"rank{rank}.pt.trace.json").write_bytes(content)
+    run = ttp.open(str(tmp_path)).run()
+    found = run.summary()
+    assert (found.workers, found.read, found.health.unreadable) == (3, 2, 1)
+    assert found.health.notes[0].startswith("rank2 cannot be read: ")
+    assert "2 of 3 workers" in as_markdown(found)
+    with pytest.raises(NotFoundError, match="no span '7'"):
+        run.summary(span=7)
+
+
+def test_no_readable_rank_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "w.pt.trace.json").write_bytes(b"[")
+    with pytest.raises(ttp.ProfilerError):
+        ttp.open(str(tmp_path)).run().summary()
+
+
+@pytest.mark.parametrize(
+    ("name", "forbidden"),
+    [
+        ("x" * 50_000, "x" * 61),
+        ("![](http://evil/a.png)", "](http"),
+        ("<img src=x>", " <img"),
+        ("a\x1b[2Jb", "\x1b"),
+        ("a|b`c\n# d", "\n# d"),
+    ],
+)
+def test_any_name_fits_and_is_no_markup(tmp_path: Path, name: str, forbidden: str) -> None:
+    base = {"ph": "X", "pid": 1, "tid": 1}
+    step = {"cat": "user_annotation", "name": "ProfilerStep#1", "ts": 0, "dur": 900}
+    events: list[dict[str, Any]] = [{**base, **step}]
+    for i in range(5):
+        args = {"Python id": i + 1, "Python module id": i}
+        frame = {"cat": "python_function", "name": f"nn.Module: {name}{i}_0", "args": args}
+        events.append({**base, **frame, "ts": 100 * i, "dur": 90})
+        events.append({**base, "cat": "cpu_op", "name": f"{name}{i}", "ts": 100 * i + 10, "dur": 50 + i})
+    (tmp_path / f"{'w' * 200}.pt.trace.json").write_bytes(document(events))
+    found = ttp.open(str(tmp_path)).run().summary()
+    for text in (as_markdown(found), as_json(found)):
+        assert len(text.encode()) <= MAX_BYTES
+    # In a code span nothing is markup.
+    assert forbidden not in "".join(as_markdown(found).split("`")[::2])
+    assert len(found.operators) == 5
+
+
+@pytest.mark.parametrize("run", [JOB, "transformer", "ddp", "data_loading_slow"])
+def test_the_command_prints_it(samples: Path, capsys: pytest.CaptureFixture[str], log: ttp.Log, run: str) -> None:
+    assert main(["summary", str(samples), "--run", run]) == 0
+    assert capsys.readouterr().out == as_markdown(log[run].summary())
+    assert main(["summary", str(samples), "--run", run, "--format", "json"]) == 0
+    out = capsys.readouterr().out
+    assert len(out.encode()) <= MAX_BYTES + 1
+    assert msgspec.json.decode(out, type=Summary).step == log[run].summary().step
+
+
+def test_the_schema_is_documented(samples: Path) -> None:
+    docs = samples.parent / "docs"
+    text = json.loads((docs / "summary.schema.json").read_text(encoding="utf-8"))
+    assert text == msgspec.json.schema(Summary)
+    described = (docs / "summary.md").read_text(encoding="utf-8")
+    assert all(f"`{name}`" in described for name in Summary.__struct_fields__)

@@ -1,0 +1,16 @@
+"""Text for people."""
+
+from __future__ import annotations
+
+
+def middle_cut(text: str, most: int) -> str:
+    """At most so many characters; the middle of a longer text is left out."""
+    if len(text) <= most:
+        return text
+    tail = (most - 1) // 2
+    return f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def printable(text: str) -> str:
+    """Without what is no letter or sign: names in a trace may hold anything, also what moves a cursor."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)

@@ -1,0 +1,70 @@
+"""`torch-tb-profiler completion`: a script that completes commands, options and views in a shell."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cli._command import OK, Command
+from torch_tb_profiler.views import SLUGS
+
+SHELLS = ("bash", "zsh", "fish")
+
+_BASH = """\
+_torch_tb_profiler() {{
+  local words
+  case "${{COMP_WORDS[1]}}" in
+{cases}
+    *) words="{commands}" ;;
+  esac
+  [ "$COMP_CWORD" -eq 1 ] && words="{commands}"
+  COMPREPLY=($(compgen -W "$words" -- "${{COMP_WORDS[COMP_CWORD]}}"))
+}}
+complete -o default -F _torch_tb_profiler torch-tb-profiler
+"""
+_ZSH = "autoload -U +X compinit && compinit -u\nautoload -U +X bashcompinit && bashcompinit\n"
+_FISH = "complete -c torch-tb-profiler -n {condition} -a {word} -f"
+
+
+def command(parser: Callable[[], argparse.ArgumentParser]) -> Command:
+    """`parser` makes that of the program, whose commands and options are completed."""
+
+    def run(options: argparse.Namespace, _: Settings) -> int:
+        sys.stdout.write(script(options.shell, _words(parser())))
+        return OK
+
+    return Command("completion", "print a script that completes commands in a shell", _add_arguments, run)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "For bash and zsh: source <(torch-tb-profiler completion bash); "
+        "for fish: torch-tb-profiler completion fish | source"
+    )
+    parser.add_argument("shell", choices=SHELLS)
+
+
+def _words(parser: argparse.ArgumentParser) -> dict[str, list[str]]:
+    """Command -> what may follow it beside a path."""
+    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    words = {}
+    for name, each in commands.choices.items():
+        options = [option for action in each._actions for option in action.option_strings]
+        values = [str(choice) for action in each._actions for choice in action.choices or ()]
+        words[name] = [*(SLUGS if name == "view" else ()), *options, *dict.fromkeys(values)]
+    return words
+
+
+def script(shell: str, words: dict[str, list[str]]) -> str:
+    """The completion for a shell; `words`: command -> what may follow it."""
+    if shell == "fish":
+        lines = [_FISH.format(condition="__fish_use_subcommand", word=name) for name in words]
+        for name, follow in words.items():
+            condition = f"'__fish_seen_subcommand_from {name}'"
+            lines += [_FISH.format(condition=condition, word=word).removesuffix(" -f") for word in follow]
+        return "\n".join(lines) + "\n"
+    cases = "\n".join(f'    {name}) words="{" ".join(follow)}" ;;' for name, follow in words.items())
+    bash = _BASH.format(cases=cases, commands=" ".join(words))
+    return _ZSH + bash if shell == "zsh" else bash

@@ -1,0 +1,30 @@
+"""`torch-tb-profiler summary`: what matters of a run, on one page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cli._command import OK, Command, add_path
+from torch_tb_profiler.cli._session import ProgressLine, open_session
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_path(parser)
+    parser.add_argument("--run", dest="select_run", metavar="RUN", help="default: the first")
+    parser.add_argument("--span", dest="select_span", metavar="SPAN", help="default: the first")
+    parser.add_argument("--format", choices=("markdown", "json"), default="markdown")
+
+
+def _run(options: argparse.Namespace, settings: Settings) -> int:
+    from torch_tb_profiler.api.spans import RunSpan
+    from torch_tb_profiler.summary import as_json, as_markdown, summarize
+
+    with open_session(options.path, settings) as session, ProgressLine() as line:
+        summary = summarize(RunSpan(session, options.select_run, options.select_span, line.show))
+    sys.stdout.write(as_json(summary) + "\n" if options.format == "json" else as_markdown(summary))
+    return OK
+
+
+COMMAND = Command("summary", "say what matters of a run, of all its ranks, on one page", _add_arguments, _run)
