@@ -76,7 +76,9 @@ export function Detail({ row, payload, onClose }: Props) {
       </div>
       <h3>
         Time per call
-        {device && <Select label="" name="Time of the calls" value={time} options={TIMES} onChange={setWanted} />}
+        {device && (
+          <Select label="" name="Time of the calls" value={time} options={TIMES} onChange={setWanted} />
+        )}
       </h3>
       <div className={rowDetailCss.spread}>
         {instances && instances.calls > 0 && (
