@@ -15,7 +15,8 @@ HEAVY = {"torch", "tensorboard", "numpy", "pandas", "pyarrow", "msgspec", "fsspe
 
 
 def test_the_public_names() -> None:
-    assert torch_tb_profiler.__all__ == ["Columns", "Log", "ProfilerError", "Result", "Run", "Settings", "open"]
+    names = ["Columns", "Log", "ProfilerError", "Result", "Run", "Settings", "handler", "open"]
+    assert torch_tb_profiler.__all__ == names
     assert all(getattr(torch_tb_profiler, name) for name in torch_tb_profiler.__all__)
     assert (files("torch_tb_profiler") / "py.typed").is_file()
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):

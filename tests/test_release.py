@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -15,6 +16,10 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "torch_tb_profiler"
 NAME = "torch_tb_profiler"
+UNBUILT = (".git", ".venv*", "node_modules", "samples", "build", "dist", "*.egg-info", "__pycache__", ".*_cache")
+"""What lies in a checkout and is in no archive."""
+
+built = pytest.mark.xdist_group("archives")  # they are built once
 
 
 def version() -> str:
@@ -26,14 +31,17 @@ def version() -> str:
 
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The source archive, and the wheel that is built from it."""
+    """The source archive, and the wheel built from it; made from a copy: building writes beside the sources."""
     folder = tmp_path_factory.mktemp("dist")
+    source = tmp_path_factory.mktemp("source") / "project"
+    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*UNBUILT))
     build = [sys.executable, "-m", "build", "--no-isolation", "--skip-dependency-check", "--outdir", str(folder)]
-    done = subprocess.run([*build, str(ROOT)], capture_output=True, text=True)
+    done = subprocess.run([*build, str(source)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder / f"{NAME}-{version()}.tar.gz", folder / f"{NAME}-{version()}-py3-none-any.whl"
 
 
+@built
 @pytest.mark.slow
 def test_the_wheel_holds_the_package_and_the_page(archives: tuple[Path, Path]) -> None:
     with zipfile.ZipFile(archives[1]) as wheel:
@@ -47,6 +55,7 @@ def test_the_wheel_holds_the_package_and_the_page(archives: tuple[Path, Path]) -
     assert names == shipped | {f"{info}/{name}" for name in about}
 
 
+@built
 @pytest.mark.slow
 def test_the_source_archive_holds_what_the_wheel_is_made_of(archives: tuple[Path, Path]) -> None:
     with tarfile.open(archives[0]) as source:
@@ -56,6 +65,7 @@ def test_the_source_archive_holds_what_the_wheel_is_made_of(archives: tuple[Path
     assert not {name for name in names if name.startswith(("samples", "build", "dist")) or "node_modules" in name}
 
 
+@built
 @pytest.mark.slow
 def test_archives_are_fit_for_an_index(archives: tuple[Path, Path]) -> None:
     check = [sys.executable, "-W", "ignore", "-m", "twine", "check", "--strict", *map(str, archives)]

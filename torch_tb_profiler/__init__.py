@@ -5,6 +5,8 @@ import torch_tb_profiler as ttp
 log = ttp.open("log")
 log["resnet50"].operators(group_by="module").to_pandas()    what a view says, as a data frame
 log["resnet50"].columns().kernels                           the kernels of the trace, as an Arrow table
+
+profile(on_trace_ready=ttp.handler("log/resnet50"))         recording, with a summary in five lines
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ if TYPE_CHECKING:
     from torch_tb_profiler.api import Columns, Log, Result, Run
     from torch_tb_profiler.base.errors import ProfilerError
     from torch_tb_profiler.base.settings import Settings
+    from torch_tb_profiler.training import handler
 
-__all__ = ["Columns", "Log", "ProfilerError", "Result", "Run", "Settings", "open"]
+__all__ = ["Columns", "Log", "ProfilerError", "Result", "Run", "Settings", "handler", "open"]
 
 _HOMES = {
     "Columns": "api",
@@ -25,6 +28,7 @@ _HOMES = {
     "Result": "api",
     "Run": "api",
     "Settings": "base.settings",
+    "handler": "training",
 }
 
 
