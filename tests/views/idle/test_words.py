@@ -56,7 +56,7 @@ def test_a_plain_share_is_said_in_words() -> None:
 
 def test_what_emptied_the_queue_is_said_only_of_a_call_that_did() -> None:
     _, explanation = said(waiting("host cuda_runtime cudaStreamSynchronize 10 20"))
-    assert "Before 100% of the wait cudaStreamSynchronize had emptied the queue." in explanation
+    assert "Before 100% of the wait, cudaStreamSynchronize had emptied the queue." in explanation
     _, explanation = said(waiting("host cuda_runtime cudaStreamSynchronize 10 10"))
     assert "No call had emptied the queue before" in explanation
 
@@ -70,7 +70,7 @@ def test_launch_bound_is_said_only_where_the_host_launches_all_the_time() -> Non
             lines.append(f"gpu0 kernel gemm {i * 50 + 6} 10 correlation={i + 1} stream=7")
         return "\n".join(lines)
 
-    bound = "The step is launch-bound: a launch every 50.0 µs, while the device needs 10.0 µs for an item"
+    bound = "The trace is launch-bound: a launch every 50.0 µs, while the device needs 10.0 µs for an item"
     assert bound in said(steady("cpu_op aten::mm"))[1]
     assert "launch-bound" not in said(steady("cpu_op enumerate(DataLoader)#_It.__next__"))[1]
     synced = (
@@ -79,6 +79,33 @@ def test_launch_bound_is_said_only_where_the_host_launches_all_the_time() -> Non
         + "\n".join(f"host cuda_runtime cudaStreamSynchronize {i * 50 + 10} 12" for i in range(20))
     )
     assert "launch-bound" not in said(synced)[1]
+
+
+def test_a_device_that_needs_longer_than_the_host_launches_is_not_launch_bound() -> None:
+    """It waits at the end of a burst: by then the host, which launched fast, does something else."""
+    burst = "\n".join(
+        f"host cuda_runtime cudaLaunchKernel {i * 5} 2 correlation={i + 1}\n"
+        f"gpu0 kernel gemm {i * 20 + 10} 20 correlation={i + 1} stream=7"
+        for i in range(10)
+    )
+    late = "host cpu_op aten::mm 50 240\nhost cuda_runtime cudaLaunchKernel 290 2 correlation=99"
+    assert "launch-bound" not in said(f"{burst}\n{late}\ngpu0 kernel gemm 295 20 correlation=99 stream=7")[1]
+
+
+def test_the_cause_of_a_busy_device_is_no_next_one() -> None:
+    _, explanation = said(waiting("", busy=97))
+    assert explanation.startswith("It waits most for launch calls, 2.00 µs.")
+
+
+def test_one_step_has_no_time_per_step() -> None:
+    _, explanation = said("host user_annotation ProfilerStep#1 0 126" + waiting("host cpu_op aten::mm 25 73"))
+    assert explanation.startswith("Next: ") and "a step" not in explanation.partition(". ")[0]
+
+
+def test_a_device_that_has_nothing_left_to_do_has_not_caught_up() -> None:
+    headline, explanation = said(waiting("") + "host cpu_op aten::mm 126 800")
+    assert headline.endswith("for nothing: no work follows.")
+    assert "caught up" not in explanation
 
 
 def opened(trace: Trace, **params: object) -> list[dict[str, str]]:

@@ -22,6 +22,9 @@ _FRACTIONS = (
 )
 _NEAR = 0.015
 
+_NOT_CAUGHT_UP = ("tail", "before_recording", "unlinked")
+"""Waits that do not end with a launch: whether the device was faster than the host is not known of them."""
+
 
 def headline(payload: IdlePayload, kind: str) -> Text:
     """How much the device waits, and for what most."""
@@ -54,20 +57,25 @@ def explanation(payload: IdlePayload) -> Text:
     if payload.idle_ns <= 0 or payload.counted == 0:
         return ()
     ranked = sorted(by_cause(payload.causes).items(), key=lambda each: -each[1][0])
+    busy = payload.idle_ns < IDLE * payload.duration_ns  # the headline names no cause then
     following: Text = ()
-    if len(ranked) > 1:
-        cause, (time, longest) = ranked[1]
+    if len(ranked) > (0 if busy else 1):
+        cause, (time, longest) = ranked[0 if busy else 1]
         following = text(
-            "Next: {cause}, {time}{per}.",
+            "{rank}{cause}, {time}{per}.",
+            rank="It waits most for " if busy else "Next: ",
             cause=Phrase(SPOKEN[cause], _evidence(payload, longest)),
             time=format_duration(time / payload.counted),
-            per=" a step" if payload.steps_recorded else "",
+            per=" a step" if payload.steps_recorded and payload.counted > 1 else "",
         )
-    return sentences(following, _emptied(payload), _bound(payload))
+    return sentences(following, _emptied(payload, ranked[0][0] if ranked else ""), () if busy else _bound(payload))
 
 
-def _emptied(payload: IdlePayload) -> Text:
+def _emptied(payload: IdlePayload, most: str) -> Text:
+    """`most`: the cause of most of the wait."""
     emptied = payload.idle_ns - payload.caught_up_ns
+    if emptied <= 0 and most in _NOT_CAUGHT_UP:
+        return ()
     if emptied <= 0:
         return text("No call had emptied the queue before: the device caught up with the host.")
     calls: dict[str, int] = {}
@@ -76,19 +84,23 @@ def _emptied(payload: IdlePayload) -> Text:
             calls[row.emptied_by] = calls.get(row.emptied_by, 0) + row.emptied_ns
     share = format_ratio(emptied / payload.idle_ns)
     if not calls:
-        return text("Before {share} of the wait a call had emptied the queue.", share=share)
+        return text("Before {share} of the wait, a call had emptied the queue.", share=share)
     call = spoken_name(max(calls, key=lambda name: calls[name]))
     if len(calls) == 1:
-        return text("Before {share} of the wait {call} had emptied the queue.", share=share, call=call)
-    return text("Before {share} of the wait a call had emptied the queue, mostly {call}.", share=share, call=call)
+        return text("Before {share} of the wait, {call} had emptied the queue.", share=share, call=call)
+    return text("Before {share} of the wait, a call had emptied the queue, mostly {call}.", share=share, call=call)
 
 
 def _bound(payload: IdlePayload) -> Text:
-    """Said only where the host's launching is what the device waits for."""
+    """Said only where the host's launching is what the device waits for, and slower than the device's work."""
     if not payload.launch_bound or payload.launch_ns is None or payload.item_ns is None:
         return ()
+    if payload.launch_ns <= payload.item_ns:
+        return ()
     return text(
-        "The step is launch-bound: a launch every {launch}, while the device needs {item} for an item (medians).",
+        "The {whole} is launch-bound: a launch every {launch}, while the device needs {item} for an item "
+        "(medians).",
+        whole="step" if payload.steps_recorded else "trace",
         launch=format_duration(payload.launch_ns),
         item=format_duration(payload.item_ns),
     )
