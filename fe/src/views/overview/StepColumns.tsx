@@ -192,12 +192,18 @@ function Column({
         />
       )}
       {value && (
-        <text x={x + width / 2} y={y(step.duration_ns) - 5} textAnchor="middle" className="strong halo">
+        <text
+          x={x + width / 2}
+          y={y(step.duration_ns) - 5}
+          textAnchor="middle"
+          className="strong halo"
+          aria-hidden="true"
+        >
           {formatNumber(step.duration_ns / scale)}
         </text>
       )}
       {label && (
-        <text x={x + width / 2} y={HEIGHT - 8} textAnchor="middle" className="dim">
+        <text x={x + width / 2} y={HEIGHT - 8} textAnchor="middle" className="dim" aria-hidden="true">
           {step.name}
         </text>
       )}

@@ -40,6 +40,7 @@ export function Picker({ name, value, options, note, onPick }: Props) {
     return wanted ? options.filter(option => option.label.toLowerCase().includes(wanted)) : options;
   }, [options, search]);
   const current = options.find(option => option.value === value);
+  const find = `Find a ${name.toLowerCase()}`;
   return (
     <Combobox
       store={combobox}
@@ -59,17 +60,17 @@ export function Picker({ name, value, options, note, onPick }: Props) {
           <Icon name="chevron" size={14} />
         </Button>
       </Combobox.Target>
-      <Combobox.Dropdown className={css.list}>
+      <Combobox.Dropdown className={css.list} role="dialog" aria-label={find}>
         <Combobox.Search
           value={search}
           onChange={event => {
             setSearch(event.currentTarget.value);
             combobox.selectFirstOption();
           }}
-          placeholder={`Find a ${name.toLowerCase()}`}
-          aria-label={`Find a ${name.toLowerCase()}`}
+          placeholder={find}
+          aria-label={find}
         />
-        <Combobox.Options mah={320} style={{ overflowY: 'auto' }}>
+        <Combobox.Options aria-label={name} mah={320} style={{ overflowY: 'auto' }}>
           {matches.slice(0, MOST).map(option => (
             <Combobox.Option key={option.value} value={option.value} active={option.value === value}>
               {option.mark}
