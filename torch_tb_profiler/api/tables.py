@@ -37,6 +37,17 @@ def sentences(payload: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
     return said, others
 
 
+def without_links(value: Any) -> Any:
+    """A payload with its sentences as plain text, wherever they are."""
+    if _is_text(value):
+        return _plain(value)
+    if isinstance(value, list):
+        return [without_links(each) for each in value]
+    if isinstance(value, dict):
+        return {key: without_links(each) for key, each in value.items()}
+    return value
+
+
 def tables(payload: Mapping[str, Any], first: str = "rows") -> dict[str, Rows]:
     """Name -> rows, of the lists of objects and the objects in a payload; `first` stands before the others."""
     found = dict(_tables(payload))

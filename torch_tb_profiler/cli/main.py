@@ -15,7 +15,7 @@ from typing import Any
 
 from torch_tb_profiler.base.errors import ProfilerError, UsageError
 from torch_tb_profiler.base.settings import Settings
-from torch_tb_profiler.cli import check, completion, diff, overlap_report, report, serve, summary, view
+from torch_tb_profiler.cli import check, completion, diff, mcp, overlap_report, report, serve, summary, view
 from torch_tb_profiler.cli import list as list_command
 from torch_tb_profiler.cli import slice as slice_command
 from torch_tb_profiler.cli._command import OK, TROUBLE, USAGE, Command
@@ -32,6 +32,7 @@ COMMANDS: tuple[Command, ...] = (
     report.COMMAND,
     overlap_report.COMMAND,
     check.COMMAND,
+    mcp.COMMAND,
     serve.COMMAND,
 )
 

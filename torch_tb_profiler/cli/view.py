@@ -12,11 +12,10 @@ from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli._command import OK, PATH, Command, add_format, add_selection, selection
 from torch_tb_profiler.cli._print.payload import print_payload
 from torch_tb_profiler.cli._session import open_session, wait_for
-from torch_tb_profiler.views import SLUGS, all_views, find_view
+from torch_tb_profiler.views import SLUGS, find_view
 
 if TYPE_CHECKING:
     from torch_tb_profiler.session import FileState
-    from torch_tb_profiler.view import View
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,25 +65,9 @@ def _param(text: str) -> tuple[str, str]:
 
 def listing() -> str:
     """Every view: what it answers, and its parameters with their defaults."""
-    lines = ["views, each with what it answers and its parameters (--param KEY=VALUE):\n"]
-    for view in all_views():
-        answers = (view.payload.__doc__ or view.title).split("\n", 1)[0]
-        lines.append(f"  {view.slug:24}{answers}\n")
-        lines += [f"      {parameter}\n" for parameter in _parameters(view)]
-    return "".join(lines)
+    from torch_tb_profiler.api.listing import listing
 
-
-def _parameters(view: View) -> list[str]:
-    from msgspec.structs import fields
-
-    from torch_tb_profiler.view import options_of
-
-    described = []
-    for field in fields(view.params):
-        options = "|".join(options_of(field.type))
-        default = "required" if field.required else f"default {field.default!r}"
-        described.append(f"{field.name}{f'={options}' if options else ''} ({default})")
-    return described
+    return f"views, each with what it answers and its parameters (--param KEY=VALUE):\n{listing()}"
 
 
 COMMAND = Command("view", "print a view of one trace; without arguments, list the views", _add_arguments, _run)
