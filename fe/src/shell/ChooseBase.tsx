@@ -8,7 +8,7 @@ export function ChooseBase({ run }: { run: string | undefined }) {
   const runs = (useRuns().data?.runs ?? []).filter(each => each.name !== run);
   return (
     <Picker
-      name="Compare with"
+      name="Run to compare with"
       value={undefined}
       options={runs.map(each => ({ value: each.name, label: each.name }))}
       onPick={base_run => select({ params: { ...selection.params, base_run } })}

@@ -116,7 +116,7 @@ def test_while_ranks_are_read_nothing_is_claimed() -> None:
         assert plain(payload.headline) == "Reading the ranks."
         assert plain(payload.explanation) == "Waiting can be attributed once two of them are read."
     compared = of([*others[:2], lose(others[2], "loading")])
-    assert plain(compared.headline) == "No rank stands out."
+    assert plain(compared.headline) == "Of the 2 ranks read so far, none stands out."
 
 
 def test_without_any_rank_there_is_none_to_compare() -> None:

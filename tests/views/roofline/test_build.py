@@ -50,6 +50,12 @@ def test_what_is_not_modeled_makes_it_a_lower_bound() -> None:
     )
 
 
+def test_figures_of_ones_own_are_not_said_to_be_those_of_the_device() -> None:
+    assert says(products(), peaks="bf16=500").startswith(
+        "The model uses 4% of the edited peak FLOP/s of H100 SXM."
+    )
+
+
 def test_a_device_that_is_not_known_is_said_to_be() -> None:
     trace = products(device={"id": 0, "name": "Nobody 9000", "numSms": 7})
     payload = build(trace, RooflineParams())

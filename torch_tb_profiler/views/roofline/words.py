@@ -15,10 +15,10 @@ def headline(
     rows: Sequence[RooflineRow], used: Utilization, devices: Sequence[DevicePeaks], params: RooflineParams
 ) -> Text:
     """How much of the peak is used, as far as the work is known; then which row could save most."""
-    return sentences(_utilization(used, devices), _saving(rows, params))
+    return sentences(_utilization(used, devices, params), _saving(rows, params))
 
 
-def _utilization(used: Utilization, devices: Sequence[DevicePeaks]) -> Text:
+def _utilization(used: Utilization, devices: Sequence[DevicePeaks], params: RooflineParams) -> Text:
     if used.coverage is None:
         return text("No device work matches.")
     modeled = _modeled(used)
@@ -29,9 +29,10 @@ def _utilization(used: Utilization, devices: Sequence[DevicePeaks]) -> Text:
         return text("No matrix operator with known work ran{modeled}.", modeled=modeled)
     names = " and ".join(dict.fromkeys(each.name or "" for each in devices))
     return text(
-        "The model uses {least}{mfu} of the peak FLOP/s of {device}{modeled}.",
+        "The model uses {least}{mfu} of the {edited}peak FLOP/s of {device}{modeled}.",
         least="at least " if modeled else "",
         mfu=_small_ratio(used.mfu),
+        edited="edited " if "=" in params.peaks else "",
         device=names if len(devices) == 1 else f"each {names}",
         modeled=modeled,
     )

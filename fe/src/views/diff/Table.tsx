@@ -94,14 +94,16 @@ function columnsOf(title: string, rows: Row[]): Column<Row>[] {
       kind: 'text',
       value: row => row.name,
       render: row => (
-        <span className="clip" title={row.renamed ? `${row.name} → ${row.renamed}` : row.name}>
-          {title === 'Family' && (
-            <>
-              <i className="dot" style={{ background: familyColor(row.name) }} />{' '}
-            </>
-          )}
-          {row.short?.name ?? row.name}
-          {row.renamed && <span className="dim"> → {row.short?.renamed ?? row.renamed}</span>}
+        <span className={css.name}>
+          <span className="clip" title={row.renamed ? `${row.name} → ${row.renamed}` : row.name}>
+            {title === 'Family' && (
+              <>
+                <i className="dot" style={{ background: familyColor(row.name) }} />{' '}
+              </>
+            )}
+            {row.short?.name ?? row.name}
+            {row.renamed && <span className="dim"> → {row.short?.renamed ?? row.renamed}</span>}
+          </span>
           {STATUS[row.status] && (
             <span className={`badge neutral ${css.status}`} title={STATUS[row.status]!.why}>
               {STATUS[row.status]!.word}

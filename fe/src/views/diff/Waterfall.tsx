@@ -2,7 +2,7 @@
 import { scaleLinear } from 'd3-scale';
 import type { DiffWaterfall } from '../../api/types';
 import { categoryColor, CATEGORY_TITLE, type Category } from '../../base/category';
-import { formatDuration, formatNumber, timeUnit } from '../../base/format';
+import { formatDuration, timeUnit } from '../../base/format';
 import { roundValues } from '../../base/ticks';
 import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
@@ -13,6 +13,8 @@ const HEIGHT = 280;
 const TOP = 26;
 const BOTTOM = 42;
 const LEFT = 44;
+/** Pixels that the longest verdict takes. */
+const WORDS = 76;
 
 const PHASE: Record<string, [string, string]> = {
   data: ['Data', 'var(--c-dataloader)'],
@@ -54,6 +56,8 @@ export function Waterfall({ waterfall, register }: Props) {
   const y = scaleLinear([low, high], [floor, TOP]);
   const x = (i: number) => LEFT + slot * i + (slot - column) / 2;
   const { scale, unit } = timeUnit(most);
+  // As many decimals as tell neighbors apart.
+  const label = scaleLinear([low / scale, high / scale], [0, 1]).tickFormat(5, ',f');
   const roomy = slot > 64;
   return (
     <div ref={ref} style={{ minHeight: HEIGHT }}>
@@ -75,7 +79,7 @@ export function Waterfall({ waterfall, register }: Props) {
             y={y}
             left={LEFT}
             right={width}
-            label={tick => formatNumber(tick / scale, 3)}
+            label={tick => label(tick / scale)}
           />
           <line x1={LEFT} x2={width} y1={floor + 0.5} y2={floor + 0.5} className="axis" />
           <Whole
@@ -93,6 +97,8 @@ export function Waterfall({ waterfall, register }: Props) {
             const [title, color] = look(by, bar.name);
             const top = Math.min(y(from), y(to));
             const height = Math.max(Math.abs(y(from) - y(to)), 1.5);
+            // Below a bar that falls, unless the names of the columns are there.
+            const below = bar.delta_ns <= 0 && top + height + 13 < floor - 2;
             const real = bar.verdict === 'slower' || bar.verdict === 'faster';
             return (
               <g key={bar.name} className={real || bar.verdict === 'unknown' ? undefined : css.noise}>
@@ -101,7 +107,7 @@ export function Waterfall({ waterfall, register }: Props) {
                 <rect x={x(i + 1)} y={top} width={column} height={height} fill={color} />
                 <text
                   x={x(i + 1) + column / 2}
-                  y={bar.delta_ns > 0 ? top - 6 : top + height + 13}
+                  y={below ? top + height + 13 : top - 6}
                   textAnchor="middle"
                   className={real ? 'strong' : 'dim'}
                 >
@@ -115,7 +121,7 @@ export function Waterfall({ waterfall, register }: Props) {
                 >
                   {roomy ? title : title.slice(0, Math.max(Math.floor(slot / 7), 2))}
                 </text>
-                {roomy && (
+                {slot > WORDS && (
                   <text x={x(i + 1) + column / 2} y={floor + 31} textAnchor="middle" className="dim">
                     {verdictText(bar.verdict)}
                   </text>

@@ -134,7 +134,11 @@ function Row({ row, most, chosen, onPick, onLate }: RowProps) {
       </span>
       <span className="num">{formatDuration(row.cost_ns)}</span>
       <span className="num dim">{formatDuration(row.waiting_per_step_ns)}</span>
-      <span className="clip" data-part="straggler-why">
+      <span
+        className={`clip ${css.why}`}
+        title={row.why.map(phrase => phrase.text).join('')}
+        data-part="straggler-why"
+      >
         {row.cause && <b className={css.cause}>{CAUSES[row.cause]}</b>}
         <Sentence text={row.why} />
       </span>

@@ -103,22 +103,31 @@ function Plane({
       <text className="soft" x={4} y={12}>
         TFLOP/s
       </text>
-      {ceilings.map(({ title, flops }, i) => (
-        <g key={title} data-part="ceiling">
-          <line
-            className={css.ceiling}
-            x1={memory ? x(Math.max(flops / memory, x0)) : LEFT}
-            x2={width - RIGHT}
-            y1={y(flops)}
-            y2={y(flops)}
-          />
-          <text className="soft" x={width - RIGHT} y={y(flops) + (i === 0 ? -5 : 13)} textAnchor="end">
-            {`${title} ${formatNumber(flops / 1e12)}`}
-          </text>
-        </g>
+      {ceilings.map(({ title, flops }) => (
+        <line
+          key={title}
+          className={css.ceiling}
+          x1={memory ? x(Math.max(flops / memory, x0)) : LEFT}
+          x2={width - RIGHT}
+          y1={y(flops)}
+          y2={y(flops)}
+        />
       ))}
       {memory && highest && <Slope memory={memory} highest={highest} low={[x0, y0]} place={[x, y]} />}
       {children(x, y)}
+      {/* Above the points: those at the roof would cover its name. */}
+      {ceilings.map(({ title, flops }, i) => (
+        <text
+          key={title}
+          data-part="ceiling"
+          className={`soft halo ${css.title}`}
+          x={width - RIGHT}
+          y={y(flops) + (i === 0 ? -5 : 13)}
+          textAnchor="end"
+        >
+          {`${title} ${formatNumber(flops / 1e12)}`}
+        </text>
+      ))}
     </svg>
   );
 }

@@ -59,12 +59,7 @@ export function Peaks({ device, note, given, onGive }: Props) {
           onGive(text.trim());
         }}
       >
-        <TextField
-          label="Other peaks"
-          value={text}
-          onChange={setText}
-          placeholder="H100 SXM, or bf16=989,hbm=3352"
-        />
+        <TextField label="Other peaks" value={text} onChange={setText} placeholder="H100 SXM or bf16=989" />
         <Button type="submit">Use</Button>
         {given !== '' && (
           <Button

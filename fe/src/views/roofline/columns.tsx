@@ -2,7 +2,7 @@ import type { RooflinePayload, RooflineRow } from '../../api/types';
 import type { Column } from '../../widgets/table/columns';
 import { speedColumns } from '../_shared/speed/columns';
 
-const NAMES: Record<string, string> = { kernel: 'Kernel', module: 'Module' };
+const NAMES: Record<string, string> = { kernel: 'Kernel', module: 'Module', family: 'Kernel family' };
 
 const unknown = (row: RooflineRow) => row.reason ?? undefined;
 

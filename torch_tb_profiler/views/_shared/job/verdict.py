@@ -17,11 +17,15 @@ from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
 
 
 def headline(members: Members[RankSummary], verdict: Verdict) -> Text:
-    """Who keeps the others waiting, that no rank stands out, or why that is unknown."""
+    """Who keeps the others waiting, that no rank (of those read so far) stands out, or why that is unknown."""
     comparison = compare_members(members)
     if verdict.kind == "unknown":
         return text("Reading the ranks.") if coming(members) else _unknown(comparison, verdict)
-    return _costly(comparison, verdict) if verdict.kind == "straggler" else text("No rank stands out.")
+    if verdict.kind == "straggler":
+        return _costly(comparison, verdict)
+    if coming(members):
+        return text("Of the {count} ranks read so far, none stands out.", count=f"{len(comparison.sources):,}")
+    return text("No rank stands out.")
 
 
 def _unknown(comparison: Comparison, verdict: Verdict) -> Text:
