@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,8 @@ def ask(arguments: list[str], *questions: Ask) -> tuple[list[str], list[tuple[bo
                     answers.append((bool(result.is_error), content.text))
         return offered, answers
 
-    return anyio.run(talk)
+    with ThreadPoolExecutor(1) as thread:  # a browser test may have left an event loop in this one
+        return thread.submit(anyio.run, talk).result()
 
 
 @pytest.mark.slow

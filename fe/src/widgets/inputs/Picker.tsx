@@ -70,7 +70,7 @@ export function Picker({ name, value, options, note, onPick }: Props) {
           placeholder={find}
           aria-label={find}
         />
-        <Combobox.Options aria-label={name} mah={320} style={{ overflowY: 'auto' }}>
+        <Combobox.Options aria-label={`${name}: what there is`} mah={320} style={{ overflowY: 'auto' }}>
           {matches.slice(0, MOST).map(option => (
             <Combobox.Option key={option.value} value={option.value} active={option.value === value}>
               {option.mark}
