@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import sys
 from collections.abc import Iterable
@@ -14,6 +13,7 @@ from typing import Any
 import msgspec
 
 from torch_tb_profiler.analyses.timeline.excerpt import Cut
+from torch_tb_profiler.base.schema import described
 from torch_tb_profiler.http import bodies
 from torch_tb_profiler.http.query import SELECTORS
 from torch_tb_profiler.http.routes import ROUTES
@@ -78,14 +78,8 @@ def document() -> dict[str, Any]:
         "info": {"title": "torch-tb-profiler", "version": "1"},
         "servers": [{"url": "/data/plugin/pytorch_profiler"}],
         "paths": paths,
-        "components": {"schemas": {name: _described(schema) for name, schema in components.items()}},
+        "components": {"schemas": {name: described(schema) for name, schema in components.items()}},
     }
-
-
-def _described(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with its docstring indented as Python 3.13 and newer do, whichever Python runs."""
-    text = schema.get("description")
-    return {**schema, "description": inspect.cleandoc(text)} if text else schema
 
 
 def _parameters(names: Iterable[str], params: type[msgspec.Struct]) -> list[dict[str, Any]]:

@@ -137,6 +137,8 @@ def test_advice_on_communication_gains_no_waiting() -> None:
     assert payload.waiting is not None and only.id == "communication"
     assert only.gain_ns == payload.waiting.transfer_ns == 1_200_000
     assert only.evidence == "trace?event=7" and "1.20 ms" in plain(only.text)
+    # The waiting is taken out: a late rank is a reason against the advice in a file alone only.
+    assert "a rank is late" in advice[0].exception and "a rank is late" not in only.exception
 
 
 def test_advice_on_communication_that_is_all_waiting_is_not_given() -> None:

@@ -23,6 +23,7 @@ from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.tracks.sources import stack
 from torch_tb_profiler.base.intervals import Intervals, intersect, merge, subtract, total, union
+from torch_tb_profiler.base.markers import is_user_frame
 from torch_tb_profiler.model.calls.calltree import enclosing_operator
 from torch_tb_profiler.model.calls.links import launches
 from torch_tb_profiler.model.kinds import Kind, ends, kinds, of_kind
@@ -38,8 +39,6 @@ _CASES = {
     Kind.RUNTIME: "call",
     Kind.DRIVER: "call",
 }
-
-_LIBRARIES = ("/torch/", "torch/", "<built-in", "nn.Module: ", "/site-packages/")
 
 
 def host_rules(trace: Trace) -> Iterator[Finding]:
@@ -151,8 +150,7 @@ def place_of(trace: Trace, row: int) -> str:
     """The innermost frame around a call that is not of a library; "" where none is recorded."""
     operator = int(enclosing_operator(trace)[row])
     frames, _ = stack(trace, row, operator)
-    own = (each.text for each in frames if not any(part in each.text for part in _LIBRARIES))
-    return next(own, "")
+    return next((each.text for each in frames if is_user_frame(each.text)), "")
 
 
 def _longest(during: Intervals) -> tuple[int, int] | None:

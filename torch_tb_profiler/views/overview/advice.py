@@ -8,7 +8,7 @@ from torch_tb_profiler.analyses.overview.finding import Advice, Basis, Finding, 
 from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.overview.payload import Recommendation
-from torch_tb_profiler.views.overview.sentences import SENTENCES
+from torch_tb_profiler.views.overview.sentences import SENTENCES, Sentences
 
 _MORE = 1.1
 """A gain so many times what was measured asks for a reason."""
@@ -44,13 +44,20 @@ def recommendation(advice: Advice, whole: str, evidence: str | None = None) -> R
         basis=None if advice.gain is None else advice.gain.basis,
         rule=words.rule,
         code=words.code,
-        exception=words.exception,
+        exception=_exception(words, advice.gain),
         evidence=evidence,
     )
 
 
 def _gains_more(gain: Gain | None) -> bool:
     return gain is not None and gain.basis == "what_if" and gain.ns > _MORE * gain.measured_ns
+
+
+def _exception(words: Sentences, gain: Gain | None) -> str:
+    """When the advice does not apply; once all ranks are compared, no late rank is hidden in it."""
+    if not words.late or (gain is not None and gain.basis == "ranks"):
+        return words.exception
+    return f"{words.exception.removesuffix('.')}, or a rank is late, which looks the same in the file of one rank."
 
 
 def gain_words(gain: Gain | None, gain_share: float | None) -> str:

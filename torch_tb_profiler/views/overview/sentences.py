@@ -15,6 +15,7 @@ class Sentences(msgspec.Struct, frozen=True):
     """`text` is a template; `exception` follows "Does not apply if".
 
     more  why the replay gains more than `text` measures, where it does
+    late  whether a late rank looks the same in the file of one rank: then that is an exception, too
     """
 
     title: str
@@ -23,6 +24,7 @@ class Sentences(msgspec.Struct, frozen=True):
     exception: str
     code: str = ""
     more: str = ""
+    late: bool = False
 
 
 _COMPILE = 'model = torch.compile(model, mode="reduce-overhead")  # captures CUDA graphs'
@@ -114,17 +116,19 @@ SENTENCES = {
         "For {time} of {whole}, gradients are reduced while nothing computes.",
         f"all-reduce of DistributedDataParallel, in training, that no kernel hides and no wait explains takes "
         f"{_WORTH}",
-        "a rank is late: waiting for it looks the same in the file of one rank. Distributed compares all of them.",
+        "the effective batch may not grow and gradients may not be rounded.",
         "with model.no_sync(): ...  # all but every n-th batch\nmodel.register_comm_hook(None, "
         "bf16_compress_hook)",
+        late=True,
     ),
     ("communication", "fsdp"): Sentences(
         "Prefetch parameters",
         "For {time} of {whole}, parameters are gathered or gradients scattered while nothing computes.",
         f"all-gather and reduce-scatter of FSDP, in training, that no kernel hides and no wait explains take "
         f"{_WORTH}",
-        "memory has no room for one more layer, or a rank is late, which looks the same in the file of one rank.",
+        "memory has no room for one more layer.",
         "FSDP(..., forward_prefetch=True, backward_prefetch=BackwardPrefetch.BACKWARD_PRE)",
+        late=True,
     ),
     ("late_rank", ""): Sentences(
         "Find the rank that is late",
