@@ -64,9 +64,9 @@ def install_packages(python: str, packages: Sequence[str]) -> None:
     # uv does not read pip's settings: an index of one's own has to be said.
     index = subprocess.run([*pip, "config", "get", "global.index-url"], capture_output=True, text=True).stdout
     settings = environment(UV_DEFAULT_INDEX=index.strip(), UV_HTTP_TIMEOUT="120")
-    command = [str(PYTHON), "-m", "uv", "pip", "install", "--quiet", "--python", python, *packages]
-    print("+", " ".join(command), flush=True)
-    if subprocess.call(command, cwd=ROOT, env=settings) == 0:
+    command = [str(PYTHON), "-m", "uv", "pip", "install", "--quiet", "--compile-bytecode", "--python", python]
+    print("+", " ".join([*command, *packages]), flush=True)
+    if subprocess.call([*command, *packages], cwd=ROOT, env=settings) == 0:
         return
     print("uv could not install them: pip does")
     run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages])
@@ -185,7 +185,9 @@ def works(interpreter: str) -> bool:
 
 
 def environment(**more: str) -> dict[str, str]:
-    return {**os.environ, **{key: value for key, value in more.items() if value}}
+    """Tests start hundreds of processes: none may compile all modules again, whatever is set here."""
+    kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, **{key: value for key, value in more.items() if value}}
 
 
 def run(command: Sequence[str], **more: str) -> None:
