@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { since, stepOf, ticks, wallClock } from './ticks';
+import { axisLabel, since, stepOf, ticks, wallClock } from './ticks';
 
 test('ticks are round, apart, and counted from the origin', () => {
   const window = { begin: 1_234_567, end: 9_876_543 };
@@ -40,4 +40,9 @@ test('times say what they are, before the origin too', () => {
 test('the time of day is exact to the microsecond', () => {
   const epoch = Date.UTC(2026, 0, 2, 3, 4, 5) * 1e6;
   expect(wallClock(epoch, 678_912_000)).toBe('03:04:05.678912');
+});
+
+test('values of an axis have the same decimals', () => {
+  expect([2, 8, 10].map(axisLabel(0, 10, 5))).toEqual(['2', '8', '10']);
+  expect([0.5, 1, 1.5].map(axisLabel(0, 1.6, 4))).toEqual(['0.5', '1.0', '1.5']);
 });

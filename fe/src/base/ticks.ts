@@ -1,5 +1,6 @@
 // Round instants for the ruler, and how an instant is written.
 import { range, ticks as d3Ticks, tickStep } from 'd3-array';
+import { tickFormat } from 'd3-scale';
 import { timeUnit } from './format';
 
 /** A stretch of time, ns. */
@@ -34,6 +35,10 @@ export function ticks(window: Span, width: number, origin: number): Tick[] {
 /** Round values for an axis, in a unit: round in GiB is not round in bytes. */
 export const roundValues = (low: number, high: number, count: number, unit = 1): number[] =>
   d3Ticks(low / unit, high / unit, count).map(value => value * unit);
+
+/** Writes values of an axis, all with as many decimals as tell neighbors apart. */
+export const axisLabel = (low: number, high: number, count: number): ((value: number) => string) =>
+  tickFormat(low, high, count, ',f');
 
 /** A time with as many digits as tell neighbors apart that lie `step` away. */
 export function since(ns: number, step: number): string {

@@ -2,8 +2,8 @@
 import { scaleLinear } from 'd3-scale';
 import { line } from 'd3-shape';
 import type { DiffLevel } from '../../api/types';
-import { formatDuration, formatNumber, timeUnit } from '../../base/format';
-import { roundValues } from '../../base/ticks';
+import { formatDuration, timeUnit } from '../../base/format';
+import { axisLabel, roundValues } from '../../base/ticks';
 import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { type TimeOf } from './select';
@@ -45,6 +45,8 @@ export function Parts({ level, time, onOpen, onHover }: Props) {
   const bar = Math.max(Math.min(slot * 0.34, 26), 3);
   const unit = timeUnit(most);
   const change = timeUnit(Math.max(Math.abs(reach[0]), Math.abs(reach[1])));
+  const label = axisLabel(0, most / unit.scale, 3);
+  const changed = axisLabel(reach[0] / change.scale, reach[1] / change.scale, 3);
   const height = TALL + GAP + FLAT + NAMES;
   const accumulated = line<number | null>(
     (_, i) => middle(i),
@@ -62,14 +64,14 @@ export function Parts({ level, time, onOpen, onHover }: Props) {
             y={y}
             left={LEFT}
             right={LEFT + inner}
-            label={tick => formatNumber(tick / unit.scale, 2)}
+            label={tick => label(tick / unit.scale)}
           />
           <Grid
             ticks={roundValues(...reach, 3, change.scale)}
             y={below}
             left={LEFT}
             right={LEFT + inner}
-            label={tick => `${tick > 0 ? '+' : ''}${formatNumber(tick / change.scale, 2)}`}
+            label={tick => `${tick > 0 ? '+' : ''}${changed(tick / change.scale)}`}
           />
           <text x={LEFT + 4} y={TALL + GAP - 4} className="dim">
             difference, and what it adds up to ({change.unit})

@@ -3,7 +3,7 @@ import { scaleLinear } from 'd3-scale';
 import type { DiffWaterfall } from '../../api/types';
 import { categoryColor, CATEGORY_TITLE, type Category } from '../../base/category';
 import { formatDuration, timeUnit } from '../../base/format';
-import { roundValues } from '../../base/ticks';
+import { axisLabel, roundValues } from '../../base/ticks';
 import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { interval, signed, verdictText } from './Verdict';
@@ -56,8 +56,7 @@ export function Waterfall({ waterfall, register }: Props) {
   const y = scaleLinear([low, high], [floor, TOP]);
   const x = (i: number) => LEFT + slot * i + (slot - column) / 2;
   const { scale, unit } = timeUnit(most);
-  // As many decimals as tell neighbors apart.
-  const label = scaleLinear([low / scale, high / scale], [0, 1]).tickFormat(5, ',f');
+  const label = axisLabel(low / scale, high / scale, 5);
   const roomy = slot > 64;
   return (
     <div ref={ref} style={{ minHeight: HEIGHT }}>

@@ -24,6 +24,7 @@ export function Breakdown({ overview, now, ofAverage }: Props) {
   const found = rows(overview, now);
   const parts = ofAverage ? communicationParts(overview) : [];
   const durations = overview.steps.filter(step => step.complete).map(step => step.duration_ns);
+  const several = durations.length > 1;
   const csv = () =>
     toCsv(
       ['category', 'ns', 'share', 'least_ns', 'most_ns'],
@@ -55,9 +56,11 @@ export function Breakdown({ overview, now, ofAverage }: Props) {
               Time
             </th>
             <th scope="col">Share of step</th>
-            <th scope="col" className="num">
-              Least – most
-            </th>
+            {several && (
+              <th scope="col" className="num">
+                Least – most
+              </th>
+            )}
           </tr>
         </thead>
         <tbody>
@@ -73,7 +76,9 @@ export function Breakdown({ overview, now, ofAverage }: Props) {
                   {row.average === null ? <Unknown reason={row.reason} /> : <Duration ns={row.average} />}
                 </td>
                 <td>{row.share !== null && <Share ratio={row.share} category={row.category} />}</td>
-                <td className="num dim">{row.average === null ? '' : range(row.least, row.most)}</td>
+                {several && (
+                  <td className="num dim">{row.average === null ? '' : range(row.least, row.most)}</td>
+                )}
               </tr>
               {row.category === 'communication' &&
                 parts.map(part => (
@@ -83,7 +88,7 @@ export function Breakdown({ overview, now, ofAverage }: Props) {
                       <Duration ns={part.ns} />
                     </td>
                     <td>{part.share !== null && <Share ratio={part.share} category="communication" />}</td>
-                    <td aria-label="not known of each step" />
+                    {several && <td aria-label="not known of each step" />}
                   </tr>
                 ))}
             </Fragment>
@@ -96,9 +101,7 @@ export function Breakdown({ overview, now, ofAverage }: Props) {
               <Duration ns={now.duration} />
             </td>
             <td className="num">100%</td>
-            <td className="num dim">
-              {durations.length > 0 && range(Math.min(...durations), Math.max(...durations))}
-            </td>
+            {several && <td className="num dim">{range(Math.min(...durations), Math.max(...durations))}</td>}
           </tr>
         </tfoot>
       </table>

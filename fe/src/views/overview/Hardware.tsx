@@ -1,6 +1,6 @@
 // How much of what the devices can do the steps use, each figure with what it means and whose peak it rests on.
 import type { HardwareUse } from '../../api/types';
-import { formatRatio } from '../../base/format';
+import { formatNumber, formatRatio } from '../../base/format';
 import type { TermId } from '../../base/glossary';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
@@ -86,10 +86,11 @@ function Ratio({ title, ratio, least, reason }: RatioProps) {
   return (
     <>
       <Meter ratio={ratio} color="var(--c-kernel)" />
-      <span className="num">
-        {least && '≥ '}
-        {formatRatio(ratio)}
-      </span>
+      <span className="num">{least ? atLeast(ratio) : formatRatio(ratio)}</span>
     </>
   );
 }
+
+/** A lower bound has a value, however small: "less than 0.1%" would say nothing. */
+const atLeast = (ratio: number): string =>
+  `≥ ${ratio < 0.001 ? `${formatNumber(100 * ratio, 2)}%` : formatRatio(ratio)}`;

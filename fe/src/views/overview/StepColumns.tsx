@@ -31,6 +31,7 @@ export function StepColumns({ overview, chosen, onChoose, register }: Props) {
   const rounded = scaleLinear([0, longest / scale], [HEIGHT - BOTTOM, TOP]).nice(5);
   const y = (ns: number) => rounded(ns / scale);
   const marks = rounded.ticks(5).map(mark => mark * scale);
+  const label = rounded.tickFormat(5);
   const edge = width - (average && steps.length > 1 ? RIGHT : 0);
   const slot = (edge - LEFT) / Math.max(steps.length, 1);
   const column = Math.max(Math.min(slot * 0.68, 72), 1);
@@ -59,13 +60,7 @@ export function StepColumns({ overview, chosen, onChoose, register }: Props) {
           <text x={LEFT - 8} y={10} textAnchor="end" className="dim">
             {unit}
           </text>
-          <Grid
-            ticks={marks}
-            y={y}
-            left={LEFT}
-            right={edge}
-            label={mark => formatNumber(mark / scale, mark >= 100 * scale ? 3 : 2)}
-          />
+          <Grid ticks={marks} y={y} left={LEFT} right={edge} label={mark => label(mark / scale)} />
           {steps.map((step, i) => (
             <Column
               key={step.name}

@@ -1,4 +1,4 @@
-import { fireEvent, screen, waitFor } from '@testing-library/react';
+import { cleanup, fireEvent, screen, waitFor } from '@testing-library/react';
 import { expect, it, vi } from 'vitest';
 import golden from '../../../../tests/golden/payloads/overview.json';
 import { drawView, serveGoldens, textOf } from '../../testing/view';
@@ -33,6 +33,9 @@ it('says how much of the peak is used, at least, or why nobody knows', () => {
   expect(screen.getByText('HFU').closest('div')!.textContent).toContain('unknown');
   expect(screen.getByText('Modeled').closest('div')!.textContent).toContain('95%');
   expect(screen.getByTitle('a whitepaper').textContent).toBe('H100 SXM');
+  cleanup();
+  drawView(View, { ...golden.overview, hardware: { ...use, mfu: 0.00042 } });
+  expect(screen.getByText('MFU').closest('div')!.textContent).toContain('≥ 0.042%');
 });
 
 it('names what has to be recorded to know the use of the peak', () => {
@@ -46,6 +49,16 @@ it('shows one step alone, and the average again', async () => {
   expect(screen.getByText('Step 1, 1.00 ms')).toBeTruthy();
   fireEvent.click(screen.getByText('Show the average'));
   expect(screen.getByText('An average step, 1.00 ms')).toBeTruthy();
+});
+
+it('compares steps only where there are several', () => {
+  drawView(View, golden.overview);
+  expect(screen.getByText('Step by step')).toBeTruthy();
+  expect(screen.getByText('Least – most')).toBeTruthy();
+  cleanup();
+  drawView(View, { ...golden.overview, steps: golden.overview.steps.slice(0, 1) });
+  expect(screen.queryByText('Step by step')).toBeNull();
+  expect(screen.queryByText('Least – most')).toBeNull();
 });
 
 it('says what the other ranks tell of its communication once they are compared', async () => {

@@ -45,6 +45,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
     ? selection.params.step
     : undefined;
   const now = shown(payload, chosen);
+  const several = payload.steps.length > 1;
   const advice = (
     <Advice
       items={payload.recommendations}
@@ -101,19 +102,21 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
       >
         <StepBar now={now} device={gpu} register={node => (bar.current = node)} />
       </Panel>
-      <div className={css.grid}>
-        <Panel
-          title="Step by step"
-          note={payload.steps.length > 1 ? 'click a step to see it alone' : undefined}
-          actions={<SavePicture name="steps" svg={columns} />}
-        >
-          <StepColumns
-            overview={payload}
-            chosen={chosen}
-            onChoose={choose}
-            register={node => (columns.current = node)}
-          />
-        </Panel>
+      <div className={`${css.grid} ${several ? '' : css.single}`}>
+        {several && (
+          <Panel
+            title="Step by step"
+            note="click a step to see it alone"
+            actions={<SavePicture name="steps" svg={columns} />}
+          >
+            <StepColumns
+              overview={payload}
+              chosen={chosen}
+              onChoose={choose}
+              register={node => (columns.current = node)}
+            />
+          </Panel>
+        )}
         <Breakdown overview={payload} now={now} ofAverage={chosen === undefined} />
         <div className={css.stack}>
           {payload.devices.map(device => (
