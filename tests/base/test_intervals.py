@@ -4,7 +4,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_tb_profiler.base.intervals import Intervals, covered, intersect, merge, subtract, total, union
+from torch_tb_profiler.base.intervals import (
+    Intervals,
+    covered,
+    covered_between,
+    intersect,
+    merge,
+    subtract,
+    total,
+    union,
+)
 
 SPANS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=12)
 
@@ -48,3 +57,12 @@ def test_covered_counts_each_window_by_itself(
     pairs = np.array(windows, np.int64).reshape(-1, 2)
     found = covered(make(spans), pairs[:, 0], pairs[:, 1])
     assert found.tolist() == [len(as_set(spans) & as_set([window])) for window in windows]
+
+
+@given(SPANS, st.lists(st.integers(0, 40), min_size=1, max_size=12))
+def test_what_is_covered_between_times_is_that_of_their_windows(
+    spans: list[tuple[int, int]], times: list[int]
+) -> None:
+    ascending = np.array(sorted(times), np.int64)
+    found = covered_between(make(spans), ascending)
+    assert found.tolist() == covered(make(spans), ascending[:-1], ascending[1:]).tolist()

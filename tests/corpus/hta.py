@@ -18,15 +18,27 @@ from torch_tb_profiler.model.trace import ABSENT, Bool, Int64, Trace, name_mask
 
 def rounded(trace: Trace) -> Trace:
     """The trace in whole microseconds of its file's clock."""
+    start, end = _rounded(trace)
+    known = trace.events.start != ABSENT
+    start = np.where(known, start, ABSENT)
+    duration = np.where(known & (trace.events.duration != ABSENT), np.maximum(end - start, 0), ABSENT)
+    return replace(trace, events=replace(trace.events, start=start, duration=duration), _memo=type(trace._memo)())
+
+
+def below_zero(trace: Trace) -> Int64:
+    """int64[n]: ns by which the rounding makes each event shorter than nothing; that is nothing in `rounded`."""
+    start, end = _rounded(trace)
+    below: Int64 = np.maximum(start - end, 0)
+    return below
+
+
+def _rounded(trace: Trace) -> tuple[Int64, Int64]:
     base = trace.trace_start_ns
     # HTA reads microseconds as float64, which near 1.7e15 (an epoch) is exact to a quarter of one only.
     begin = ((trace.events.start + base).astype(np.longdouble) / 1000).astype(np.float64)
     start = np.ceil(begin).astype(np.int64) * 1000 - base
     end = np.floor(begin + (ends(trace) - trace.events.start) / 1000).astype(np.int64) * 1000 - base
-    known = trace.events.start != ABSENT
-    start = np.where(known, start, ABSENT)
-    duration = np.where(known & (trace.events.duration != ABSENT), np.maximum(end - start, 0), ABSENT)
-    return replace(trace, events=replace(trace.events, start=start, duration=duration), _memo=type(trace._memo)())
+    return start, end
 
 
 def kept(trace: Trace, last_step: bool = True) -> Trace:

@@ -10,6 +10,7 @@ import pytest
 from tests.corpus import hta, real_traces
 from torch_tb_profiler.analyses.idle.breakdown import StepTimes, step_times
 from torch_tb_profiler.analyses.idle.device_time import WORK, device_time
+from torch_tb_profiler.analyses.idle.table import idle_table
 from torch_tb_profiler.analyses.overview.idle import idle as overview_idle
 from torch_tb_profiler.analyses.schedule.causes import CAUSES
 from torch_tb_profiler.analyses.schedule.gaps import Work, work_of
@@ -18,7 +19,7 @@ from torch_tb_profiler.base.intervals import merge, subtract, total
 from torch_tb_profiler.model.devices import device_of, stream_of
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trace import Int64, Trace
 
 pytestmark = real_traces.MARKS
 
@@ -51,6 +52,8 @@ def test_every_idle_nanosecond_has_one_cause_and_the_parts_sum_to_the_step(corpu
                 assert (idle[times.complete] == times.idle[times.complete]).all(), name
                 if stream is None:
                     parts_tile_the_steps(trace, device, times, name)
+                    for by in ("cause", "emptied_by"):
+                        assert idle_table(trace, device, None, by).time.sum() == found.length.sum(), name
                 looked_at += 1
             spans = steps(trace)
             windows = merge(spans.starts[spans.complete], spans.ends[spans.complete])
@@ -117,11 +120,37 @@ def test_temporal_and_idle_time_breakdown_of_hta(
     assert idle_time(trace, work_of(trace, device, stream)) == waits
 
 
-def idle_time(trace: Trace, work: Work) -> tuple[int, ...]:
-    """HTA's host wait (launched after the work before had ended), kernel wait (under 30 us) and other, in us."""
-    gap = work.start[1:] - work.end[:-1]
+def test_hta_gives_the_idle_time_more_where_its_rounding_makes_work_shorter_than_nothing(corpus: Path) -> None:
+    """77 memsets and copies last -1 us there, and nothing here; that much less is busy, all else is equal."""
+    recorded = real_traces.of_run(corpus, "tl_h100_owlv2")
+    below, trace = hta.below_zero(recorded), hta.kept(recorded)
+    (device,) = np.unique(device_of(trace)[of_kind(trace, *DEVICE)]).tolist()
+    work = work_of(trace, device)
+    assert np.unique(below[work.row], return_counts=True)[1].tolist() == [len(work.row) - 77, 77]
+    less = int(below[work.row].sum())
+    assert less == 77_000
+    compute = total(merge(work.start[work.compute], work.end[work.compute]))
+    whole = int(work.end.max() - work.start.min())
+    busy = total(merge(work.start, work.end)) - less
+    assert [ns // 1000 for ns in (whole - busy, compute, busy - compute, whole)] == [
+        516680,
+        547123,
+        14484,
+        1078287,
+    ]
+    stream = work_of(trace, device, 7)
+    assert idle_time(trace, stream, below[stream.row]) == (504953, 11727, 0)
+
+
+def idle_time(trace: Trace, work: Work, less: Int64 | int = 0) -> tuple[int, ...]:
+    """HTA's host wait (launched after the work before had ended), kernel wait (under 30 us) and other, in us.
+
+    less  what ends so many ns earlier there
+    """
+    end = (work.end - less)[:-1]
+    gap = work.start[1:] - end
     called = trace.events.start[work.call[1:]]
-    host = (work.call[1:] >= 0) & (called > work.end[:-1])
+    host = (work.call[1:] >= 0) & (called > end)
     kernel = ~host & (gap < 30_000)
     return tuple(int(gap[which].sum()) // 1000 for which in (host, kernel, ~host & ~kernel))
 

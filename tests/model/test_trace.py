@@ -57,6 +57,21 @@ def test_a_derived_table_is_kept_per_combination_of_its_arguments() -> None:
     assert len(calls) == 4
 
 
+def test_what_is_left_to_its_default_is_the_same_table_as_what_is_given_with_it() -> None:
+    calls: list[tuple[int, int | None, str]] = []
+
+    @derived
+    def work(trace: Trace, device: int, stream: int | None = None, step: str = "") -> int:
+        calls.append((device, stream, step))
+        return len(calls)
+
+    trace = draw("host cpu_op a 0 1")
+    spellings = [work(trace, 0), work(trace, 0, None), work(trace, 0, step=""), work(trace, device=0, stream=None)]
+    assert spellings == [1, 1, 1, 1]
+    assert [work(trace, 0, 7), work(trace, 0, step="7"), work(trace, 1)] == [2, 3, 4]
+    assert calls == [(0, None, ""), (0, 7, ""), (0, None, "7"), (1, None, "")]
+
+
 def test_requests_for_one_combination_compute_it_once() -> None:
     calls: list[int] = []
     together = threading.Barrier(4)

@@ -87,25 +87,36 @@ def _complement(merged: Intervals, begin: int, end: int) -> Intervals:
     return Intervals(starts[keep], ends[keep])
 
 
+def covered_between(merged: Intervals, times: Int64) -> Int64:
+    """int64[k - 1]: how much of each stretch from one time to the next the merged set covers, in ns.
+
+    The k >= 1 times ascend; they may repeat.
+    """
+    # Where each interval begins among the times, rather than where each time lies: there are fewer intervals.
+    first = np.searchsorted(times, merged.starts, "left")
+    begun = np.cumsum(np.bincount(first, minlength=len(times) + 1))[: len(times)]
+    return np.diff(_covered_before(merged, times, begun))
+
+
 def covered(merged: Intervals, begins: Int64, ends: Int64) -> Int64:
     """int64[k]: how much of each window [begins[i], ends[i]) the merged set covers, in ns.
 
     Windows may overlap and come in any order; one with end <= begin covers 0.
     """
     ends = np.maximum(begins, ends)
-    return _covered_before(merged, ends) - _covered_before(merged, begins)
+    at_begins, at_ends = (np.searchsorted(merged.starts, times, "right") for times in (begins, ends))
+    return _covered_before(merged, ends, at_ends) - _covered_before(merged, begins, at_begins)
 
 
-def _covered_before(merged: Intervals, times: Int64) -> Int64:
-    """int64[k]: covered length in (-inf, time)."""
+def _covered_before(merged: Intervals, times: Int64, begun: Int64) -> Int64:
+    """int64[k]: covered length in (-inf, time), where so many intervals have begun at each time."""
     if len(merged.starts) == 0:
         return np.zeros(len(times), np.int64)
     lengths = merged.ends - merged.starts
     prefix = np.concatenate(([0], np.cumsum(lengths)))
-    index = np.searchsorted(merged.starts, times, "right")
-    before = prefix[index]
+    before = prefix[begun]
     # The last interval that began may reach beyond the time.
-    over = np.where(index > 0, merged.ends[index - 1] - times, 0)
+    over = np.where(begun > 0, merged.ends[begun - 1] - times, 0)
     return before - np.maximum(over, 0)
 
 

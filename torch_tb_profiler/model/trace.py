@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
+from inspect import signature
 from threading import RLock
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
@@ -221,7 +222,7 @@ def name_mask(texts: Sequence[str], holds: Callable[[str], bool]) -> Bool:
     return np.array([*map(holds, texts), False], np.bool_)
 
 
-def distinct(codes: Int32) -> list[int]:
+def distinct(codes: Int32 | Int64) -> list[int]:
     """The codes that occur, ascending, without NO_CODE."""
     seen = np.zeros(int(codes.max(initial=0)) + 2, np.bool_)  # the last cell answers for NO_CODE
     seen[codes] = True
@@ -266,11 +267,14 @@ def derived(function: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M,
     There is one table per combination of the further arguments, which must be hashable. Several requests may
     ask at once: the first computes, the others wait for it.
     """
-    name = f"{function.__module__}.{function.__qualname__}"
+    name, further = f"{function.__module__}.{function.__qualname__}", signature(function).parameters
+    defaults = [(each.name, each.default) for each in list(further.values())[1:]]
 
     @wraps(function)
     def memoized(trace: M, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        memo, key = trace._memo, (name, args, frozenset(kwargs.items()))
+        # What is left to its default is the same as what is given with that value.
+        rest = (kwargs.get(each, default) for each, default in defaults[len(args) :])
+        memo, key = trace._memo, (name, *args, *rest)
         if key not in memo:
             with memo.lock:
                 if key not in memo:

@@ -36,6 +36,7 @@ BEFORE = [(4.0, "launch_call", "cudaLaunchKernel"), (4.0, "launch_latency", "cud
         ("host cuda_runtime hipFree 19 51", "allocator", "hipFree"),
         ("host cuda_runtime cudaEventRecord 19 51", "runtime", "cudaEventRecord"),
         ("host cuda_driver cuModuleLoadData 19 51", "compile", "cuModuleLoadData"),
+        ("host cuda_runtime Lazy~Function~Loading 19 51", "compile", "Lazy Function Loading"),
         ("host cpu_op TorchDynamo~Cache~Lookup 15 55", "compile", "TorchDynamo Cache Lookup"),
         ("host python_function <built-in~function~sleep> 15 55", "wait", "<built-in function sleep>"),
         (

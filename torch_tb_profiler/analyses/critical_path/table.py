@@ -20,7 +20,7 @@ from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.communication.names import collective_of_kernel
 from torch_tb_profiler.model.kinds import Kind, ends, of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived, distinct
 
 _MOST_NAMES = 20
 """Names of a kind that are looked at: those with most time on the path, or most time at all on the device."""
@@ -177,7 +177,7 @@ def _pieces_by_thread(trace: Trace) -> list[tuple[int, Intervals]]:
     pieces = host_pieces(trace)
     return [
         (code, merge(pieces.begin[pieces.thread == code], pieces.end[pieces.thread == code]))
-        for code in np.unique(pieces.thread).tolist()
+        for code in distinct(pieces.thread)
     ]
 
 

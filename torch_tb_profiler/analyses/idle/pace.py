@@ -10,7 +10,7 @@ from torch_tb_profiler.analyses.schedule.gaps import windows, work_of
 from torch_tb_profiler.analyses.schedule.segments import segments
 from torch_tb_profiler.base.intervals import covered
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import Trace, derived
+from torch_tb_profiler.model.trace import Trace, derived, distinct
 
 
 class Pace(msgspec.Struct, frozen=True):
@@ -31,7 +31,7 @@ def pace(trace: Trace, device: int) -> Pace:
     """Of one device."""
     work, found = work_of(trace, device), segments(trace, device)
     inside = covered(windows(steps(trace)), work.start, work.start + 1) > 0
-    calls = np.unique(work.call[inside & (work.call >= 0)])
+    calls = distinct(work.call[inside])
     thread, start = trace.events.thread[calls], trace.events.start[calls]
     order = np.lexsort((start, thread))
     between = np.diff(start[order])[np.diff(thread[order]) == 0]

@@ -59,7 +59,9 @@ class IdleTable(msgspec.Struct, frozen=True):
         """How many gaps have a part of any of these rows."""
         wanted = np.zeros(len(self.cause), np.bool_)
         wanted[self.order[rows]] = True
-        return len(np.unique(self.segments.gap[self.kept[wanted[self.groups.which]]]))
+        seen = np.zeros(len(self.segments.gaps.begin), np.bool_)
+        seen[self.segments.gap[self.kept[wanted[self.groups.which]]]] = True
+        return int(seen.sum())
 
 
 @derived

@@ -63,8 +63,7 @@ def _host(trace: Trace, found: Gaps) -> Pieces:
     """[begin, late_until) of each gap, by what its thread was in; with its hand-off partner where it waits."""
     shift = clock_shift_ns(trace)
     own = cut(trace, found.thread, found.begin + shift, found.late_until + shift)
-    partner = _partners(trace)
-    other = np.array([partner.get(code, NO_CODE) for code in found.thread[own.window].tolist()], np.int32)
+    other = _partners(trace)[found.thread[own.window]]
     soft = np.isin(own.cause, SOFT) & (other != NO_CODE)
     asked = np.flatnonzero(soft)
     theirs = cut(trace, other[asked], own.begin[asked], own.end[asked])
@@ -87,14 +86,16 @@ def _host(trace: Trace, found: Gaps) -> Pieces:
     )
 
 
-def _partners(trace: Trace) -> dict[int, int]:
-    """The thread that each hands over to most: the main thread's, and of all others the main thread."""
+def _partners(trace: Trace) -> Int32:
+    """int32[threads + 1]: the thread that each hands over to most: the main thread's, and of all others the main
+    thread; NO_CODE of those that hand over nothing, and in the last cell, which answers for NO_CODE."""
     hands, main = handoffs(trace), main_thread(trace)
     others = np.append(hands.source[hands.source != main], hands.target[hands.target != main])
-    if len(others) == 0:
-        return {}
-    threads, counts = np.unique(others, return_counts=True)
-    return {**dict.fromkeys(threads.tolist(), main), main: int(threads[np.argmax(counts)])}
+    partner = np.full(len(trace.threads) + 1, NO_CODE, np.int32)
+    if len(others):
+        partner[others] = main
+        partner[main] = np.argmax(np.bincount(others))
+    return partner
 
 
 def _device(trace: Trace, found: Gaps, device: int, stream: int | None) -> list[Pieces]:

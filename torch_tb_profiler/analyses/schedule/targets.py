@@ -14,7 +14,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.schedule.causes import Cause, slice_causes
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
-from torch_tb_profiler.base.intervals import Intervals, covered, merge
+from torch_tb_profiler.base.intervals import Intervals, covered, covered_between, merge
 from torch_tb_profiler.base.markers import MODULE
 from torch_tb_profiler.model.calls.calltree import enclosing_operator
 from torch_tb_profiler.model.communication.events import communication_kernels
@@ -170,7 +170,7 @@ def _cover(trace: Trace, time: Int64, thread: int, during: Intervals) -> None:
     points = schedule(trace).points
     slot = points.slot(thread)
     low, high = points.bounds[slot], points.bounds[slot + 1]
-    time[low + 1 : high] = covered(during, points.time[low : high - 1], points.time[low + 1 : high])
+    time[low + 1 : high] = covered_between(during, points.time[low:high])
 
 
 @derived

@@ -15,7 +15,7 @@ from torch_tb_profiler.base.intervals import Intervals, merge, union
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.calls.enclosing import changes
 from torch_tb_profiler.model.kinds import HOST, Kind, ends, kinds, of_kind
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, derived, distinct
 
 _AROUND = (Cause.HOST_COMMUNICATION, Cause.COMPILE, Cause.DATA_LOADING)
 """Causes that hold for all inside, the last of these first."""
@@ -78,7 +78,7 @@ def _profiler(trace: Trace, thread: int) -> Intervals:
     """Overhead that the profiler recorded of this thread, or of none."""
     rows = of_kind(trace, Kind.OVERHEAD)
     whose = trace.events.thread[rows]
-    host = np.unique(trace.events.thread[of_kind(trace, *HOST)])
+    host = distinct(trace.events.thread[of_kind(trace, *HOST)])
     rows = rows[(whose == thread) | ~np.isin(whose, host)]
     return union(merge(trace.events.start[rows], ends(trace)[rows]))
 

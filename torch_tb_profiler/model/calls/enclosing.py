@@ -45,7 +45,12 @@ def changes(trace: Trace, forest: CallTree, rows: Int32) -> tuple[Int64, Int32]:
     times = np.concatenate([ends(trace)[rows], trace.events.start[rows]])
     running = np.concatenate([forest.parent[rows], rows])
     # At one instant: the ends, inner before outer, then the begins, outer before inner.
-    order = np.lexsort((np.concatenate([-1 - depth, depth]), times))
+    turn = np.concatenate([-1 - depth, depth]).astype(np.int64)
+    turns = 2 * int(depth.max(initial=0)) + 2
+    if int(times.max(initial=0)) < 2**62 // turns:
+        order = np.argsort(times * turns + turn, kind="stable")  # one key is several times faster than two
+    else:
+        order = np.lexsort((turn, times))
     return times[order], np.append(NO_CODE, running[order]).astype(np.int32)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from torch_tb_profiler.model.schedule.items import NEVER
 from torch_tb_profiler.model.schedule.schedule import Schedule, schedule
-from torch_tb_profiler.model.trace import Int64, Trace, derived
+from torch_tb_profiler.model.trace import Int64, Trace, derived, distinct
 
 
 class Sources(msgspec.Struct, frozen=True):
@@ -64,7 +64,7 @@ class _Planner:
         for low, high in pairwise(self.stream_bounds):
             # A stream starts in order: an item is there once all before it are.
             handed[low:high] = np.maximum.accumulate(handed[low:high])
-            self.threads.append(np.unique(slots[low:high][linked[low:high]]).tolist())
+            self.threads.append(distinct(slots[low:high][linked[low:high]]))
         self.handed = handed.tolist()
         waiting = np.unique(graph.waits.item)
         self.waiting = [
