@@ -12,8 +12,10 @@ import pytorch_lightning as lightning
 import torch
 from pytorch_lightning.profilers import PyTorchProfiler
 from torch import Tensor, nn
-from torch.profiler import schedule, tensorboard_trace_handler
+from torch.profiler import schedule
 from torch.utils.data import DataLoader, TensorDataset
+
+import torch_tb_profiler as ttp
 
 
 class Classifier(lightning.LightningModule):
@@ -49,7 +51,7 @@ def main() -> None:
     images = TensorDataset(torch.randn(256, 3, 32, 32), torch.randint(10, (256,)))
     profiler = PyTorchProfiler(
         schedule=schedule(wait=1, warmup=1, active=options.steps, repeat=1),
-        on_trace_ready=tensorboard_trace_handler(options.logdir, worker_name="worker0", use_gzip=True),
+        on_trace_ready=ttp.handler(options.logdir),
         record_module_names=True,
         record_shapes=True,
         with_stack=True,
@@ -63,7 +65,6 @@ def main() -> None:
         enable_model_summary=False,
     )
     trainer.fit(Classifier(), DataLoader(images, batch_size=16))
-    print(f"trace written to {options.logdir}")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ HEAVY = {"torch", "tensorboard", "numpy", "pandas", "pyarrow", "msgspec", "fsspe
 
 
 def test_the_public_names() -> None:
-    names = ["Columns", "Log", "ProfilerError", "Result", "Run", "Settings", "handler", "open"]
+    names = ["Columns", "Log", "ProfilerError", "Result", "Run", "Settings", "handler", "open", "trainer_callback"]
     assert torch_tb_profiler.__all__ == names
     assert all(getattr(torch_tb_profiler, name) for name in torch_tb_profiler.__all__)
     assert (files("torch_tb_profiler") / "py.typed").is_file()

@@ -17,9 +17,19 @@ if TYPE_CHECKING:
     from torch_tb_profiler.api import Columns, Log, Result, Run
     from torch_tb_profiler.base.errors import ProfilerError
     from torch_tb_profiler.base.settings import Settings
-    from torch_tb_profiler.training import handler
+    from torch_tb_profiler.training import handler, trainer_callback
 
-__all__ = ["Columns", "Log", "ProfilerError", "Result", "Run", "Settings", "handler", "open"]
+__all__ = [
+    "Columns",
+    "Log",
+    "ProfilerError",
+    "Result",
+    "Run",
+    "Settings",
+    "handler",
+    "open",
+    "trainer_callback",
+]
 
 _HOMES = {
     "Columns": "api",
@@ -29,6 +39,7 @@ _HOMES = {
     "Run": "api",
     "Settings": "base.settings",
     "handler": "training",
+    "trainer_callback": "training",
 }
 
 

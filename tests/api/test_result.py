@@ -90,6 +90,7 @@ def test_every_view_is_typed_and_has_a_table(log: ttp.Log, slug: str) -> None:
     for name in result.tables:
         result.to_arrow(name).validate(full=True)
     assert result.to_arrow().num_columns
+    assert first in result._repr_html_() or not result.to_arrow().num_rows
     payload: Any = result.to_dict()
     for part in first.split("."):
         payload = payload.get(part, []) if isinstance(payload, dict) else payload

@@ -74,7 +74,7 @@ def test_trouble_is_a_warning_and_the_training_goes_on(
     assert handler.files == []
     assert "The trace was not written to" in caplog.text
 
-    monkeypatch.setattr("torch_tb_profiler.training._summarize", lambda path: 1 / 0)
+    monkeypatch.setattr("torch_tb_profiler.training.trace_ready._summarize", lambda path: 1 / 0)
     train(readable := ttp.handler(tmp_path / "run"))
     assert len(readable.files) == 1
     assert "is written, but not summarized: division by zero" in caplog.text
@@ -83,7 +83,7 @@ def test_trouble_is_a_warning_and_the_training_goes_on(
 def test_a_large_trace_is_not_read_in_the_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("torch_tb_profiler.training.SUMMARY_BYTES", 10)
+    monkeypatch.setattr("torch_tb_profiler.training.trace_ready.SUMMARY_BYTES", 10)
     train(handler := ttp.handler(tmp_path, "trainer"))
     lines = capsys.readouterr().err.splitlines()
     assert lines[1] == f"It is large; read it with: torch-tb-profiler summary {handler.files[0]}"

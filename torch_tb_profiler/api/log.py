@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from torch_tb_profiler.api.opened import Opened
 from torch_tb_profiler.api.run import Run
+from torch_tb_profiler.base import html
 from torch_tb_profiler.session import Session
 
 
@@ -63,3 +64,16 @@ class Log:
 
     def __repr__(self) -> str:
         return f"<Log {self.path!r}: {', '.join(self.runs) or 'no runs'}>"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the runs."""
+        rows = [
+            {
+                "run": run.name,
+                "workers": len(run.workers),
+                "spans": max((len(worker.spans) for worker in run.workers), default=0),
+                "bytes": sum(file.size for file in run.files()),
+            }
+            for run in self._opened.session.catalog.runs
+        ]
+        return html.block(f"Log {self.path}", self.problems, html.table("runs", rows))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from torch_tb_profiler.api.tables import arrow_tables, sentences
+from torch_tb_profiler.base import html
 from torch_tb_profiler.base.errors import MissingExtraError, NotFoundError
 from torch_tb_profiler.view import View
 
@@ -67,6 +68,13 @@ class Result(Generic[R]):
 
     def __repr__(self) -> str:
         return f"<{self._view.title}>\n{self.text}"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the sentences, and the first rows of the main table."""
+        name = self.tables[0]
+        rows = self.to_arrow(name)
+        shown = html.table(name, rows.slice(0, html.MOST_ROWS).to_pylist(), rows.num_rows)
+        return html.block(self._view.title, sentences(self.to_dict())[0], shown)
 
 
 def data_frame(table: pyarrow.Table) -> pandas.DataFrame:

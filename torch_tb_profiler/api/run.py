@@ -8,7 +8,9 @@ from torch_tb_profiler.api.columns import Columns
 from torch_tb_profiler.api.spans import RunSpan
 from torch_tb_profiler.api.views import Views
 from torch_tb_profiler.api.waiting import PATIENCE_SECONDS, wait_for
+from torch_tb_profiler.base import html
 from torch_tb_profiler.summary import Summary, summarize
+from torch_tb_profiler.views import SLUGS
 
 
 class Run(Views):
@@ -46,3 +48,9 @@ class Run(Views):
 
     def __repr__(self) -> str:
         return f"<Run {self.name!r}: {', '.join(self.workers)}>"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the workers, and what can be asked."""
+        rows = [{"worker": name, "spans": ", ".join(spans)} for name, spans in self.workers.items()]
+        asked = f"Views: {', '.join(SLUGS)}; summary(), columns()."
+        return html.block(f"Run {self.name}", [asked], html.table("workers", rows))

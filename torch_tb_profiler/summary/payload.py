@@ -6,6 +6,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from torch_tb_profiler.base import html
+from torch_tb_profiler.base.units import format_duration
+
 VERSION = 1
 """Raised when a field goes or changes its meaning; a new field does not raise it."""
 
@@ -124,3 +127,17 @@ class Summary(msgspec.Struct, frozen=True):
     advice: list[Advice]
     health: Health
     reasons: Mapping[str, str]
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the same with bars behind times."""
+        step, work = self.step, msgspec.to_builtins([self.operators, self.kernels, self.modules])
+        parts = [{"part": part, "mean_ns": time} for part, time in step.breakdown.items()] if step else []
+        advice = [{"gain": each.gain, "advice": each.title, "worker": each.worker} for each in self.advice]
+        tables = dict(zip(("operators", "kernels", "modules"), work, strict=True))
+        return html.block(
+            f"Run {self.run}",
+            [*self.headline, self.bound, *self.health.notes],
+            html.table(f"a step of {format_duration(step.mean_ns)}" if step else "", parts),
+            *(html.table(name, rows) for name, rows in tables.items()),
+            html.table("advice, largest gain first", advice),
+        )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torch_tb_profiler.api.columns import device, host
+from torch_tb_profiler.base import html
+from torch_tb_profiler.base.units import plural
 from torch_tb_profiler.model.trace import Trace
 
 if TYPE_CHECKING:
@@ -82,6 +85,15 @@ class Columns:
         duration_ns (on the device's own clock), cause, event (what is to blame), emptied_by (event of the blocking
         call), step."""
         return device.gaps(self._trace)
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the tables and what they hold. None is made for it."""
+        rows = [
+            {"table": name, "holds": " ".join(inspect.cleandoc(each.__doc__ or "").split())}
+            for name, each in vars(Columns).items()
+            if isinstance(each, cached_property)
+        ]
+        return html.block(f"Columns of {plural(len(self._trace), 'event')}", [], html.table("tables", rows))
 
 
 __all__ = ["Columns"]

@@ -8,7 +8,8 @@ import json
 import sys
 from typing import Any
 
-from torch_tb_profiler.cli._print.table import emphasized, format_cell, format_table, terminal_width
+from torch_tb_profiler.base.cells import format_cell
+from torch_tb_profiler.cli._print.table import emphasized, format_table, terminal_width
 
 
 def print_payload(payload: dict[str, Any], form: str, first: str = "rows", wide: bool = False) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any, TextIO
 
-from torch_tb_profiler.base.text import middle_cut, printable
-from torch_tb_profiler.base.units import format_bytes, format_duration
+from torch_tb_profiler.base.cells import format_cell
+from torch_tb_profiler.base.text import middle_cut
 
 LEAST_NAME = 12
 """A name shortened to less tells nothing."""
@@ -79,17 +79,3 @@ def _fitting(widths: list[int], numeric: list[bool], columns: list[str], width: 
         names.remove(at)
     del widths[shown:]
     return shown
-
-
-def format_cell(key: str, value: Any) -> str:
-    """A value with the unit that its name says."""
-    name = key.rsplit(".", 1)[-1]
-    if value is None:
-        return "-"
-    if isinstance(value, bool) or isinstance(value, str):
-        return printable(str(value))
-    if name.endswith("_bytes") or name == "bytes":
-        return format_bytes(value)
-    if (name.endswith("_ns") and key not in ("trace_start_ns", "base_ns")) or "categories." in key:
-        return format_duration(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

@@ -1,4 +1,4 @@
-"""Recording while a model trains: what torch.profiler calls when a trace is ready."""
+"""What torch.profiler calls when a trace is ready."""
 
 from __future__ import annotations
 
