@@ -39,6 +39,10 @@ def add_path(parser: argparse.ArgumentParser) -> None:
 def add_format(parser: argparse.ArgumentParser, default: str) -> None:
     """`--format`, and `--wide` for its tables."""
     parser.add_argument("--format", choices=FORMATS, default=default)
+    add_wide(parser)
+
+
+def add_wide(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--wide", action="store_true", help="all columns and whole names in a terminal")
 
 

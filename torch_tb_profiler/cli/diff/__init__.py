@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from torch_tb_profiler.base.settings import Settings
-from torch_tb_profiler.cli._command import PATH, Command, add_selection
+from torch_tb_profiler.cli._command import PATH, Command, add_selection, add_wide
 
 FORMATS = ("table", "json", "markdown", "junit")
 
@@ -25,6 +25,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
     parser.epilog = "--span and --base-span take several spans of one worker as recordings: 1,2,3"
     parser.add_argument("--format", choices=FORMATS, default="table")
+    add_wide(parser)
     parser.add_argument(
         "--fail-over",
         metavar="PERCENT",

@@ -12,6 +12,7 @@ import msgspec
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli._command import CANNOT_TELL, OK, REGRESSION, selection
+from torch_tb_profiler.cli._print.table import terminal_width
 from torch_tb_profiler.cli._session import open_session, run_name, wait_for
 from torch_tb_profiler.cli.diff import BETWEEN
 from torch_tb_profiler.cli.diff._junit import junit
@@ -38,8 +39,10 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
     gate = checks(diff, options.fail_over, budget, options.strict)
     if options.format == "json":
         sys.stdout.write(_json(payload, gate) + "\n")
+    elif options.format == "table":
+        sys.stdout.write(table(diff, gate, None if options.wide else terminal_width(sys.stdout)))
     else:
-        draw = {"table": table, "markdown": markdown, "junit": junit}[options.format]
+        draw = {"markdown": markdown, "junit": junit}[options.format]
         sys.stdout.write(draw(diff, gate))
     for check in gate:
         if not check.passed:

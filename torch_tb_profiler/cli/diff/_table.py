@@ -11,7 +11,8 @@ from torch_tb_profiler.views.diff.gate import Check
 from torch_tb_profiler.views.diff.payload import DiffOperator, DiffPayload
 
 
-def table(diff: DiffPayload, gate: list[Check]) -> str:
+def table(diff: DiffPayload, gate: list[Check], width: int | None = None) -> str:
+    """`width`: characters of a line; None for any number."""
     blocks = ["\n".join(answer(diff)) + "\n"]
     blocks += [
         f"by {waterfall.by}\n"
@@ -34,7 +35,8 @@ def table(diff: DiffPayload, gate: list[Check]) -> str:
                     "delta_ns": waterfall.delta_ns,
                     "verdict": said(diff.step.verdict),
                 }
-            ]
+            ],
+            width,
         )
         for waterfall in diff.waterfalls
     ]
@@ -52,7 +54,7 @@ def table(diff: DiffPayload, gate: list[Check]) -> str:
     titles = ("parts of the step, host", "operators, self", "kernels", "peak memory allocated")
     for title, rows in zip(titles, tables, strict=True):
         if rows:
-            blocks.append(f"{title}\n{format_table(rows)}")
+            blocks.append(f"{title}\n{format_table(rows, width)}")
     if gate:
         blocks.append("".join(f"{verdict_word(check)}: {check.name}: {check.message}\n" for check in gate))
     return "\n".join(blocks)
