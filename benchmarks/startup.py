@@ -1,12 +1,17 @@
-"""How long the command line takes to start, as a ratio to an empty Python: `python benchmarks/startup.py`.
+"""How long program and package take to start, as a ratio to an empty Python: `python benchmarks/startup.py`.
 
-The ratio holds on fast and slow machines alike.
+The ratio holds on fast and slow machines alike. With `--trace FILE` it also says what `summary` of that file takes
+when it is read and when it is in the cache, in user time of all processes.
 """
 
 from __future__ import annotations
 
+import argparse
+import os
+import resource
 import subprocess
 import sys
+import tempfile
 from statistics import median
 from time import perf_counter
 
@@ -15,11 +20,26 @@ ROUNDS = 15
 
 def main() -> None:
     """Print the median seconds of each command and its ratio to the empty program's."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trace", help="a trace to sum up")
+    options = parser.parse_args()
     empty = seconds("-c", "pass")
-    print(f"{'python -c pass':24} {empty:.3f} s")
-    for option in ("--help", "--version"):
-        taken = seconds("-m", "torch_tb_profiler", option)
-        print(f"{'torch-tb-profiler ' + option:24} {taken:.3f} s {taken / empty:5.1f}x")
+    print(f"{'python -c pass':28} {empty:.3f} s")
+    for title, *arguments in (
+        ("import torch_tb_profiler", "-c", "import torch_tb_profiler"),
+        ("torch-tb-profiler --help", "-m", "torch_tb_profiler", "--help"),
+        ("torch-tb-profiler --version", "-m", "torch_tb_profiler", "--version"),
+    ):
+        taken = seconds(*arguments)
+        print(f"{title:28} {taken:.3f} s {taken / empty:5.1f}x")
+    if options.trace:
+        with tempfile.TemporaryDirectory() as cache:
+            os.environ["TORCH_PROFILER_CACHE_DIR"] = cache
+            for title in ("summary", "summary, cached", "summary, cached again"):
+                began, before = perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+                _run(("-m", "torch_tb_profiler", "summary", options.trace))
+                user = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+                print(f"{title:28} {perf_counter() - began:.2f} s, user {user:.2f} s")
 
 
 def seconds(*arguments: str) -> float:
@@ -29,8 +49,12 @@ def seconds(*arguments: str) -> float:
 
 def _once(arguments: tuple[str, ...]) -> float:
     began = perf_counter()
-    subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True)
+    _run(arguments)
     return perf_counter() - began
+
+
+def _run(arguments: tuple[str, ...]) -> None:
+    subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True)
 
 
 if __name__ == "__main__":

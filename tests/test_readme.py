@@ -1,0 +1,67 @@
+"""README word for word: its Python records and reads a trace, its commands do what they say."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.waiting import PATIENCE
+from tests.test_documentation import ROOT, fenced
+from torch_tb_profiler.cli import main
+
+README = (ROOT / "README.md").read_text("utf-8")
+
+SERVERS = {"mcp", "serve"}
+"""They answer until they are stopped; tests of their own start them."""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def log(tmp_path: Path, samples: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, sample in (("before", "data_loading_slow"), ("after", "data_loading_fixed")):
+        shutil.copytree(samples / sample, tmp_path / "log" / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "log"
+
+
+def test_the_commands_run_as_they_stand_there(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = [text for text in fenced(README, "sh") if text.startswith("torch-tb-profiler ")]
+    ran = []
+    for line in block.splitlines():
+        _, command, *arguments = shlex.split(line, comments=True)
+        if command not in SERVERS:
+            assert main([command, *arguments]) == 0, line
+            ran.append(command)
+    assert ran == ["list", "summary", "view", "diff", "report", "slice", "check"]
+    printed = capsys.readouterr().out
+    assert "before" in printed and "faster" in printed
+    assert (log.parent / "report.html").stat().st_size > 1_000_000
+    assert (log.parent / "step12.json").stat().st_size > 1_000
+
+
+@pytest.mark.torch
+def test_its_python_records_a_trace_and_reads_it(tmp_path: Path, samples: Path) -> None:
+    pytest.importorskip("torch")
+    record, read = (text for text in fenced(README, "python"))
+    assert re.search(r"active=3", record) and '"log/my_run"' in record
+    program = "\n".join(
+        [
+            "import torch",
+            "model, loader = torch.nn.Linear(8, 8), [torch.ones(4, 8)] * 6",
+            "def train(batch): model(batch).sum().backward()",
+            record,
+            read,
+            "assert len(run.overview().data.steps) == 3",
+        ]
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=2 * PATIENCE
+    )
+    assert done.returncode == 0, done.stderr
