@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import FrameLocator, expect
 
 from tests.support.page import SCRIPT, NewPage, Open
+from tests.support.servers.proxy import proxy
 from tests.support.servers.tensorboard import tensorboard
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -169,3 +170,19 @@ def test_nothing_here_yet(new_page: NewPage, tmp_path_factory: pytest.TempPathFa
             b'{"traceEvents": [{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1,"dur":1}]}'
         )
         expect(page.locator("h1")).to_contain_text("host operators")
+
+
+def test_the_tab_works_below_a_path_that_only_a_proxy_knows(new_page: NewPage, server: str) -> None:
+    """As in a notebook, whose server passes `%tensorboard` on."""
+    with proxy(server, "/user/ada/proxy/6006") as (address, outside):
+        page, errors = new_page(), list[str]()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        state = "p.pytorch_profiler.run=a_training"
+        page.goto(f"{address}/#pytorch_profiler&{state}&p.pytorch_profiler.view=operators")
+        frame = page.frame_locator("iframe")
+        frame.locator("[data-part=table-body] [role=row]").filter(has_text="aten::mm").click()
+        frame.get_by_role("button", name="Show on timeline").first.click()
+        expect(frame.locator("[data-part=event-details] h2")).to_contain_text("aten::mm")
+        page.close()
+    # TensorBoard asks for its own icon and fonts at the root, and does without them.
+    assert [path for path in outside if not path.startswith(("/favicon.ico", "/font-roboto/"))] == [] == errors

@@ -6,13 +6,15 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, quote
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.report.test_report import embedded
+from tests.report.test_report import answers, embedded
 from tests.support.page import SCRIPT, NewPage
+from torch_tb_profiler.base.units import format_duration
 from torch_tb_profiler.cli import main
 from torch_tb_profiler.cli.report import MAX_BYTES
 from torch_tb_profiler.views import SLUGS
@@ -80,6 +82,30 @@ ASKED = {
     "o_job": ("overview", "distributed"),
 }
 """Runs, and the views of which each has something to show."""
+
+
+NUMBERS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
+    "operators": lambda said: [format_duration(said["rows"][0]["host_self_ns"])],
+    "kernels": lambda said: [format_duration(said["rows"][0]["total_ns"])],
+    "overview": lambda said: [format_duration(said["average"]["duration_ns"])] if said["average"] else [],
+}
+"""Beside the headline: numbers of an answer, as the page writes them."""
+
+
+@pytest.mark.parametrize(("run", "slug"), [(run, slug) for run, slugs in ASKED.items() for slug in slugs])
+def test_the_page_says_the_numbers_of_the_answer(
+    open_report: Callable[..., Page], write: Write, logdir: Path, run: str, slug: str
+) -> None:
+    report = write(logdir / run)
+    found = answers(embedded(report.read_text(encoding="utf-8")))
+    said = next(body["payload"] for (path, _), (_, body) in found.items() if path == f"view/{slug}")
+    page = open_report(report, slug)
+    # What follows the first sentence of an answer may stand elsewhere on the page.
+    headline = "".join(phrase["text"] for phrase in said["headline"]).partition(". ")[0]
+    assert re.search(r"\d", headline) or slug in NUMBERS, headline
+    expect(page.locator("h1").first).to_contain_text(headline)
+    for number in NUMBERS[slug](said) if slug in NUMBERS else ():
+        expect(page.locator("body")).to_contain_text(number)
 
 
 @pytest.mark.parametrize("run", ASKED)
