@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
-import polars
 import pyarrow as pa
 import pytest
 
 import torch_tb_profiler as ttp
+
+# Once is enough for what these libraries read; some warn at their import on some Pythons.
+pytestmark = pytest.mark.slow
 
 NUMBERS = ("start_ns", "duration_ns", "event", "device")
 
@@ -35,6 +36,8 @@ def address_of(numbers: npt.NDArray[Any]) -> int:
 
 
 def test_polars_reads_the_numbers_where_they_are(kernels: pa.Table) -> None:
+    import polars
+
     frame = polars.from_arrow(kernels, rechunk=False)
     assert isinstance(frame, polars.DataFrame)
     for name in NUMBERS:
@@ -50,6 +53,8 @@ def test_pandas_reads_the_numbers_where_they_are(kernels: pa.Table) -> None:
 
 
 def test_duckdb_asks_the_table_by_its_name(kernels: pa.Table) -> None:
+    import duckdb
+
     rows = duckdb.sql("select family, sum(duration_ns), count(*) from kernels group by family").fetchall()
     sums = kernels.group_by("family").aggregate([("duration_ns", "sum"), ("duration_ns", "count")]).to_pylist()
     assert {family: (int(time), count) for family, time, count in rows} == {
