@@ -163,11 +163,14 @@ class RankView(_View[P, R], Generic[P, R, S]):
 
     build      gets what `alone` answers of the worker's trace, the worker's name, and all members
     alone      a view with the same payload
+    most       of a run with more members, files that nobody has asked for are read only for who waits for the
+               whole answer; until then `build` gets them as `waiting`
     """
 
     build: Callable[[R, str, Members[S], P], R]
     alone: TraceView[Any, R]
     reduction: Reduction[S]
+    most: int
 
 
 @dataclass(frozen=True)

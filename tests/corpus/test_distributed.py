@@ -21,6 +21,7 @@ from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.trace import ABSENT, Trace
 from torch_tb_profiler.view import Member, Members, NoParams
+from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.distributed.build import build, unavailable
 from torch_tb_profiler.views.distributed.collectives import build as build_collectives
 from torch_tb_profiler.views.distributed.payload.collectives import CollectivesParams
@@ -150,6 +151,15 @@ def test_a_file_cut_off_loses_only_its_own_times(job: Load, corpus: Path) -> Non
     assert {problem.rank for problem in payload.problems if problem.kind in ("unmatched", "broken_rank")} == {1}
     whole = view(job("torchrec_sleep_4rank"))
     assert payload.stragglers[0].delay_ns == pytest.approx(whole.stragglers[0].delay_ns, rel=0.01)
+
+
+def test_the_verdict_of_two_ranks_that_share_their_parameters(job: Load) -> None:
+    """Rank 1 costs more than 2% of a step, but three steps cannot tell that from chance."""
+    payload = view(job("gen_fsdp_dev"))
+    assert (payload.verdict.kind, plain(payload.verdict.text)) == ("balanced", "No rank stands out.")
+    assert plain(payload.explanation).startswith(
+        "Rank 1 costs the other 1.64 ms per step, which 3 steps cannot tell from chance."
+    )
 
 
 @pytest.mark.parametrize("run", ["gen_ddp_dev", "gen_fsdp_dev"])

@@ -19,7 +19,7 @@ from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.model.trace import Trace, derived
 from torch_tb_profiler.session import Root, Session
 from torch_tb_profiler.session.loading import Loader
-from torch_tb_profiler.view import Members, NoParams, PairView, Reduction, RunView, Tab
+from torch_tb_profiler.view import Members, NoParams, PairView, RankView, Reduction, RunView, Tab, TraceView
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,17 @@ def needs_events(trace: Trace) -> str | None:
 COUNTS = Reduction("counts", Count, lambda trace: Count(len(trace)))
 RUN = RunView("counts", "Counts", NoParams, Counts, count_all, COUNTS)
 PART = RunView("counts/part", "Counts again", NoParams, Counts, count_all, COUNTS)
+ALONE = TraceView("mine", "Mine", NoParams, Count, lambda trace, params: Count(len(trace)))
+BESIDE = RankView(
+    "mine/of",
+    "Mine of all that are read",
+    NoParams,
+    Count,
+    lambda alone, worker, members, params: Count(1000 * alone.events + total(members)),
+    ALONE,
+    COUNTS,
+    3,
+)
 PAIR = PairView(
     "difference",
     "Difference",
@@ -74,7 +85,11 @@ PAIR = PairView(
 
 @pytest.fixture(autouse=True)
 def views(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for tab in (Tab("Resources", RUN, needs_events, (PART,)), Tab("Compare", PAIR)):
+    for tab in (
+        Tab("Resources", RUN, needs_events, (PART,)),
+        Tab("", ALONE, parts=(BESIDE,)),
+        Tab("Compare", PAIR),
+    ):
         add_tab(monkeypatch, tab)
     added.clear()
     yield
@@ -147,6 +162,22 @@ def test_the_workers_that_are_ready_are_shown_while_others_load(
     assert (answer.loading, answer.state.state) == (2, "ready")
     waited = session.view("counts", run="job", wait=True, timeout=0.01)
     assert (waited.payload, waited.state.state) == (None, "loading")
+
+
+def test_beside_the_ranks_of_a_large_run_only_what_is_read_counts(session: Session) -> None:
+    """Four workers are more than the view reads unasked; who waits for the whole answer gets it."""
+    workers = session.catalog.run("job").workers
+    session.wait(session.load(workers[1].spans[0]), PATIENCE)
+    answer = session.view("mine/of", run="job", worker="rank1")
+    assert (answer.state.state, answer.loading, answer.payload) == ("ready", 0, b'{"events":20020}')
+    session.view("mine/of", run="job", worker="rank0")  # asks for its own file
+    session.wait(workers[0].spans[0].file.id, PATIENCE)
+    answer = session.view("mine/of", run="job", worker="rank0")
+    assert (answer.state.state, answer.loading, answer.payload) == ("ready", 0, b'{"events":10030}')
+    unread = [session.state(worker.spans[0]).state for worker in workers[2:]]
+    assert unread == ["waiting", "waiting"]
+    assert ask(session, "mine/of", run="job", worker="rank0") == {"events": 10_030}
+    assert [session.state(worker.spans[0]).state for worker in workers[2:]] == ["ready", "failed"]
 
 
 def test_a_worker_without_the_span_is_named_and_an_unknown_span_refused(session: Session) -> None:

@@ -5013,6 +5013,7 @@ export interface components {
      * Device
      * @description One accelerator with work in this trace. Ratios are 0..1; None is explained in `reasons`.
      *
+     *     computing          the part of the utilization in which a kernel runs that does not communicate
      *     tensor_core_ratio  of the kernel time of the whole trace, at least; `tensor_cores` says how much is not known
      */
     Device: {
@@ -5024,6 +5025,7 @@ export interface components {
       multiprocessors: number | null;
       streams: number;
       utilization: number | null;
+      computing: number | null;
       sm_efficiency: number | null;
       achieved_occupancy: number | null;
       tensor_core_ratio: number | null;

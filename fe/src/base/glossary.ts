@@ -59,6 +59,13 @@ export const GLOSSARY = {
     caveat:
       'Kernels of communication count, copies and memsets do not: busy, in the step bar, on the timeline and in Diff, is any work of the device, so it is at least as much. One small kernel on a large GPU counts as much as a full one.',
   },
+  computing: {
+    title: 'Computing',
+    text: 'The part of GPU utilization in which a kernel runs that does not communicate.',
+    formula: 'union of the kernels but communication / time from the first to the last complete step',
+    caveat:
+      'The rest of the utilization is communication that no kernel hides: data that moves, or waiting for other ranks.',
+  },
   sm_efficiency: {
     title: 'SM efficiency, estimated',
     text: 'How many of the multiprocessors have work, on average.',

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.overview.idle import host_late
+from torch_tb_profiler.analyses.overview.idle import device_late, host_late
 
 STEP = "host user_annotation ProfilerStep#0 0 10000"
 
@@ -48,4 +48,29 @@ def test_the_host_is_late_until_it_submits_what_a_device_waits_for(
     work: list[str], late: list[tuple[int, int]]
 ) -> None:
     found = host_late(draw("\n".join([STEP, *work])))
+    assert list(zip((found.starts // 1000).tolist(), (found.ends // 1000).tolist(), strict=True)) == late
+
+
+@pytest.mark.parametrize(
+    ("work", "late"),
+    [
+        # a copy waits for the kernel before it, which the device begins long after it was submitted
+        ([FIRST, kernel(4_000, 6_000, 500, 2)], [(7, 10), (1_000, 4_000)]),
+        # submitted in the gap: from then on
+        ([FIRST, kernel(4_000, 6_000, 3_000, 2)], [(7, 10), (3_005, 4_000)]),
+        # another device waits for the host meanwhile: the host could be what both wait for
+        (
+            [FIRST, kernel(4_000, 6_000, 500, 2), kernel(10, 2_000, 3, 3, track="gpu1")]
+            + [kernel(4_500, 5_000, 3_500, 4, track="gpu1")],
+            [(8, 10), (3_505, 4_000)],
+        ),
+        # no launch is recorded, or nothing follows: what it waits for is not known
+        ([FIRST, kernel(4_000, 6_000, None, 2)], [(7, 10)]),
+        ([kernel(10, 9_500, 2, 1)], [(7, 10)]),
+    ],
+)
+def test_the_device_is_late_once_all_that_comes_next_is_submitted(
+    work: list[str], late: list[tuple[int, int]]
+) -> None:
+    found = device_late(draw("\n".join([STEP, *work])))
     assert list(zip((found.starts // 1000).tolist(), (found.ends // 1000).tolist(), strict=True)) == late

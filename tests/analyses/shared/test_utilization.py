@@ -76,3 +76,17 @@ def test_estimates_are_of_the_complete_steps_alone() -> None:
     assert found.sm_efficiency == pytest.approx(0.1)
     assert found.achieved_occupancy == pytest.approx(0.4)
     assert found.streams == 2
+
+
+def test_computing_is_parted_from_waiting_in_collectives() -> None:
+    """Of 100 µs, kernels run for 80; a collective that nothing hides takes 50 of them."""
+    (found,) = utilizations(
+        draw("""
+        host  user_annotation  ProfilerStep#1    0  100
+        host  cuda_runtime     launch            1    1  correlation=1
+        gpu0  kernel           gemm             10   30  correlation=1 stream=7
+        gpu0  kernel           ncclDevKernel_AllReduce_Sum_f32_RING_LL 30 60 correlation=2 stream=8
+        """)
+    )
+    assert found.utilization == pytest.approx(0.8)
+    assert found.computing == pytest.approx(0.3)

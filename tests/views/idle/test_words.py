@@ -46,6 +46,18 @@ def test_a_busy_device_is_not_said_to_wait() -> None:
     assert headline == "The GPU is busy for 98.5% of the trace."
 
 
+def test_a_device_busy_with_communication_is_said_to_be() -> None:
+    headline, _ = said("""
+    host  user_annotation  ProfilerStep#1     0  100
+    host  cuda_runtime     cudaLaunchKernel   0    1  correlation=1
+    gpu0  kernel           gemm               2   48  correlation=1 stream=7
+    gpu0  kernel           ncclDevKernel_AllReduce_Sum_f32_RING_LL 40 58 correlation=2 stream=8
+    """)
+    assert (
+        headline == "The GPU is busy for 96% of the step, 50% of that in communication that no computation hides."
+    )
+
+
 def test_a_plain_share_is_said_in_words() -> None:
     headline, explanation = said(
         waiting("host cpu_op enumerate(DataLoader)#_It.__next__ 25 56\nhost cpu_op aten::mm 81 17")

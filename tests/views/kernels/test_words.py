@@ -52,3 +52,8 @@ def test_filters_and_kernels_of_no_length() -> None:
 def test_a_link_keeps_the_grouping() -> None:
     links = [phrase.link for phrase in payload(PLAIN, group_by="launch").headline if phrase.link]
     assert links == ["kernels?group_by=launch&select=ampere_sgemm_64x64+%7C++%7C++%7C++%7C++%7C+"]
+
+
+def test_cores_are_called_as_the_maker_of_the_device_does() -> None:
+    launch = "host cuda_runtime hipLaunchKernel 0 5 correlation=1"
+    assert says(launch, TENSOR).endswith("of all kernel time runs on Matrix Cores.")

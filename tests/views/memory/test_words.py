@@ -38,6 +38,14 @@ def test_the_headline_names_the_peak_and_who_holds_most_of_it() -> None:
             "20 GPU0 a 512 2048 4096",
             "Memory peaks at 2.00 KiB, 20% of the GPU; 1.50 KiB of it is from before the trace.",
         ),
+        (
+            "20 GPU0 a -512 1536 4096",
+            "Memory peaks at 1.50 KiB, 15% of the GPU; all of it is from before the trace.",
+        ),
+        (
+            "20 GPU0 a 1 2097152 4194304",
+            "Memory peaks at 2.00 MiB, 20,480% of the GPU; nearly all of it is from before the trace.",
+        ),
         ("95 GPU0 a 1024 1024 4096", "Memory peaks at 1.00 KiB, 10% of the GPU."),  # outside of operators
         ("20 GPU0 - 512 - -", "The trace allocates 512 B in total; how much was in use at once is not recorded."),
     ],

@@ -13,6 +13,7 @@ from tests.support.simulation.simulator import Delay, Simulation, ddp, fsdp
 from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
 from torch_tb_profiler.view import Members, NoParams
 from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.overview import ranks
 from torch_tb_profiler.views.overview.advice import recommendation
 from torch_tb_profiler.views.overview.build import build
 from torch_tb_profiler.views.overview.payload import Overview
@@ -116,6 +117,22 @@ def test_while_other_ranks_are_read_a_file_says_what_it_says_alone() -> None:
     members = Members([first, *(dataclasses.replace(each, state="loading", result=None) for each in others)])
     own = alone(job, 0)
     assert beside(own, first.worker, members, NoParams()) == own
+
+
+def test_a_rank_of_a_job_too_large_to_read_is_said_not_to_be_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = Simulation(ddp(4), delays=[dataclasses.replace(LATE, rank=2)], jitter=0.02).run()
+    first, second, *others = job.members()
+    unread = [dataclasses.replace(each, state="waiting", result=None) for each in others]
+    own = alone(job, 0)
+    monkeypatch.setattr(ranks, "MOST_RANKS", 3)
+    payload = beside(own, first.worker, Members([first, second, *unread]), NoParams())
+    assert payload == replace(own, beside=payload.beside)
+    assert plain(payload.beside) == (
+        "This rank is not compared with the others: 2 of the 4 ranks are not read for this page. "
+        "Distributed reads and compares them all."
+    )
+    # All of them are read already: they are compared, however many they are.
+    assert "Rank 2 keeps the others waiting" in plain(beside(own, first.worker, job.members(), NoParams()).beside)
 
 
 def test_advice_on_communication_gains_no_waiting() -> None:

@@ -71,6 +71,19 @@ def test_what_the_device_does(times: dict[str, float], sentence: str) -> None:
     assert says(times) == sentence
 
 
+@pytest.mark.parametrize(
+    ("submitted", "rest"),
+    [
+        (0.5, "100% of that is runtime calls."),
+        (0.51, "for 51% of that, its next work is already submitted."),
+    ],
+)
+def test_a_host_that_waits_for_the_device_is_not_why_it_waits(submitted: float, rest: str) -> None:
+    average = Average(100.0, categories(kernel=2, runtime=98), 1, [], 100.0)
+    said = plain(spent(average, "ROCm", "the trace", submitted=submitted))
+    assert said == f"The GPU waits for 98% of the trace; {rest}"
+
+
 def test_without_a_device_the_largest_part_is_named() -> None:
     assert (
         says({"cpu_exec": 8, "other": 2}, "CPU") == "The largest part of the average step, 80%, is host operators."
@@ -188,15 +201,18 @@ def test_time_in_which_nothing_is_recorded_is_named_by_its_frame() -> None:
 
 def test_no_advice_is_not_called_a_step_without_waits() -> None:
     busy, waiting = (Average(100.0, categories(kernel=time, other=100 - time), 2, [], 100.0) for time in (95, 50))
-    assert plain(no_advice(busy, None, "CUDA")) == "No rule finds 2% of the step to gain."
+    assert plain(no_advice(busy, None, "CUDA", "the average step")) == "No rule finds 2% of the step to gain."
     assert (
-        plain(no_advice(waiting, None, "CUDA"))
+        plain(no_advice(waiting, None, "CUDA", "the average step"))
         == "No rule explains what the device waits for. The timeline shows it."
     )
-    assert plain(no_advice(waiting, "the file is cut off", "CUDA")) == "Nothing is advised: the file is cut off."
-    assert plain(no_advice(None, None, "CPU")) == "Nothing is advised: there is no complete step."
+    assert (
+        plain(no_advice(waiting, "the file is cut off", "CUDA", "the trace"))
+        == "Nothing is advised: the file is cut off."
+    )
+    assert plain(no_advice(None, None, "CPU", "the trace")) == "Nothing is advised: there is no complete step."
     talking = Average(100.0, categories(communication=50, other=50), 2, [], 100.0)  # of the host, as gloo does
-    assert plain(no_advice(talking, None, "CPU")) == "No rule finds 2% of the step to gain."
+    assert plain(no_advice(talking, None, "CPU", "the trace")) == "No rule finds 2% of the trace to gain."
 
 
 def test_how_steps_vary() -> None:

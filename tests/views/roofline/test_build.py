@@ -30,7 +30,7 @@ def says(trace: Any, **params: Any) -> str:
 def test_all_is_modeled() -> None:
     payload = build(products(), RooflineParams())
     assert plain(payload.headline) == (
-        "The model uses 2% of the peak FLOP/s of H100 SXM. At its roof, mm would take 78.0 µs less of 80.0 µs."
+        "The model uses 2% of the peak FLOP/s of H100 SXM. At its roof, mm would take 2.02 µs, not 80.0 µs."
     )
     (row,) = payload.rows
     assert (row.name, row.calls, row.flops, row.bytes, row.busy_ns) == ("aten::mm", 1, 2e9, 6e6, 80_000)
@@ -54,6 +54,18 @@ def test_figures_of_ones_own_are_not_said_to_be_those_of_the_device() -> None:
     assert says(products(), peaks="bf16=500").startswith(
         "The model uses 4% of the edited peak FLOP/s of H100 SXM."
     )
+
+
+def test_no_kernel_is_said_to_take_less_than_a_microsecond() -> None:
+    dims, types = [[64, 64], [64, 64]], [BF16, BF16]
+    events = [operator("aten::mm", 0, 50, dims=dims, types=types), launch(10, 1), kernel("gemm", 20, 10, 1)]
+    small = read(events, deviceProperties=[H100])
+    assert says(small).endswith("At its roof, mm would take less than 1 µs, not 10.0 µs.")
+
+
+def test_a_device_without_a_name_is_said_to_be() -> None:
+    assert "of this device, whose name is not recorded, are not known." in says(products(device={"id": 0}))
+    assert "(without a name, 7 units)" in says(products(device={"id": 0, "numSms": 7}))
 
 
 def test_a_device_that_is_not_known_is_said_to_be() -> None:

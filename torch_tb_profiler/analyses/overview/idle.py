@@ -65,6 +65,20 @@ def host_late(trace: Trace) -> Intervals:
     return intersect(alone, late)
 
 
+@derived
+def device_late(trace: Trace) -> Intervals:
+    """Of the time in which no device works what passes although all that comes next is submitted.
+
+    Where a device's next work has no recorded launch, or none follows, it does not count.
+    """
+    submitted = EMPTY
+    for device in np.unique(items(trace).device).tolist():
+        found = gaps(trace, device)
+        known = (found.thread >= 0) & (found.next >= 0)
+        submitted = union(submitted, merge(found.late_until[known], found.end[known]))
+    return subtract(intersect(idle(trace), submitted), host_late(trace))
+
+
 class Covering(msgspec.Struct, frozen=True):
     """A frame, annotation, operator or call that covers half of some stretches or more.
 

@@ -56,7 +56,7 @@ def no_advice(trace: Trace) -> str | None:
     if not steps(trace).complete.any():
         return "there is no complete step"
     if job(trace).captures:
-        return "graphs are captured in this trace: what happens once says nothing of the steps that follow"
+        return "graphs are captured in this trace, and what happens once says nothing of the steps that follow"
     calls = of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
     if len(of_kind(trace, *DEVICE)) == 0 and len(calls):
         return "the profiler did not record the device"

@@ -10,6 +10,7 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.core_time import CoreTime, core_time
 from torch_tb_profiler.base.intervals import covered, merge
 from torch_tb_profiler.base.units import format_ratio
+from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.devices import DeviceInfo, device_of, devices, stream_of
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
 from torch_tb_profiler.model.steps import Steps, steps
@@ -20,6 +21,8 @@ class Utilization(msgspec.Struct, frozen=True):
     """One device over the window from the first to the last complete step.
 
     utilization         share of the window with at least one kernel running
+    computing           the part of it in which one runs that does not communicate; the rest is communication that
+                        no kernel hides: data that moves, or waiting for other ranks
     sm_efficiency       mean over the window of min(1, sum of `blocks per SM` of the running kernels)
     achieved_occupancy  mean of `est. achieved occupancy %` / 100 weighted by time in the window
     cores               kernel time on Tensor Cores, over all kernels of the device, in and outside of steps
@@ -30,6 +33,7 @@ class Utilization(msgspec.Struct, frozen=True):
     device: DeviceInfo
     streams: int
     utilization: float | None
+    computing: float | None
     sm_efficiency: float | None
     achieved_occupancy: float | None
     cores: CoreTime
@@ -57,11 +61,15 @@ def _of_device(trace: Trace, device: DeviceInfo) -> Utilization:
     kernels = mine[kinds(trace)[mine] == Kind.KERNEL]
     start, finish = trace.events.start[kernels], ends(trace)[kernels]
     unknown: dict[str, str] = {}
-    busy = None
+    computes = ~communication_kernels(trace)[kernels]
+    busy = computing = None
     if end > begin:
-        busy = int(covered(merge(start, finish), np.array([begin]), np.array([end]))[0]) / (end - begin)
+        busy, computing = (
+            int(covered(merge(start[which], finish[which]), np.array([begin]), np.array([end]))[0]) / (end - begin)
+            for which in (np.full(len(kernels), True), computes)
+        )
     else:
-        unknown["utilization"] = "there is no step to measure against"
+        unknown["utilization"] = unknown["computing"] = "there is no step to measure against"
     blocks = _mean_sm_efficiency(start, finish, trace.arg_float("blocks per SM", kernels), begin, end)
     if blocks is None:
         unknown["sm_efficiency"] = "the trace has no `blocks per SM` for kernels inside the steps"
@@ -77,7 +85,15 @@ def _of_device(trace: Trace, device: DeviceInfo) -> Utilization:
         untold = format_ratio(cores.unknown / cores.total)
         unknown["tensor_core_ratio"] = f"at least: for {untold} of the kernel time the names do not tell"
     return Utilization(
-        device, len(np.unique(streams[streams != ABSENT])), busy, blocks, occupancy, cores, cores.ratio, unknown
+        device=device,
+        streams=len(np.unique(streams[streams != ABSENT])),
+        utilization=busy,
+        computing=computing,
+        sm_efficiency=blocks,
+        achieved_occupancy=occupancy,
+        cores=cores,
+        tensor_core_ratio=cores.ratio,
+        unknown=unknown,
     )
 
 

@@ -67,10 +67,17 @@ def peaks_of(device: DeviceInfo, given: str = "", own: Catalog = NO_DEVICES) -> 
     return _with_figures(found, _figures(given)) if given else found
 
 
+def _called(device: DeviceInfo) -> str:
+    if device.name:
+        return f" ({device.name!r})"
+    if device.multiprocessors:
+        return f" (without a name, {device.multiprocessors} units)"
+    return ", whose name is not recorded,"
+
+
 def _match(device: DeviceInfo, candidates: Sequence[Entry]) -> Peaks:
     if not candidates:
-        called = repr(device.name) if device.name else f"without a name, {device.multiprocessors or '?'} units"
-        return _unknown(f"the peak rates of this device ({called}) are not known")
+        return _unknown(f"the peak rates of this device{_called(device)} are not known")
     exact = [entry for entry in candidates if entry.units in (None, device.multiprocessors)]
     if device.multiprocessors is None:
         exact = list(candidates)

@@ -45,13 +45,18 @@ class RunAnswers:
         params = parse_params(view.params, question.params)
         run = self._targets.run(question.names.run)
         span = question.names.span or "1"
-        self._request(self._spans(run, span), question)
+        spans = self._spans(run, span)
+        whole = question.wait or isinstance(view, RunView) or len(spans) <= view.most
+        if whole:
+            self._request(spans, question)
+        else:
+            self._targets.request(self._targets.find(question.names._replace(span=span)).file)
         self._spans(run, span)  # what has been read may have no such span
-        files = self._worker_files(run, span)
+        files = self._worker_files(run, span, whole)
         states = [file.state for file in files]
         worker = question.names.worker or files[0].worker.name
         answer = Answer(view.slug, run.name, worker, span, states[0], None)
-        loading = sum(state.state in ("waiting", "loading") for state in states)
+        loading = sum(state.state in ("waiting", "loading") for state in states) if whole else 0
         if loading and (question.wait or loading == len(files)):
             return replace(answer, state=FileState("loading", progress=_sum_progress(states)), loading=loading)
         if all(state.state == "failed" for state in states):
@@ -61,8 +66,8 @@ class RunAnswers:
         if len(reasons) == len(members) and reasons[0] is not None:
             raise NotFoundError(reasons[0], where=run.name)
         if isinstance(view, RunView):
-            whole = encode(view.build(members, params))
-            return replace(answer, state=FileState("ready"), payload=whole, loading=loading)
+            content = encode(view.build(members, params))
+            return replace(answer, state=FileState("ready"), payload=content, loading=loading)
         target = self._targets.find(question.names._replace(span=span))
         worker = target.worker.name
         state, alone = self._of_trace.payload(view.alone, view.alone.params(), target)
@@ -90,8 +95,8 @@ class RunAnswers:
             left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
             self._files.wait(span.file.id, left)
 
-    def _worker_files(self, run: Run, name: str) -> list[_WorkerFile]:
-        """The files of a span of every worker, all of them asked for."""
+    def _worker_files(self, run: Run, name: str, asked: bool) -> list[_WorkerFile]:
+        """The files of a span of every worker; asked for, if they are to be read."""
         listed = {worker.name for worker in run.workers}
         files = []
         for worker in self._targets.workers(run):
@@ -101,7 +106,8 @@ class RunAnswers:
             if span is None:
                 files.append(_WorkerFile(worker, None, part, FileState("failed")))
             else:
-                self._targets.request(span.file)
+                if asked:
+                    self._targets.request(span.file)
                 files.append(_WorkerFile(worker, span.file.id, part, self._files.state(span.file.id)))
         return files
 

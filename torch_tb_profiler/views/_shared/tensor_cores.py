@@ -5,6 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from torch_tb_profiler.analyses.shared.core_time import CoreTime
+from torch_tb_profiler.model.devices import device_kind
+from torch_tb_profiler.model.trace import Trace
+
+
+def cores_name(trace: Trace) -> str:
+    """What the maker of the devices calls them."""
+    return "Matrix Cores" if device_kind(trace) == "ROCm" else "Tensor Cores"
 
 
 class TensorCoreTime(msgspec.Struct, frozen=True):

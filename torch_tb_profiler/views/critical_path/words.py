@@ -39,7 +39,7 @@ CATEGORIES = {
 
 _ALONE = {
     "data_loading": "Data loading",
-    "allocator": "Allocator calls",
+    "allocator": "The allocator",
     "wait": "Waiting in locks, queues and sleeps",
     "communication": "All communication",
     "host": "All host work",
@@ -51,6 +51,12 @@ _LIT = link("trace", path="true")
 
 _SAME = 0.005
 """A change below this share of the step is none to speak of."""
+
+_MOST = 0.5
+"""A range around more than this share of the step is rather its program than what to change in it."""
+
+_PART = 0.1
+"""What is named in place of the range around it takes at least this share of the step."""
 
 LIMITS = text(
     "The recorded schedule is replayed with shorter pieces. Contention for SMs and memory, clocks, the GIL, locks "
@@ -143,8 +149,8 @@ def explanation(path: PathSummary, targets: Sequence[TargetRow], explained: floa
     if explained < LEAST_EXPLAINED:
         said.append(
             text(
-                "Only {share} of the device work starts when the schedule says, so this is uncertain.",
-                share=format_ratio(explained),
+                "{share} of the device work starts when the schedule says, so this is uncertain.",
+                share=f"Only {format_ratio(explained)}" if explained else "None",
             )
         )
     return sentences(*said)
@@ -152,11 +158,32 @@ def explanation(path: PathSummary, targets: Sequence[TargetRow], explained: floa
 
 def _best(path: PathSummary, targets: Sequence[TargetRow]) -> TargetRow | None:
     """The part with a name that would bring most if it were gone; None if none brings anything to speak of."""
-    named = [row for row in targets if row.step_ns and row.target not in ("host", "device")]
-    best = min(named, key=lambda row: row.step_ns[4] if row.step_ns else 0, default=None)
-    if best is None or not best.step_ns or path.duration_ns - best.step_ns[4] < _SAME * path.duration_ns:
+    least = _SAME * path.duration_ns
+    gains = [
+        (path.duration_ns - row.step_ns[4], row)
+        for row in targets
+        if row.step_ns and row.target not in ("host", "device")
+    ]
+    named = [row for gain, row in sorted(gains, key=lambda each: -each[0]) if gain >= least]
+    if not named:
         return None
-    return best
+    return next((row for row in named[1:] if _is_inside(row, named[0], path)), named[0])
+
+
+def _is_inside(row: TargetRow, around: TargetRow, path: PathSummary) -> bool:
+    """Whether a part worth naming lies in a range around most of the path: both have more time than it."""
+    return (
+        _is_range(around)
+        and not _is_range(row)
+        and around.path_ns > _MOST * path.duration_ns
+        and row.path_ns >= _PART * path.duration_ns
+        and around.path_ns + row.path_ns > path.duration_ns
+    )
+
+
+def _is_range(row: TargetRow) -> bool:
+    """Of code as its author divides it; operators are named with their library."""
+    return row.kind == "module" or (row.kind == "operator" and "::" not in row.title)
 
 
 def _subject(row: TargetRow) -> Phrase:

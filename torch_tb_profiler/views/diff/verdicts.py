@@ -29,19 +29,20 @@ def headline(step: Change, base: DiffSide, candidate: DiffSide, min_effect: floa
     if step.verdict in ("slower", "faster"):
         return text("The step is {change}: {times}.", change=_change(before, now), times=times)
     return sentences(
-        _unproven(step, _change(before, now), times, min_effect, one_run), _missing(step, base, candidate, one_run)
+        _unproven(step, before, now, times, min_effect, one_run), _missing(step, base, candidate, one_run)
     )
 
 
-def _unproven(step: Change, change: Phrase, times: Text, min_effect: float, one_run: bool) -> Text:
+def _unproven(step: Change, before: float, now: float, times: Text, min_effect: float, one_run: bool) -> Text:
+    change = _change(before, now)
     if step.low_ns is None:
         return text("The step is {change}: {times}.", change=change, times=times)
     if one_run:
         return text("The step is {change} in this recording of the run: {times}.", change=change, times=times)
     if step.low_ns <= 0 <= (step.high_ns or 0):
-        template = "Cannot tell whether the step is slower or faster: {times} ({change}; {range})."
-    else:
-        template = "The step is {change}: {times} ({range}). Cannot tell whether by the {least} that matter."
+        template = "Cannot tell whether the step is slower or faster: {times} ({share}, {range})."
+        return text(template, times=times, share=_share(before, now), range=_interval(step))
+    template = "The step is {change}: {times} ({range}). Cannot tell whether by the {least} that matter."
     return text(template, times=times, change=change, range=_interval(step), least=format_ratio(min_effect))
 
 
@@ -70,6 +71,14 @@ def _change(before: float, now: float) -> Phrase:
     return Phrase(
         f"{format_duration(abs(delta))}{ratio} {'slower' if delta > 0 else 'faster'}", link("diff", table="parts")
     )
+
+
+def _share(before: float, now: float) -> Phrase:
+    """The change with its sign; a negligible one has none."""
+    delta = now - before
+    said = format_ratio(abs(delta) / before) if before else signed_duration(delta)
+    sign = "" if not before or said.startswith("<") else "+" if delta > 0 else "-"
+    return Phrase(sign + said, link("diff", table="parts"))
 
 
 def _interval(step: Change) -> str:

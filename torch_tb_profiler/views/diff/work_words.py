@@ -33,14 +33,14 @@ def sentences(comparison: Comparison, min_effect: float) -> list[Text]:
     speeds = _speed(old, base.matrix.busy_ns), _speed(new, candidate.matrix.busy_ns)
     part = ""
     if min(base.coverage, candidate.coverage) < COMPLETE:
-        part = f" (of the device time, the work of {known[0]} and {known[1]} is known)"
+        part = f" The work of {known[0]} and {known[1]} of the device time is known."
     if abs(change) <= min_effect:
         return [
-            text("{who} compute the same{how}{part}.", who=operators, how=_same(comparison, speeds), part=part)
+            text("{who} compute the same{how}.{part}", who=operators, how=_same(comparison, speeds), part=part)
         ]
     more = f"{format_ratio(abs(change))} {'more' if change > 0 else 'fewer'} FLOPs, at {speeds[1]} TFLOP/s"
     before = "" if speeds[0] == speeds[1] else f" after {speeds[0]}"
-    return [text("{who} compute {more}{before}{part}.", who=operators, more=more, before=before, part=part)]
+    return [text("{who} compute {more}{before}.{part}", who=operators, more=more, before=before, part=part)]
 
 
 def _same(comparison: Comparison, speeds: tuple[str, str]) -> str:
@@ -50,7 +50,7 @@ def _same(comparison: Comparison, speeds: tuple[str, str]) -> str:
         return f" {format_ratio(abs(time.delta_ratio))} {time.verdict}, at {speeds[1]} TFLOP/s after {speeds[0]}"
     if time.verdict in ("unchanged", "equal"):
         return f" as fast as before, at {speeds[1]} TFLOP/s"
-    return f"; whether as fast these steps cannot tell ({speeds[1]} TFLOP/s after {speeds[0]})"
+    return f"; whether as fast, these steps cannot tell ({speeds[1]} TFLOP/s after {speeds[0]})"
 
 
 def _speed(flops: float, ns: float) -> str:

@@ -76,9 +76,10 @@ def _of_ranks(members: Members[RankSummary]) -> Iterator[Problem]:
     expected = expected_ranks(comparison)
     absent = expected - {rank_of(member) for member in members}
     if absent and not coming(members) and any(source.rank is not None for source in comparison.sources):
+        spelled = spell_ranks(sorted(absent)).replace(",", ", ")
         words = text(
             "No trace of {rank} {absent} is here ({count} of {all})",
-            rank="rank" if len(absent) == 1 else "ranks", absent=Phrase(spell_ranks(sorted(absent)), RANKS_TABLE),
+            rank="rank" if len(absent) == 1 else "ranks", absent=Phrase(spelled, RANKS_TABLE),
             count=f"{len(absent):,}", all=f"{len(expected):,}",
         )  # fmt: skip
         yield Problem("missing_rank", words, None, next(iter(absent)) if len(absent) == 1 else None)

@@ -13,6 +13,9 @@ from torch_tb_profiler.views.idle.payload import IdlePayload, IdleRow
 IDLE = 0.05
 """A device that waits for less than this share of the time counts as busy."""
 
+_LEAST_EXPOSED = 0.01
+"""Communication that nothing hides and that is below this share of the busy time is not spoken of."""
+
 _FRACTIONS = (
     (1 / 4, "a quarter"),
     (1 / 3, "a third"),
@@ -37,7 +40,7 @@ def headline(payload: IdlePayload, kind: str) -> Text:
     share = payload.idle_ns / payload.duration_ns
     if share < IDLE or not payload.causes:
         busy = Phrase(f"{format_ratio(1 - share)} of {whole}", link("kernels"))
-        return text("{device} is busy for {share}.", device=device, share=busy)
+        return text("{device} is busy for {share}{talk}.", device=device, share=busy, talk=_talk(payload))
     sums = by_cause(payload.causes)
     cause, (time, longest) = max(sums.items(), key=lambda each: each[1][0])
     return text(
@@ -47,6 +50,14 @@ def headline(payload: IdlePayload, kind: str) -> Text:
         portion=_fraction(time / payload.idle_ns),
         cause=Phrase(SPOKEN[cause], _evidence(payload, longest)),
     )
+
+
+def _talk(payload: IdlePayload) -> str:
+    """How much of the busy time is spent in collectives, which may be waiting for other ranks."""
+    share = payload.exposed_communication_ns / (payload.duration_ns - payload.idle_ns)
+    if share < _LEAST_EXPOSED:
+        return ""
+    return f", {format_ratio(share)} of that in communication that no computation hides"
 
 
 def explanation(payload: IdlePayload) -> Text:

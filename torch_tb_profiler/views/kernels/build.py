@@ -31,7 +31,7 @@ from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.instances import Instances, instances
-from torch_tb_profiler.views._shared.tensor_cores import tensor_core_time
+from torch_tb_profiler.views._shared.tensor_cores import cores_name, tensor_core_time
 from torch_tb_profiler.views.kernels.payload import (
     KernelFamily,
     KernelRow,
@@ -53,7 +53,7 @@ def build(trace: Trace, params: KernelsParams) -> KernelsPayload:
     cores = tensor_core_time(time)
     recorded = steps(trace)
     return KernelsPayload(
-        headline=headline(rows, time.total, cores, params),
+        headline=headline(rows, time.total, cores, params, cores_name(trace)),
         rows=rows,
         memory_operations=_memory_operations(trace, kept),
         families=[

@@ -10,8 +10,10 @@ from torch_tb_profiler.views._shared.text import Phrase, Text, link, state_of, t
 from torch_tb_profiler.views.kernels.payload import KernelRow, KernelsParams
 
 
-def headline(rows: Sequence[KernelRow], total_ns: int, cores: TensorCoreTime, params: KernelsParams) -> Text:
-    """The row that takes the most time; `rows` are in this order."""
+def headline(
+    rows: Sequence[KernelRow], total_ns: int, cores: TensorCoreTime, params: KernelsParams, called: str
+) -> Text:
+    """The row that takes the most time; `rows` are in this order. `called`: what the cores are."""
     if not rows:
         return text("No kernel matches.")
     if total_ns == 0:
@@ -22,7 +24,7 @@ def headline(rows: Sequence[KernelRow], total_ns: int, cores: TensorCoreTime, pa
         "{name} takes {share} of the kernel time{cores}.",
         name=Phrase(top.short_name, link("kernels", **state_of(params), select=select)),
         share=format_ratio(top.total_ns / total_ns),
-        cores=_tensor_cores(cores, total_ns),
+        cores=_tensor_cores(cores, total_ns, called),
     )
 
 
@@ -34,9 +36,9 @@ def row_key(row: KernelRow, by_launch: bool) -> str:
     return " | ".join([row.name, *("" if value is None else str(value) for value in launch)])
 
 
-def _tensor_cores(cores: TensorCoreTime, total_ns: int) -> str:
+def _tensor_cores(cores: TensorCoreTime, total_ns: int, called: str) -> str:
     """Nothing where no name tells; a lower bound where some do not."""
     if cores.used_ns == 0 and cores.unknown_ns > 0:
         return ""
     bound = "at least " if cores.unknown_ns > 0 else ""
-    return f"; {bound}{format_ratio(cores.used_ns / total_ns)} of all kernel time runs on Tensor Cores"
+    return f"; {bound}{format_ratio(cores.used_ns / total_ns)} of all kernel time runs on {called}"

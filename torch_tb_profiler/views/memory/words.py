@@ -32,18 +32,20 @@ def headline(memory: DeviceMemory, at_peak: Live, holder: str | None) -> Text:
     return text(
         "Memory peaks at {peak}{holder}.",
         peak=Phrase(format_bytes(peak.bytes) + share, link("memory", device=device.name, at=peak.time)),
-        holder=_largest_part(device.name, at_peak, holder),
+        holder=_largest_part(device.name, at_peak, holder, peak.bytes),
     )
 
 
-def _largest_part(device: str, at_peak: Live, holder: str | None) -> Text:
+def _largest_part(device: str, at_peak: Live, holder: str | None, peak: int) -> Text:
     older = at_peak.older or 0
     top = at_peak.groups[0] if at_peak.groups else None
     if top is not None and top.bytes > older and holder is not None:
         name = Phrase(holder, link("memory", device=device, q=holder))
         return text("; {name} holds {size} of it", name=name, size=format_bytes(top.bytes))
     if older > 0:
-        return text("; {size} of it is from before the trace", size=format_bytes(older))
+        size = format_bytes(older)
+        part = "all" if older == peak else "nearly all" if size == format_bytes(peak) else size
+        return text("; {part} of it is from before the trace", part=part)
     return ()
 
 

@@ -16,6 +16,7 @@ from torch_tb_profiler.model.phases import PHASES
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Tab, TraceView
+from torch_tb_profiler.views._shared.tensor_cores import cores_name
 from torch_tb_profiler.views.operators.parts import NO_STACKS, PARTS
 from torch_tb_profiler.views.operators.payload import (
     OperatorRow,
@@ -41,7 +42,7 @@ def build(trace: Trace, params: OperatorsParams) -> OperatorsPayload:
     lost = unlinked(trace, kept)
     recorded = steps(trace)
     return OperatorsPayload(
-        headline=headline(rows, totals, params),
+        headline=headline(rows, totals, params, cores_name(trace)),
         rows=rows,
         unlinked=UnlinkedWork(lost.calls, lost.device_ns) if device else None,
         totals=totals,

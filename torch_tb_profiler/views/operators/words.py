@@ -12,7 +12,7 @@ MOST_OF_THE_TIME = 0.6
 NAMED = 3
 
 
-def headline(rows: Sequence[OperatorRow], totals: OperatorTotals, params: OperatorsParams) -> Text:
+def headline(rows: Sequence[OperatorRow], totals: OperatorTotals, params: OperatorsParams, cores: str) -> Text:
     """The few operators that take most of the device time, else of the host time; at most three of them."""
     by_device = bool(totals.device_self_ns)
 
@@ -38,7 +38,7 @@ def headline(rows: Sequence[OperatorRow], totals: OperatorTotals, params: Operat
         take="take" if len(names) > 1 else "takes",
         share=format_ratio(sum(map(time, top)) / whole),
         kind="device" if by_device else "host",
-        cores=_tensor_cores(rows) if by_device else "",
+        cores=_tensor_cores(rows, cores) if by_device else "",
     )
 
 
@@ -48,8 +48,11 @@ def row_key(row: OperatorRow) -> str:
     return " | ".join([row.name, *(value for value in grouped_by if value is not None)])
 
 
-def _tensor_cores(rows: Iterable[OperatorRow]) -> str:
-    """Nothing where no kernel is known to use them and some do not tell; a lower bound where some do."""
+def _tensor_cores(rows: Iterable[OperatorRow], cores: str) -> str:
+    """Nothing where no kernel is known to use them and some do not tell; a lower bound where some do.
+
+    `cores`: what they are called.
+    """
     eligible = [row for row in rows if row.tc_eligible and row.device_self_ns]
     time = sum(row.device_self_ns or 0 for row in eligible)
     used = sum((row.device_self_ns or 0) * (row.tc_self_ratio or 0.0) for row in eligible)
@@ -57,4 +60,4 @@ def _tensor_cores(rows: Iterable[OperatorRow]) -> str:
     if time == 0 or (used == 0 and unknown > 0):
         return ""
     bound = "at least " if unknown > 0 else ""
-    return f"; {bound}{format_ratio(used / time)} of what could run on Tensor Cores does"
+    return f"; {bound}{format_ratio(used / time)} of what could run on {cores} does"

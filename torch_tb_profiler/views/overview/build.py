@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.overview.advice import advice, measured_advice
+from torch_tb_profiler.analyses.overview.idle import device_late, idle
 from torch_tb_profiler.analyses.overview.job import no_advice
 from torch_tb_profiler.analyses.overview.unrecorded import unrecorded
 from torch_tb_profiler.analyses.roofline.speeds import untold
@@ -14,6 +15,7 @@ from torch_tb_profiler.analyses.schedule.categories import bound_times
 from torch_tb_profiler.analyses.schedule.what_if import unexplained
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.shared.utilization import utilizations
+from torch_tb_profiler.base.intervals import total
 from torch_tb_profiler.model.communication.events import host_communication
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.health import is_truncated
@@ -28,6 +30,7 @@ from torch_tb_profiler.views.overview import words
 from torch_tb_profiler.views.overview.advice import recommendation
 from torch_tb_profiler.views.overview.hardware import hardware_use
 from torch_tb_profiler.views.overview.payload import Average, Configuration, HardwareUse, Overview
+from torch_tb_profiler.views.overview.ranks import MOST_RANKS
 from torch_tb_profiler.views.overview.ranks import build as beside
 from torch_tb_profiler.views.overview.recorded import (
     average_of,
@@ -61,7 +64,7 @@ def build(trace: Trace, params: NoParams) -> Overview:
         recommendations=recommendations,
         no_advice=()
         if recommendations
-        else words.no_advice(first.average, no_advice(trace), first.configuration.device_type),
+        else words.no_advice(first.average, no_advice(trace), first.configuration.device_type, whole),
         reasons=reasons,
     )
 
@@ -96,7 +99,9 @@ def _measured(trace: Trace) -> Overview:
         configuration=configured,
         gains=(),
         recommendations=[recommendation(each, _whole(trace)) for each in measured_advice(trace)],
-        no_advice=() if reason is None else words.no_advice(average, reason, configured.device_type),
+        no_advice=()
+        if reason is None
+        else words.no_advice(average, reason, configured.device_type, _whole(trace)),
         beside=(),
         waiting=None,
         reasons=reasons,
@@ -120,7 +125,9 @@ def _spent(
         return truncated()
     frame = unrecorded(trace)
     name = None if frame is None else Phrase(frame.name, link("trace", event=frame.event))
-    spent = words.spent(average, configured.device_type, _whole(trace), name, hardware)
+    waiting = total(idle(trace))
+    submitted = total(device_late(trace)) / waiting if waiting else 0.0
+    spent = words.spent(average, configured.device_type, _whole(trace), name, hardware, submitted)
     return sentences(spent, words.bound(bounds, _whole(trace), _exposed(trace, average)))
 
 
@@ -162,6 +169,7 @@ TAB = Tab(
             beside,
             _ALONE,
             RANK_SUMMARIES,
+            MOST_RANKS,
             rows="steps",
         ),
     ),

@@ -64,6 +64,7 @@ class CommunicationParts(msgspec.Struct, frozen=True):
 class Device(msgspec.Struct, frozen=True):
     """One accelerator with work in this trace. Ratios are 0..1; None is explained in `reasons`.
 
+    computing          the part of the utilization in which a kernel runs that does not communicate
     tensor_core_ratio  of the kernel time of the whole trace, at least; `tensor_cores` says how much is not known
     """
 
@@ -75,6 +76,7 @@ class Device(msgspec.Struct, frozen=True):
     multiprocessors: int | None
     streams: int
     utilization: float | None
+    computing: float | None
     sm_efficiency: float | None
     achieved_occupancy: float | None
     tensor_core_ratio: float | None

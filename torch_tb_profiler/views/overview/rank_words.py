@@ -18,6 +18,17 @@ from torch_tb_profiler.views.overview.payload import Average, CommunicationParts
 _EVIDENCE = link("distributed")
 
 
+def not_read(ranks: int, coming: int) -> Text:
+    """Of a job so large that its files are not read for this page."""
+    return text(
+        "This rank is not compared with the others: {coming} of the {ranks} ranks are not read for this page. "
+        "{distributed} reads and compares them all.",
+        coming=f"{coming:,}",
+        ranks=f"{ranks:,}",
+        distributed=Phrase("Distributed", _EVIDENCE),
+    )
+
+
 def share(average: Average, waiting: CommunicationParts, whole: str) -> Text:
     """How much of a step is waiting for other ranks, where that is worth a person's time."""
     if waiting.waiting_ns < LEAST_GAIN * average.duration_ns:

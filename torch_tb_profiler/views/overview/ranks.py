@@ -18,6 +18,9 @@ from torch_tb_profiler.views.overview import rank_words, words
 from torch_tb_profiler.views.overview.advice import recommendation
 from torch_tb_profiler.views.overview.payload import Average, CommunicationParts, Overview, Recommendation
 
+MOST_RANKS = 64
+"""The files of the others are read for a larger job in Distributed only: this page is one rank's."""
+
 
 def build(alone: Overview, worker: str, members: Members[RankSummary], params: NoParams) -> Overview:
     """What the rank's own file says, corrected by what the files of all ranks say together.
@@ -25,6 +28,8 @@ def build(alone: Overview, worker: str, members: Members[RankSummary], params: N
     In its own file, waiting for a late rank looks like slow communication. While other ranks are read, and where
     they cannot tell who is late, the answer is that of the file alone; `beside` says why.
     """
+    if len(members) > MOST_RANKS and coming(members):
+        return replace(alone, beside=rank_words.not_read(len(members), coming(members)))
     if coming(members) or is_truncated(alone.health) or alone.average is None:
         return alone
     comparison, verdict = compare_members(members), judge_members(members).verdict
@@ -45,7 +50,7 @@ def build(alone: Overview, worker: str, members: Members[RankSummary], params: N
         recommendations=recommendations,
         no_advice=()
         if recommendations
-        else alone.no_advice or words.no_advice(average, None, alone.configuration.device_type),
+        else alone.no_advice or words.no_advice(average, None, alone.configuration.device_type, whole),
         beside=rank_words.parts(members, verdict, waiting),
         waiting=waiting,
     )

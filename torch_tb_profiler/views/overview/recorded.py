@@ -68,6 +68,7 @@ def device(entry: Utilization) -> Device:
         multiprocessors=info.multiprocessors,
         streams=entry.streams,
         utilization=entry.utilization,
+        computing=entry.computing,
         sm_efficiency=entry.sm_efficiency,
         achieved_occupancy=entry.achieved_occupancy,
         tensor_core_ratio=entry.tensor_core_ratio,

@@ -43,6 +43,9 @@ IDLE = 0.1
 TOLD = 0.9
 """Where less of the device time is modeled, its use of the peak is no headline: what is not known may be more."""
 
+SUBMITTED = 0.5
+"""A device whose next work is submitted in more than this share of its waiting does not wait for the host."""
+
 ALIKE = 0.005
 """Steps whose categories vary by less than this share of the longest step are alike."""
 
@@ -98,7 +101,7 @@ def gains(recommendations: Sequence[Recommendation], explained: float | None, re
     )
 
 
-def no_advice(average: Average | None, reason: str | None, device_type: str) -> Text:
+def no_advice(average: Average | None, reason: str | None, device_type: str, whole: str) -> Text:
     """Why nothing is advised. Where the device waits, that does not mean that nothing can be done."""
     if reason is not None:
         return text("Nothing is advised: {reason}.", reason=reason)
@@ -107,7 +110,11 @@ def no_advice(average: Average | None, reason: str | None, device_type: str) -> 
     busy = sum(getattr(average.categories, name) or 0.0 for name in BUSY) / average.duration_ns
     if device_type != "CPU" and 0 < busy < 1 - IDLE:
         return text("No rule explains what the device waits for. The {timeline} shows it.", timeline=_TIMELINE)
-    return text("No rule finds {share} of the step to gain.", share=format_ratio(LEAST_GAIN))
+    return text(
+        "No rule finds {share} of {whole} to gain.",
+        share=format_ratio(LEAST_GAIN),
+        whole="the trace" if whole == "the trace" else "the step",
+    )
 
 
 def spent(
@@ -116,11 +123,14 @@ def spent(
     whole: str,
     frame: Phrase | None = None,
     hardware: HardwareUse | None = None,
+    submitted: float = 0.0,
 ) -> Text:
     """How the average step is spent.
 
     `whole`: see `whole_of`. `frame`: what the host does for half or more
     of the time in which nothing else is recorded. `hardware`: what a busy device makes of its peak.
+    `submitted`: share of the device's waiting in which its next work is submitted: what the host does then is not
+    why it waits.
     """
     if average is None:
         return text("There is no complete step to analyze.")
@@ -145,11 +155,19 @@ def spent(
             talk=(talk := _talk(times, busy * total)),
             use=_use(hardware, ", and" if talk else " and"),
         )
+    waiting = Phrase(f"{format_ratio(1 - busy)} of {whole}", link("trace"))
+    if submitted > SUBMITTED:
+        return text(
+            "The {device} waits for {share}; for {portion} of that, its next work is already submitted.",
+            device=device,
+            share=waiting,
+            portion=Phrase(format_ratio(submitted), link("idle")),
+        )
     cause = max(waits, key=lambda name: waits[name])
     return text(
         "The {device} waits for {share}; {portion} of that is {cause}.",
         device=device,
-        share=Phrase(f"{format_ratio(1 - busy)} of {whole}", link("trace")),
+        share=waiting,
         portion=format_ratio(waits[cause] / ((1 - busy) * total)),
         cause=_cause(cause, frame),
     )

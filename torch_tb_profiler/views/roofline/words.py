@@ -57,11 +57,16 @@ def _saving(rows: Sequence[RooflineRow], params: RooflineParams) -> Text:
         return ()
     name = spoken_name(best.short_name.removeprefix("aten::"))
     return text(
-        "At its roof, {name} would take {saved} less of {busy}.",
+        "At its roof, {name} would take {then}, not {busy}.",
         name=Phrase(name, link("roofline", **state_of(params), select=row_key(best))),
-        saved=format_duration(best.saved_ns),
+        then=_short(best.busy_ns - best.saved_ns),
         busy=format_duration(best.busy_ns),
     )
+
+
+def _short(ns: float) -> str:
+    """No kernel takes less than a microsecond, whatever the roof."""
+    return format_duration(ns) if ns >= 1000 else "less than 1 µs"
 
 
 def row_key(row: RooflineRow) -> str:

@@ -8,19 +8,21 @@ import css from './Devices.module.css';
 
 const METERS = [
   ['utilization', 'GPU utilization'],
+  ['computing', 'of it computing'],
   ['sm_efficiency', 'SM efficiency, est.'],
   ['achieved_occupancy', 'Achieved occupancy, est.'],
   ['tensor_core_ratio', 'Tensor Core share'],
 ] as const satisfies readonly (readonly [TermId, string])[];
 
 export function DeviceCard({ device }: { device: Device }) {
+  const communicates = device.computing !== device.utilization;
   return (
     <Panel
       title={`${device.kind === 'other' ? 'Device' : 'GPU'} ${device.id}`}
       note={device.name ?? device.kind}
     >
       <dl className={css.meters}>
-        {METERS.map(([key, title]) => {
+        {METERS.filter(([key]) => key !== 'computing' || communicates).map(([key, title]) => {
           const ratio = device[key];
           const reason = device.reasons[key];
           return (

@@ -43,6 +43,15 @@ it('names what has to be recorded to know the use of the peak', () => {
   expect(screen.getByText(/^Not known: no input shapes are recorded/)).toBeTruthy();
 });
 
+it('parts computing from communication that nothing hides, where a device communicates', () => {
+  const [device] = golden.overview.devices;
+  drawView(View, { ...golden.overview, devices: [{ ...device, utilization: 0.95, computing: 0.08 }] });
+  expect(screen.getByText('of it computing').closest('div')!.textContent).toContain('8%');
+  cleanup();
+  drawView(View, { ...golden.overview, devices: [{ ...device, utilization: 0.95, computing: 0.95 }] });
+  expect(screen.queryByText('of it computing')).toBeNull();
+});
+
 it('shows one step alone, and the average again', async () => {
   drawView(View, golden.overview);
   fireEvent.click(await screen.findByLabelText(/^Step 1, 1\.00 ms/));

@@ -1,0 +1,96 @@
+"""Every sentence that the views say of the real runs: `python -m tests.views.sentences` writes the table anew."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from tests.corpus import real_traces
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import summarize
+from torch_tb_profiler.model.pair import Pair
+from torch_tb_profiler.model.ranks import rank
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.view import Member, Members, NoParams, RunView, Tab, TraceView
+from torch_tb_profiler.views import all_tabs
+from torch_tb_profiler.views._shared.text import Phrase, plain
+from torch_tb_profiler.views.diff.build import TAB as DIFF
+from torch_tb_profiler.views.diff.build import build as diff
+from torch_tb_profiler.views.diff.payload import DiffParams
+from torch_tb_profiler.views.distributed.build import TAB as DISTRIBUTED
+from torch_tb_profiler.views.distributed.build import build as distributed
+
+TABLE = Path(__file__).parent / "sentences.tsv"
+
+Row = tuple[str, str, str, str]
+"""Run, view, field, sentence."""
+
+ROWS = 3
+"""Of a table within a payload, so many rows are read."""
+
+
+def sentences(corpus: Path) -> Iterator[Row]:
+    """Of the first file of each run in every view of a trace; of all its files in the views of several. What a
+    view says twice is listed once."""
+    for folder in sorted(path for path in (corpus / "traces").iterdir() if path.is_dir()):
+        files = [
+            trace
+            for path in sorted(folder.iterdir())
+            if path in real_traces.files(corpus)
+            for trace in real_traces.ranks(path).values()
+        ]
+        if not files:
+            continue
+        for tab in all_tabs():
+            listed: set[str] = set()
+            for field, said in _answers(tab, files):
+                if said not in listed:
+                    yield folder.name, tab.slug, field, said
+                listed.add(said)
+
+
+def _answers(tab: Tab, files: list[Trace]) -> Iterator[tuple[str, str]]:
+    if tab.reason(files[0]) is not None:
+        return
+    if isinstance(tab.view, TraceView):
+        yield from texts(tab.view.build(files[0], tab.view.params()))
+    elif isinstance(tab.view, RunView):
+        assert tab.slug == DISTRIBUTED.slug, "no run of the corpus has what another such view needs"
+        members = (
+            Member(f"worker{number}", number, "1", "ready", None, summarize(trace))
+            for number, trace in enumerate(files)
+            if tab.reason(trace) is None
+        )
+        yield from texts(distributed(Members(members), NoParams()))
+    elif len(files) > 1:
+        assert tab.slug == DIFF.slug
+        one_run = rank(files[0]) == rank(files[1])
+        yield from texts(diff(Pair(files[:1], files[1:2], one_run), DiffParams()))
+
+
+def texts(payload: object, field: str = "") -> Iterator[tuple[str, str]]:
+    """(field, text) of all sentences in a payload."""
+    if isinstance(payload, tuple) and payload and all(isinstance(each, Phrase) for each in payload):
+        yield field, plain(payload)
+    elif isinstance(payload, list | tuple):
+        for each in payload[:ROWS]:
+            yield from texts(each, field)
+    elif isinstance(payload, msgspec.Struct):
+        for name in payload.__struct_fields__:
+            yield from texts(getattr(payload, name), f"{field}.{name}" if field else name)
+
+
+def read_table() -> list[Row]:
+    with TABLE.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file, dialect="excel-tab"))
+    return [(run, view, field, said) for run, view, field, said in rows[1:]]
+
+
+if __name__ == "__main__":
+    with TABLE.open("w", newline="", encoding="utf-8") as table:
+        writer = csv.writer(table, dialect="excel-tab", lineterminator="\n")
+        writer.writerow(("run", "view", "field", "sentence"))
+        writer.writerows(sentences(Path(os.environ["TRACE_CORPUS"])))

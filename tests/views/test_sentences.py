@@ -1,0 +1,106 @@
+"""What the views say of the real runs, as it was read and approved: `sentences.tsv` has every sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.views.sentences import read_table, sentences
+from torch_tb_profiler.base.units import parse_duration
+
+NOUNS = "step|kernel|call|operator|collective|allocation|rank|slice|module|copy|trace|recording|worker|launch"
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("corpus")
+def test_every_sentence_is_the_one_that_was_read(corpus: Path) -> None:
+    """After a change of words: `python -m tests.views.sentences`, and read what differs."""
+    said, read = list(sentences(corpus)), read_table()
+    assert [row for row in said if row not in set(read)] == []
+    assert said == read
+
+
+def one_and_many(sentence: str) -> bool:
+    many = re.search(rf"(?<![\d.,])1 (?:[a-z]+ )?(?:{NOUNS})(?:e?s)\b(?! is)", sentence)
+    one = re.search(rf"(?<![\d.,#])(?:[2-9]|\d[\d,]*\d) (?:{NOUNS})\b", sentence)
+    return many is None and one is None
+
+
+def no_share_above_the_whole(sentence: str) -> bool:
+    """Changes of Diff may be larger: they have a sign, or are followed by what they mean."""
+    shares = re.findall(r"(?<![+\d,.])([\d,.]+)%(?!\) (?:slower|faster))", sentence)
+    return all(float(share.replace(",", "")) <= 100 for share in shares)
+
+
+def no_accident(sentence: str) -> bool:
+    """Of templates and numbers."""
+    return not re.search(
+        r"  | [.,;:)]|\.\.|\{|\}|\bNone\b(?! of)|\bnan\b|\binf\b|^[a-z]+ $|^$", sentence.replace("...", "…")
+    )
+
+
+def verbs_agree(sentence: str) -> bool:
+    """With a plural that begins a sentence."""
+    return not re.search(
+        r"(?:^|\. )(?:[A-Z]\w* )?(?:calls|kernels|copies|modules|ranks) (?:is|takes|has)\b", sentence
+    )
+
+
+def launch_bound_is_slower_to_launch_than_to_run(sentence: str) -> bool:
+    pace = re.search(
+        r"launch-bound: a launch every ([\d,.]+ \S+), while the device needs ([\d,.]+ \S+) for", sentence
+    )
+    return pace is None or parse_duration(pace[1].replace(",", "")) > parse_duration(pace[2].replace(",", ""))
+
+
+@pytest.mark.parametrize(
+    ("law", "against"),
+    [
+        (one_and_many, "1 steps vary."),
+        (one_and_many, "3 step vary."),
+        (no_share_above_the_whole, "163% of the step."),
+        (no_accident, "It takes {time}."),
+        (no_accident, "It takes 3 ms ."),
+        (verbs_agree, "Allocator calls is 99.3 ms of that path."),
+        (
+            launch_bound_is_slower_to_launch_than_to_run,
+            "The step is launch-bound: a launch every 9.17 µs, while the device needs 422 µs for an item.",
+        ),
+    ],
+)
+def test_the_laws_of_sentences(law: Callable[[str], bool], against: str) -> None:
+    assert [row for row in read_table() if not law(row[3])] == []
+    assert not law(against)
+
+
+def test_one_step_is_not_called_every_step() -> None:
+    """The Overview says how many steps there are."""
+    rows = read_table()
+    alone = {run for run, view, field, text in rows if view == "overview" and text.startswith("1 complete step")}
+    assert alone
+    plural = re.compile(r"\b(?:each|every|average) step\b|\d [nµm]?s a step\b")
+    # What is advised is about the loop, of which one step is recorded.
+    claims = [(run, view, text.replace("for the device in each step", "")) for run, view, _, text in rows]
+    assert [row for row in claims if row[0] in alone and row[1] != "diff" and plural.search(row[2])] == []
+
+
+def test_nothing_is_said_of_a_device_that_did_nothing() -> None:
+    rows = read_table()
+    hosts = {run for run, view, field, text in rows if view == "trace" and "no device work is recorded" in text}
+    assert hosts
+    claims = re.compile(r"\b(?:GPU|device) (?:is busy|waits)|Tensor Cores|of the kernel time")
+    assert [row for row in rows if row[0] in hosts and claims.search(row[3])] == []
+
+
+def test_the_overview_and_idle_time_say_alike_who_is_late() -> None:
+    """Where the device has its next work for most of its waiting, what the host does meanwhile is not why."""
+    rows = read_table()
+    submitted = re.compile(r"with work submitted|launched before the recording|between queued kernels")
+    first = {(run, view): text for run, view, field, text in reversed(rows) if field == "headline"}
+    late = [run for (run, view), text in first.items() if view == "idle" and submitted.search(text)]
+    waits = [first[run, "overview"] for run in late if "waits for" in first[run, "overview"]]
+    assert len(waits) >= 2
+    assert [text for text in waits if "its next work is already submitted" not in text] == []
