@@ -28,6 +28,9 @@ def steps(*durations: int) -> str:
         ((119, 100, 101, 99), (), 419 / 4),  # not far enough
         ((100, 140, 80, 120, 150, 90), (), 680 / 6),  # all of them vary
         ((100, 100, 200, 200), (), 150),  # two kinds of steps
+        ((100, 100, 100, 100, 200, 200), (), 800 / 6),  # a third of them is no exception
+        ((90, 95, 100, 100, 105, 110, 130), (6,), 100),  # six times the median deviation
+        ((90, 95, 100, 100, 105, 110, 124), (), 724 / 7),  # less than five times
     ],
 )
 def test_outliers(durations: tuple[int, ...], outliers: tuple[int, ...], typical: float) -> None:

@@ -88,6 +88,13 @@ def test_a_launch_as_long_as_the_others_starts_nothing_up() -> None:
     assert given(draw(f"{STEP}\n{launches}"), "start_up") is None
 
 
+@pytest.mark.parametrize(("duration", "gives"), [(2_000, False), (2_001, True)])
+def test_a_launch_of_more_than_twenty_times_the_median_starts_something_up(duration: int, gives: bool) -> None:
+    launches = "\n".join(work(200 * i + 150, 40, 200 * i, i + 1, call=100) for i in range(5))
+    trace = draw(f"{STEP}\n{launches}\n{call('cudaLaunchKernel', 2_000, duration)}\n{END}")
+    assert (given(trace, "start_up") is not None) == gives
+
+
 def test_a_slow_call_behind_work_of_the_device_costs_nothing() -> None:
     trace = draw(f"{STEP}\n{work(10, 9_900, 2, 1)}\n{call('cudaFree', 100, 8_000)}")
     assert given(trace, "start_up") is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.overview.idle import device_late, host_late
+from torch_tb_profiler.analyses.overview.idle import device_late, host_late, idle, long_stretches, short_stretches
 
 STEP = "host user_annotation ProfilerStep#0 0 10000"
 
@@ -49,6 +49,13 @@ def test_the_host_is_late_until_it_submits_what_a_device_waits_for(
 ) -> None:
     found = host_late(draw("\n".join([STEP, *work])))
     assert list(zip((found.starts // 1000).tolist(), (found.ends // 1000).tolist(), strict=True)) == late
+
+
+@pytest.mark.parametrize(("begin", "long"), [(2_000, False), (2_001, True)])
+def test_a_stretch_of_more_than_a_millisecond_is_long(begin: int, long: bool) -> None:
+    """From the end of the first kernel at 1,000 us to the begin of the second."""
+    alone = idle(draw(f"{STEP}\n{FIRST}\n{kernel(begin, 10_000 - begin, 500, 2)}"))
+    assert (len(long_stretches(alone).starts), len(short_stretches(alone).starts)) == ((1, 1) if long else (0, 2))
 
 
 @pytest.mark.parametrize(
