@@ -31,6 +31,15 @@ def test_the_last_to_arrive_is_late_by_the_median_of_the_others() -> None:
     assert not observed.cut.any()
 
 
+def test_no_clock_makes_a_rank_later_than_the_others_waited() -> None:
+    """By its clock, the second comes 5 ms later; the first waits for 100 us."""
+    observed = late(0, shift=5_000_000)
+    assert observed.skew.tolist() == [5_100_000]
+    first, second = observed.lateness.tolist()
+    assert first == 0
+    assert second == pytest.approx(100_000, rel=0.01)
+
+
 @pytest.mark.parametrize(("residual", "last"), [(49_999, 1), (50_000, NO_CODE)])
 def test_a_difference_up_to_twice_the_error_of_the_clocks_tells_nothing(residual: int, last: int) -> None:
     """Either clock may be off by that much, in opposite directions."""
