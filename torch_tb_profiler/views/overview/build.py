@@ -29,6 +29,7 @@ from torch_tb_profiler.views._shared.truncated import truncated
 from torch_tb_profiler.views.overview import words
 from torch_tb_profiler.views.overview.advice import recommendation
 from torch_tb_profiler.views.overview.hardware import hardware_use
+from torch_tb_profiler.views.overview.leaks import leak
 from torch_tb_profiler.views.overview.payload import Average, Configuration, HardwareUse, Overview
 from torch_tb_profiler.views.overview.ranks import MOST_RANKS
 from torch_tb_profiler.views.overview.ranks import build as beside
@@ -58,6 +59,7 @@ def build(trace: Trace, params: NoParams) -> Overview:
         first,
         preview=False,
         headline=words.headline(spent, recommendations),
+        explanation=sentences(first.explanation, leak(trace)),
         spent=spent,
         hardware=hardware,
         gains=words.gains(recommendations, schedule(trace).explained, unexplained(trace)),
