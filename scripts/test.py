@@ -50,9 +50,11 @@ def make_environment() -> None:
     pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     run([*pip, PIP, "uv>=0.8"])
     # The newest torch would bring gigabytes of CUDA; the tests train on the CPU.
+    extras = "test,trainers"
     if subprocess.call([*pip, TORCH], cwd=ROOT) != 0:
         print(f"{TORCH} cannot be installed for this Python: the tests that train with it are skipped")
-    install_packages(str(PYTHON), ["--editable", ".[test]"])
+        extras = "test"
+    install_packages(str(PYTHON), ["--editable", f".[{extras}]"])
     # Built from source it needs a Clang with libFuzzer: only where a wheel fits.
     if subprocess.call([*pip, "--only-binary", "atheris", "atheris>=2.3"], cwd=ROOT) != 0:
         print("atheris has no wheel for this Python: the fuzzer is skipped, its kept corpus is read")
