@@ -6,6 +6,7 @@ import pytest
 
 from tests.analyses.overview.drawn import BACKWARD, given, measured, steps, work
 from tests.support.traces import draw
+from torch_tb_profiler.analyses.overview.advice import measured_advice
 from torch_tb_profiler.analyses.schedule.what_if import curves, unexplained
 
 STEP = steps(1)
@@ -65,6 +66,15 @@ def test_a_conversion_gains_what_the_host_would_wait_less(late: int, gain: int |
         assert found is not None and found.gain is not None
         assert (found.gain.basis, found.gain.measured_ns) == ("what_if", gain)
         assert found.gain.ns == pytest.approx(gain, abs=20_000)
+
+
+@pytest.mark.parametrize(("us", "gives"), [(19, False), (20, True)])
+def test_a_call_of_twenty_microseconds_waits_for_a_device_that_works(us: int, gives: bool) -> None:
+    """Forty of them, while kernels run: only calls that wait let faster kernels shorten the step."""
+    device = f"{work(110, 5_000, 100, 1)}\n{work(5_110, 600, 120, 2, 'nchwToNhwcKernel')}"
+    polls = "\n".join(f"host cuda_runtime cudaEventQuery {200 + 100 * i} {us}" for i in range(40))
+    found = measured_advice(draw(f"{STEP}\n{device}\n{polls}"))
+    assert ("layout_conversion" in [each.finding.id for each in found]) == gives
 
 
 def test_where_nothing_explains_the_starts_the_share_stays_and_says_so() -> None:
