@@ -47,6 +47,7 @@ LEAKS = {
     "of every second step": each(0, 2, 4),
     "of every second step, from the second on": each(1, 3, 5, 4),
     "beside a batch that varies": [*each(0, 1, 2, 3, 4, 5), *((i, i + 1, (40 - 7 * i) * MIB) for i in range(5))],
+    "beside what the same step drops": [*each(1, 2, 3, 4, 5), (1, 4, 9 * MIB)],
     "beside what the first step made and drops": [*each(1, 2, 3, 4, 5), (0, 3, 50 * MIB), (2, 5, 9 * MIB)],
 }
 

@@ -70,6 +70,12 @@ def test_one_long_step_anywhere_hides_nothing(at: int) -> None:
     assert changed(base, candidate).mean() >= 0.95
 
 
+def test_from_five_steps_on_a_long_one_is_trimmed() -> None:
+    base = np.array([[100, 101, 180, 99, 100.5]])
+    assert changed(base, 1.2 * np.array([[100, 101, 102, 99, 100.5]])).all()
+    assert not changed(base[:, :4], 1.2 * np.array([[100, 101, 102, 99]])).any()
+
+
 @pytest.mark.parametrize(("count", "alarms"), [(10, 0.15), (20, 0.10), (50, 0.09)])
 def test_steps_that_resemble_the_one_before_count_as_fewer(count: int, alarms: float) -> None:
     rng = np.random.default_rng(count)
