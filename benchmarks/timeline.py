@@ -147,6 +147,12 @@ def measure(trace: Trace, rounds: int) -> None:
     everything = {"begin": 0, "end": length, "width": WIDTH}
     report.ask("tile, 100%, with Python", lambda _: build("trace/tile", python=True, **everything))
     report.ask("tile, 100%, by module", lambda _: build("trace/tile", color="module", **everything))
+    report.ask("a device's time, 100%", lambda _: build("trace/blame", **everything))
+    report.ask("a device's time, 10%", lambda _: build("trace/blame", width=WIDTH, **window(0.1)))
+    moment = {"device": 0, "at": length // 3, "until": length // 3 + length // 1000}
+    report.ask("a moment of a device", lambda _: build("trace/moment", **moment))
+    report.ask("critical path, 100%", lambda _: build("trace/path", begin=0, end=length))
+    report.ask("critical path, 1%", lambda _: build("trace/path", **window(0.01)))
 
 
 def main() -> None:

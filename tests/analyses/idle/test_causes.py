@@ -91,6 +91,16 @@ def test_the_profiler_s_own_work_is_its_own_cause() -> None:
     assert [cause for _, cause, _ in found][-5:-2] == ["operator", "profiler", "operator"]
 
 
+def test_overhead_that_is_recorded_on_no_thread_of_the_program_holds_for_all_of_them() -> None:
+    found = idle(late_host("host cpu_op aten::mm 15 55\nhost9 overhead Activity~Buffer~Request 30 20"))
+    assert [cause for _, cause, _ in found][-5:-2] == ["operator", "profiler", "operator"]
+
+
+def test_a_launch_inside_of_communication_on_the_host_is_a_launch() -> None:
+    found = idle(late_host("host cpu_op gloo:all_reduce 15 66"))
+    assert found[-3:] == [(50.0, "host_communication", "gloo:all_reduce"), *LAUNCH]
+
+
 def test_the_call_of_a_pageable_copy_stages_it() -> None:
     found = idle(
         draw("""
@@ -135,6 +145,18 @@ def test_a_device_that_waits_for_another_one() -> None:
     """)
     assert idle(trace)[-1] == (80.0, "device_wait", "elsewhere")
     assert idle(trace, device=1)[-1] == (15.0, "tail", "")
+
+
+def test_what_ended_long_before_on_another_device_is_not_what_a_device_waits_for() -> None:
+    trace = draw("""
+    host  cuda_runtime  cudaLaunchKernel   0   2  correlation=1
+    host  cuda_runtime  cudaLaunchKernel   3   2  correlation=2
+    host  cuda_runtime  cudaLaunchKernel   6   2  correlation=3
+    gpu0  kernel        first             10  10  correlation=1 stream=7
+    gpu1  kernel        elsewhere         10  69  correlation=2 stream=7
+    gpu0  kernel        second           100  10  correlation=3 stream=7
+    """)
+    assert idle(trace)[-1] == (80.0, "device_wait", "")
 
 
 def test_what_is_not_linked_or_was_launched_before_the_recording_is_not_blamed_on_the_host() -> None:

@@ -66,6 +66,19 @@ def test_a_prefetch_on_a_side_stream_takes_no_blame() -> None:
     assert not any(subject == "prefetch" for _, _, subject in idle(trace))
 
 
+def test_a_kernel_that_was_queued_before_the_gap_leaves_the_blame_to_the_copy_that_it_waits_for() -> None:
+    trace = draw("""
+    host   cuda_runtime  cudaLaunchKernel   2   2  correlation=1
+    gpu0   kernel        first             10  30  correlation=1 stream=7
+    host   cuda_runtime  cudaLaunchKernel   6   2  correlation=2
+    host2  cpu_op        pack              15  75
+    host2  cuda_runtime  cudaMemcpyAsync   80   5  correlation=3
+    gpu0   gpu_memcpy    Memcpy~HtoD~(Pinned~->~Device)  90  10  correlation=3 stream=8
+    gpu0   kernel        second           101  10  correlation=2 stream=7
+    """)
+    assert (40.0, "operator", "pack") in idle(trace)
+
+
 def test_the_next_compute_kernel_decides_although_a_copy_was_submitted_before() -> None:
     trace = draw("""
     host   cuda_runtime  cudaLaunchKernel   2   4  correlation=1
@@ -96,6 +109,35 @@ def test_the_thread_that_is_handed_over_to_is_blamed_for_what_it_does() -> None:
     assert (120.0, "operator", "autograd::engine::evaluate_function: MmBackward0") in found
     # From 182 on the main thread is to submit: its frame is over, the other thread idle.
     assert (5.0, "operator", "aten::add_") in found
+
+
+@pytest.mark.parametrize(
+    ("main", "other", "blamed"),
+    [
+        ("host python_function train.py(9):~backward 18 167", "cpu_op MulBackward0", ("operator", "MulBackward0")),
+        (
+            "host python_function train.py(9):~backward 18 167",
+            "user_annotation range",
+            ("python", "train.py(9): backward"),
+        ),
+        ("", "user_annotation range", ("annotation", "range")),
+    ],
+)
+def test_while_the_main_thread_waits_for_another_one_what_that_does_counts_if_it_says_more(
+    main: str, other: str, blamed: tuple[str, str]
+) -> None:
+    category, name = other.split()
+    trace = draw(f"""
+    host   cuda_runtime  cudaLaunchKernel      2    4  correlation=1
+    gpu0   kernel        forward              10   20  correlation=1 stream=7
+    {main}
+    host2  cuda_runtime  cudaLaunchKernel     25   10  correlation=2
+    gpu0   kernel        backward             37    8  correlation=2 stream=7
+    host2  {category}    {name}               50  130
+    host   cuda_runtime  cudaLaunchKernel    190    4  correlation=3
+    gpu0   kernel        step                196    4  correlation=3 stream=7
+    """)
+    assert (130.0, *blamed) in idle(trace)
 
 
 def test_a_skewed_clock_is_shifted_for_attribution_and_nothing_else() -> None:

@@ -10,34 +10,31 @@ from torch_tb_profiler.analyses.overview.advice import advice
 from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
 from torch_tb_profiler.analyses.schedule.targets import ALONE
 from torch_tb_profiler.analyses.schedule.what_if import what_if
-from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.model.trace import Trace
 
 pytestmark = real_traces.MARKS
 
 TABLE = Path(__file__).parent / "advice.tsv"
 
 
-def reviewed() -> dict[tuple[str, int], list[tuple[str, str, str]]]:
-    """(run, number of the file) -> rows of the table in order; every row says why it is right."""
-    rows: dict[tuple[str, int], list[tuple[str, str, str]]] = {}
+def reviewed() -> dict[tuple[str, str], list[tuple[str, str, str]]]:
+    """(run, number of the file; `number#rank` of one that holds several) -> rows of the table in order; every row
+    says why it is right."""
+    rows: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
     with TABLE.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file, dialect="excel-tab"):
             assert row["why"]
-            key = row["run"], int(row["file"])
-            rows.setdefault(key, []).append((row["advice"], row["gain"], row["cause"]))
+            rows.setdefault((row["run"], row["file"]), []).append((row["advice"], row["gain"], row["cause"]))
     return rows
 
 
-def given(path: Path) -> list[tuple[str, str, str]] | None:
-    """As the table spells it; None of a file that cannot be read."""
-    trace = real_traces.outcome(path)
-    if isinstance(trace, TraceError):
-        return None
+def given(name: str, trace: Trace) -> list[tuple[str, str, str]]:
+    """As the table spells it."""
     found = advice(trace)
     for each in found:
         if each.gain is not None and each.gain.basis == "what_if" and each.finding.id in ALONE:
             gained = recorded_spans(trace).mean_ns[0] - what_if(trace, each.finding.id, 100)
-            assert each.gain.ns == gained, f"{path}: the Critical path says another gain of {each.finding.id}"
+            assert each.gain.ns == gained, f"{name}: the Critical path says another gain of {each.finding.id}"
     return [
         (
             each.finding.id,
@@ -49,10 +46,11 @@ def given(path: Path) -> list[tuple[str, str, str]] | None:
 
 
 def test_advice_on_every_run_is_the_reviewed_one(corpus: Path) -> None:
-    table, seen = reviewed(), {}
+    seen = {}
     for run in sorted(path for path in (corpus / "traces").iterdir() if path.is_dir()):
         for number, path in enumerate(sorted(run.iterdir())):
-            found = given(path)
-            if found is not None:
-                seen[run.name, number] = found
-    assert seen == table
+            ranks = real_traces.ranks(path)
+            for rank, trace in ranks.items():
+                file = f"{number}#{rank}" if len(ranks) > 1 else str(number)
+                seen[run.name, file] = given(f"{run.name} {file}", trace)
+    assert seen == reviewed()

@@ -56,10 +56,12 @@ def passages_between(trace: Trace, begin: int, end: int, most: int) -> Passages:
         return found
     starts = np.diff(found.track, prepend=-1) != 0
     starts[1:] |= (found.begin[1:] - found.end[:-1]) * most > end - begin
-    first, run = np.flatnonzero(starts), np.cumsum(starts) - 1
-    order = np.argsort(found.end - found.begin, kind="stable")
+    first, length = np.flatnonzero(starts), found.end - found.begin
+    most_of_run = np.maximum.reduceat(length, first)
+    of_run = np.repeat(np.arange(len(first)), np.diff(first, append=len(length)))
+    at = np.flatnonzero(length == most_of_run[of_run])
     longest = np.empty(len(first), np.int64)
-    longest[run[order]] = order  # the last write wins
+    longest[of_run[at]] = at  # the last write wins
     return Passages(
         row=found.row[longest],
         track=found.track[first],
