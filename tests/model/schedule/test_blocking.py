@@ -161,6 +161,32 @@ def test_a_queue_that_never_fills_holds_nobody_up() -> None:
     assert len(blocking_calls(draw(full_queue(200, 1024))).call) == 0
 
 
+def after_a_full_queue(count: int, last_takes: int) -> str:
+    """Much later `count` more launches 5 us apart, the last one as long as that; kernels start 50 us apart."""
+    lines = [full_queue(200, 32)]
+    for i in range(count):
+        begin, takes = 50_000 + 5 * i, last_takes if i == count - 1 else 5
+        lines.append(f"host cuda_runtime cudaLaunchKernel {begin} {takes} correlation={1000 + i}")
+        lines.append(f"gpu0 kernel late{i} {50_010 + 50 * i} 49 correlation={1000 + i}")
+    return "\n".join(lines)
+
+
+def test_a_slow_call_is_not_held_up_by_a_queue_that_is_half_empty() -> None:
+    """It returns as a kernel starts, with 14 of 32 waiting."""
+    trace = draw(after_a_full_queue(17, 33))
+    calls = blocking_calls(trace)
+    assert (calls.kind == WaitKind.QUEUE).any()
+    assert int(trace.events.start[calls.call].max()) < 50_000_000
+
+
+def test_a_launch_behind_half_a_queue_waits_if_a_change_fills_it() -> None:
+    trace = draw(after_a_full_queue(24, 5))
+    calls = blocking_calls(trace)
+    behind = trace.events.start[calls.call] >= 50_000_000
+    assert behind.sum() > 3
+    assert not calls.waited[behind].any()
+
+
 def test_a_call_inside_a_later_one_does_not_count_either() -> None:
     nested = """
     host  cuda_runtime  cudaStreamSynchronize  24   3

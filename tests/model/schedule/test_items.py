@@ -54,6 +54,18 @@ def test_an_item_that_follows_another_was_handed_over_within_a_typical_call() ->
     assert work.previous_end.tolist() == [NEVER, 32_000, 100_000]
 
 
+def test_an_item_that_starts_long_after_the_one_before_it_was_handed_over_when_its_call_allows() -> None:
+    trace = draw("""
+    host  cuda_runtime  cudaLaunchKernel    0   10  correlation=1
+    host  cuda_runtime  cudaLaunchKernel   20   10  correlation=2
+    host  cuda_runtime  cudaLaunchKernel   40  200  correlation=3
+    gpu0  kernel        a                  12   20  correlation=1
+    gpu0  kernel        b                  34   66  correlation=2
+    gpu0  kernel        c                 125   20  correlation=3
+    """)
+    assert items(trace).submitted.tolist() == [10_000, 30_000, 125_000]
+
+
 def test_streams_of_two_devices_are_queues_of_their_own() -> None:
     trace = draw("""
     host  cuda_runtime  cudaLaunchKernel   0  5  correlation=1

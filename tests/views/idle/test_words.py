@@ -93,6 +93,16 @@ def test_launch_bound_is_said_only_where_the_host_launches_all_the_time() -> Non
     assert "launch-bound" not in said(synced)[1]
 
 
+def test_a_third_of_the_wait_in_launching_makes_no_trace_launch_bound() -> None:
+    lines = []
+    for i in range(20):
+        lines.append(f"host cpu_op aten::mm {i * 50 + 5} 15")
+        lines.append(f"host cpu_op enumerate(DataLoader)#_It.__next__ {i * 50 + 20} 28")
+        lines.append(f"host cuda_runtime cudaLaunchKernel {i * 50} 4 correlation={i + 1}")
+        lines.append(f"gpu0 kernel gemm {i * 50 + 6} 2 correlation={i + 1} stream=7")
+    assert "launch-bound" not in said("\n".join(lines))[1]
+
+
 def test_a_device_that_needs_longer_than_the_host_launches_is_not_launch_bound() -> None:
     """It waits at the end of a burst: by then the host, which launched fast, does something else."""
     burst = "\n".join(
