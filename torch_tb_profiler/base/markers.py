@@ -26,6 +26,14 @@ DISTRIBUTED_DATA_PARALLEL = "DistributedDataParallel.forward"
 BACKWARD_FLOWS = frozenset(("fwdbwd", "forward_backward"))
 """Categories of the flows from forward to backward operators, in files of today and of old."""
 
+TRAINER_BATCH = "event/batch"
+"""Composer's batch of training: forward, backward and the optimizer, without the wait for its data."""
+
+TRAINER_PHASES = {"event/forward": "forward", "event/loss": "forward", "event/backward": "backward"}
+"""Composer's marks of what a batch does."""
+
+_TRAINER = ("event/", "callback/", "algorithm/", "dataloader/")
+_TRAINER_LOADER = ("event/dataloader", "dataloader/")
 _WORKER_PROCESSES = "#_MultiProcessingDataLoaderIter."
 _DATA_LOADER = "enumerate(DataLoader)#"
 _DATA_PIPE = "enumerate(DataPipe)#"
@@ -47,8 +55,15 @@ def step_number(name: str) -> str:
 
 
 def is_data_loading(name: str) -> bool:
-    """A wait for the next batch: `enumerate(DataLoader)#<iterator>.__next__`, `enumerate(DataPipe)#<pipe>`."""
-    return (name.startswith(_DATA_LOADER) and name.endswith(".__next__")) or name.startswith(_DATA_PIPE)
+    """A wait for the next batch: `enumerate(DataLoader)#<iterator>.__next__`, `enumerate(DataPipe)#<pipe>`,
+    Composer's `event/dataloader` and, in old versions, `dataloader/train`."""
+    iterator = name.startswith(_DATA_LOADER) and name.endswith(".__next__")
+    return iterator or name.startswith((_DATA_PIPE, *_TRAINER_LOADER))
+
+
+def is_trainer(name: str) -> bool:
+    """An event of Composer's training loop: `event/forward`, `callback/<class>/event/batch_end`."""
+    return name.startswith(_TRAINER)
 
 
 def is_loaded_elsewhere(name: str) -> bool:

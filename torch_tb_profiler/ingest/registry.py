@@ -9,6 +9,7 @@ from torch_tb_profiler.ingest.formats import FileFormat, ForeignFormat, Format, 
 
 FOLDERS: tuple[str, ...] = (
     "kineto",
+    "composer",
     "aorta",
     "memory",
     "foreign",
@@ -21,8 +22,8 @@ def trace_formats() -> tuple[TraceFormat, ...]:
 
 
 def recognize(head: bytes) -> TraceFormat | None:
-    """The first format that recognizes the first bytes (unpacked) of a file."""
-    return next((each for each in trace_formats() if each.sniff(head)), None)
+    """The last format that recognizes the first bytes (unpacked) of a file: a dialect comes after its language."""
+    return next((each for each in reversed(trace_formats()) if each.sniff(head)), None)
 
 
 def trace_suffix(name: str) -> str | None:

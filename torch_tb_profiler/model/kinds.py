@@ -7,7 +7,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from torch_tb_profiler.base.markers import is_lightning
+from torch_tb_profiler.base.markers import is_lightning, is_trainer
 from torch_tb_profiler.model.trace import ABSENT, Bool, Trace, derived, distinct, name_mask
 
 
@@ -28,6 +28,7 @@ class Kind(IntEnum):
     OVERHEAD = 11
     SPAN = 12
     METRICS = 13
+    TRAINER = 14
 
 
 # Lower-cased category -> kind. Old Kineto capitalized them; vendors add their own prefix.
@@ -103,6 +104,10 @@ def kinds(trace: Trace) -> npt.NDArray[np.int8]:
     marks = name_mask(trace.strings, is_lightning)
     if marks.any():  # old Kineto filed them under operators
         kind[marks[trace.events.name] & (kind == Kind.CPU_OP)] = Kind.ANNOTATION
+    trainer = name_mask(trace.strings, is_trainer)
+    if trainer.any():  # its callbacks carry the name of their event as a category
+        pairs = np.isin(trace.events.phase, np.frombuffer(b"BEX", np.uint8))
+        kind[trainer[trace.events.name] & pairs & (kind == Kind.UNKNOWN)] = Kind.TRAINER
     return kind
 
 

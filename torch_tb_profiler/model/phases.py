@@ -12,6 +12,7 @@ from torch_tb_profiler.model.calls.enclosing import innermost
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import Kind, of_kind
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, derived, name_mask
+from torch_tb_profiler.model.trainer.events import trainer_phases
 
 PHASES = ("forward", "backward", "optimizer", "data")
 
@@ -25,12 +26,15 @@ def phases(trace: Trace) -> npt.NDArray[np.int8]:
     """
     phase_of = np.zeros(len(trace), np.int8)
     marks = of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
+    trainer = trainer_phases(trace)
     for phase, rows in (
         (1, backward_tasks(trace).rows),
         (2, marks[name_mask(trace.strings, is_optimizer)[trace.events.name[marks]]]),
         (3, marks[name_mask(trace.strings, is_data_loading)[trace.events.name[marks]]]),
     ):
         phase_of[rows] = phase
+    for phase, name in enumerate(PHASES):
+        phase_of[trainer[name]] = phase
     marked = np.flatnonzero(phase_of).astype(np.int32)
     if len(marked):
         around = innermost(trace, tree_of(trace, marked))

@@ -7,16 +7,30 @@ from dataclasses import replace
 
 import numpy as np
 
-from torch_tb_profiler.model.kinds import DEVICE, HOST, of_kind
-from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Bool, Events, Memo, Trace, derived, distinct
+from torch_tb_profiler.model.kinds import DEVICE, HOST, Kind, of_kind
+from torch_tb_profiler.model.trace import (
+    ABSENT,
+    ArgColumn,
+    Bool,
+    Events,
+    Int32,
+    Memo,
+    Trace,
+    derived,
+    distinct,
+    name_mask,
+)
 
 
 @derived
 def rank(trace: Trace) -> int | None:
-    """The rank that the file itself names (`distributedInfo.rank`), None if it does not."""
+    """The rank that the file itself names (`distributedInfo.rank`, Composer's `global_rank`); None if none."""
     info = trace.metadata.get("distributedInfo")
-    value = info.get("rank") if isinstance(info, Mapping) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    value = info.get("rank") if isinstance(info, Mapping) else trace.metadata.get("global_rank")
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    told = set(trace.arg_int("value", _global_rank_rows(trace)).tolist()) - {int(ABSENT)}
+    return told.pop() if len(told) == 1 else None
 
 
 @derived
@@ -27,7 +41,7 @@ def split_ranks(trace: Trace) -> dict[int, Trace]:
     *and* device work under one and the same pid, for two or more small integer pids.
     """
     events = trace.events
-    host = {trace.threads[code].pid for code in distinct(events.thread[of_kind(trace, *HOST)])}
+    host = {trace.threads[code].pid for code in distinct(events.thread[of_kind(trace, *HOST, Kind.TRAINER)])}
     device = {trace.threads[code].pid for code in distinct(events.thread[of_kind(trace, *DEVICE)])}
     named = _global_ranks(trace)
     ranks = sorted(pid for pid in host & (device | named) if isinstance(pid, int))
@@ -49,11 +63,13 @@ def split(trace: Trace) -> dict[int, Trace]:
     return {at: select(trace, number == at) for at in range(len(begins))}
 
 
+def _global_rank_rows(trace: Trace) -> Int32:
+    named = name_mask(trace.strings, lambda text: text == "global_rank")[trace.events.name]
+    return np.flatnonzero(named & (trace.events.phase == ord("M"))).astype(np.int32)
+
+
 def _global_ranks(trace: Trace) -> set[int | str | None]:
-    code = {text: i for i, text in enumerate(trace.strings)}.get("global_rank")
-    if code is None:
-        return set()
-    rows = np.flatnonzero(trace.events.name == code)
+    rows = _global_rank_rows(trace)
     return {trace.threads[thread].pid for thread in trace.events.thread[rows].tolist()}
 
 

@@ -3,6 +3,8 @@
 host    |- step 5 -----------|- step 6 -----------|
 device       [ work of 5 ........][ work of 6 ........]
 result  |- step 5 ---------------|- step 6 ------------|
+
+Where there is no `ProfilerStep#N`, a trainer's batch and the wait for its data are a step.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from torch_tb_profiler.base.markers import is_step, step_number
 from torch_tb_profiler.model.calls.links import launches
 from torch_tb_profiler.model.kinds import HOST, Kind, ends, kinds, of_kind
 from torch_tb_profiler.model.trace import ABSENT, WEEK_NS, Bool, Float64, Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.trainer.events import trainer_batches
 
 COMPLETE_SHARE = 0.95
 """A last step was cut off if fewer of its launches have their kernel than this share of its predecessor's."""
@@ -27,7 +30,7 @@ class Steps(msgspec.Struct, frozen=True):
     ends      int64[k] ns; pushed to the end of the device work launched in the step
     host_starts, host_ends  int64[k] ns; as the host ran them, nothing pushed
     complete  bool[k]; False for trailing steps whose device work is missing
-    recorded  False if the file has no ProfilerStep and the one step is the whole trace
+    recorded  False if the file has neither ProfilerStep nor batches and the one step is the whole trace
     """
 
     names: tuple[str, ...]
@@ -41,13 +44,16 @@ class Steps(msgspec.Struct, frozen=True):
 
 @derived
 def steps(trace: Trace) -> Steps:
-    """The steps of this trace; a single one from its first to its last event if it recorded none."""
+    """The steps of this trace, else the batches of its trainer, else a single one from first to last event."""
     rows = _step_rows(trace)
-    if len(rows) == 0:
+    batches = trainer_batches(trace) if len(rows) == 0 else None
+    if batches is not None:
+        names, host_start, host_end = batches.names, batches.starts, batches.ends
+    elif len(rows):
+        host_start, host_end = trace.events.start[rows], ends(trace)[rows]
+        names = tuple(step_number(trace.strings[code]) for code in trace.events.name[rows])
+    else:
         return _whole(trace)
-    host_start = trace.events.start[rows]
-    host_end = ends(trace)[rows]
-    names = tuple(step_number(trace.strings[code]) for code in trace.events.name[rows])
     work = _device_work(trace, host_start, host_end)
     starts, finish = _extend(host_start, host_end, work)
     complete = _complete(work.counts, _executed(trace, host_start, host_end))

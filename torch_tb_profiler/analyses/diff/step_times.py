@@ -13,7 +13,9 @@ from torch_tb_profiler.model.devices import device_of
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, of_kind
 from torch_tb_profiler.model.modules.modules import module_calls
 from torch_tb_profiler.model.phases import PHASES, phases
+from torch_tb_profiler.model.steps import has_host_events
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.trainer.events import trainer_phases
 
 PHASE_ORDER = ("data", "optimizer", "backward", "forward")
 """An instant counts for the first of these that runs then."""
@@ -47,6 +49,9 @@ def by_phase(trace: Trace) -> Parts:
 
 
 def _host_time(trace: Trace, phase: str) -> Intervals:
+    if not has_host_events(trace):  # a trainer alone
+        rows = trainer_phases(trace)[phase]
+        return merge(trace.events.start[rows], ends(trace)[rows])
     rows = of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION, Kind.RUNTIME, Kind.DRIVER)
     rows = rows[~name_mask(trace.strings, is_step)[trace.events.name[rows]]]
     if phase == "forward":

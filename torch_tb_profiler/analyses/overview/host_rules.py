@@ -28,6 +28,7 @@ from torch_tb_profiler.model.calls.calltree import enclosing_operator
 from torch_tb_profiler.model.calls.links import launches
 from torch_tb_profiler.model.kinds import Kind, ends, kinds, of_kind
 from torch_tb_profiler.model.trace import Int32, Trace, name_mask
+from torch_tb_profiler.model.trainer.events import loading_per_batch
 
 LEAST_LAUNCHES = 20
 """Fewer launches cannot bound a step."""
@@ -53,8 +54,11 @@ def host_rules(trace: Trace) -> Iterator[Finding]:
 def _data_loading(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     during = role_intervals(trace)["dataloader"]
     if len(during.starts):
-        case = {True: "workers", False: "process", None: "process"}[job(trace).workers]
-        yield Finding("data_loading", during, case=case, window=_longest(subtract(during, passes)))
+        times = loading_per_batch(trace)
+        case = {True: "workers", False: "process", None: "process" if times is None else "trainer"}[
+            job(trace).workers
+        ]
+        yield Finding("data_loading", during, case=case, value=times, window=_longest(subtract(during, passes)))
 
 
 def _start_up(trace: Trace, passes: Intervals) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from torch_tb_profiler.model.communication.events import communication_kernels, 
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, names_of, of_kind
 from torch_tb_profiler.model.steps import Steps, has_host_events, steps
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.trainer.events import trainer_loading
 
 CATEGORIES = (
     "kernel",
@@ -27,6 +28,7 @@ CATEGORIES = (
 """In order of priority: an instant counts for the first of these that covers it."""
 
 NO_HOST = "the profiler did not record the host (ProfilerActivity.CPU)"
+TRAINER_ONLY = "the trainer recorded its own loop; the PyTorch profiler did not run beside it"
 NO_DEVICE = "kernels were launched, but the profiler did not record the device"
 
 
@@ -86,7 +88,7 @@ def role_intervals(trace: Trace) -> dict[str, Intervals]:
         "memset": _merged(trace, of_kind(trace, Kind.MEMSET)),
         "communication": _merged(trace, np.concatenate([kernels[talking], host_communication(trace)])),
         "runtime": _merged(trace, of_kind(trace, Kind.RUNTIME, Kind.DRIVER)),
-        "dataloader": _merged(trace, host[loading]),
+        "dataloader": _merged(trace, np.concatenate([host[loading], trainer_loading(trace)])),
         "cpu_exec": _merged(trace, host[~outside]),
     }
 
@@ -96,6 +98,10 @@ def _merged(trace: Trace, rows: Int32) -> Intervals:
 
 
 def _unknown(trace: Trace) -> dict[str, str]:
+    if not has_host_events(trace) and len(of_kind(trace, Kind.TRAINER)):
+        work = () if len(of_kind(trace, *DEVICE)) else ("kernel", "memcpy", "memset", "communication")
+        loading = () if len(trainer_loading(trace)) else ("dataloader",)
+        return dict.fromkeys((*work, "runtime", *loading, "cpu_exec"), TRAINER_ONLY)
     if not has_host_events(trace):
         return dict.fromkeys(("runtime", "dataloader", "cpu_exec"), NO_HOST)
     if len(of_kind(trace, *DEVICE)) == 0 and _launches(trace):

@@ -45,6 +45,7 @@ _OF_KIND = {
     Kind.DEVICE_ANNOTATION: "annotation",
     Kind.SYNC: "sync",
     Kind.METRICS: "annotation",
+    Kind.TRAINER: "annotation",
 }
 
 

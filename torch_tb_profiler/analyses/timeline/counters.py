@@ -15,7 +15,8 @@ from torch_tb_profiler.base.intervals import merge
 from torch_tb_profiler.model.devices import device_of, devices
 from torch_tb_profiler.model.kinds import Kind, ends, of_kind
 from torch_tb_profiler.model.memory.events import memory_records
-from torch_tb_profiler.model.trace import ABSENT, Float64, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.trace import ABSENT, Float64, Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.trainer.system import LARGEST_GB, MACHINE_MEMORY, MEMORY_FIELDS, Reading, reading
 
 
 class Series(msgspec.Struct, frozen=True):
@@ -23,7 +24,7 @@ class Series(msgspec.Struct, frozen=True):
 
     role    "utilization" | "sm_efficiency" | "memory" | "" (a counter of the file)
     group   index into the groups of `tracks`, None if it belongs to none
-    unit    "ratio" | "bytes" | ""
+    unit    "ratio" | "bytes" | "bytes/s" | "/s" | ""
     times   int64[k] ns, ascending, distinct
     values  float64[k]
     """
@@ -141,18 +142,46 @@ def _of_file(trace: Trace) -> list[Series]:
     keys = np.stack([process, events.name[rows], events.id[rows]])
     _, counter = np.unique(keys, axis=1, return_inverse=True)
     counter = counter.ravel()
+    misnamed = _misnamed(trace, rows)
     series = []
     for argument in trace.args:
         carriers = np.isin(rows, trace.args[argument].rows)
         for i in np.unique(counter[carriers]).tolist():
             first = int(rows[np.flatnonzero(counter == i)[0]])
             samples = _samples_of(trace, rows[carriers & (counter == i)], argument)
-            if samples is not None:
+            name = int(trace.events.name[first])
+            if samples is None:
+                continue
+            largest = float(samples[1].max())
+            known = reading(trace.strings[name], argument, largest, misnamed) if name >= 0 else None
+            if known is not None:
+                series += _of_machine(known, _group_of_process(trace, first), samples)
+            else:
                 group = _group_of_process(trace, first)
                 title = _title(trace, first, argument, with_pid=group is None)
                 unit = "bytes" if "bytes" in title.lower() else ""
                 series.append(Series("", title, group, None, unit, *samples))
     return series
+
+
+def _misnamed(trace: Trace, rows: Int32) -> bool:
+    """Whether the memory of the machine is in the wrong scale, which is one for the whole file."""
+    named = name_mask(trace.strings, lambda name: name in MACHINE_MEMORY)[trace.events.name[rows]]
+    samples = [trace.arg_float(field, rows[named]) for field in MEMORY_FIELDS if field in trace.args]
+    return any(bool((values > LARGEST_GB).any()) for values in samples)
+
+
+def _of_machine(known: Reading, group: int | None, samples: tuple[Int64, Float64]) -> list[Series]:
+    """A sample of the machine; what only grows as a rate, from one sample to the next.
+
+    A count that falls has begun again from 0 since.
+    """
+    times, values = samples[0], samples[1] * known.scale
+    if known.grows:
+        growth = np.diff(values)
+        growth = np.where(growth < 0, values[1:], growth)
+        times, values = times[:-1], growth / (np.diff(times) / 1e9)
+    return [Series("", known.title, group, None, known.unit, times, values)] if len(times) else []
 
 
 def _title(trace: Trace, row: int, argument: str, *, with_pid: bool) -> str:

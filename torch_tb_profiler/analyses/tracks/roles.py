@@ -26,12 +26,14 @@ class Role(IntEnum):
     ANNOTATION = 2
     SYNC = 3
     INSTANT = 4
+    TRAINER = 5
 
 
 _ROLE_OF_KIND = np.zeros(len(Kind), np.int8)
 _ROLE_OF_KIND[list(DEVICE)] = Role.DEVICE
 _ROLE_OF_KIND[[Kind.DEVICE_ANNOTATION, Kind.METRICS]] = Role.ANNOTATION
 _ROLE_OF_KIND[Kind.SYNC] = Role.SYNC
+_ROLE_OF_KIND[Kind.TRAINER] = Role.TRAINER
 
 
 @derived

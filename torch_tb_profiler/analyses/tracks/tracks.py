@@ -22,7 +22,8 @@ class Track(msgspec.Struct, frozen=True):
     """One track of slices or instants.
 
     kind     "thread" | "stream" | "instants"
-    role     threads: "main", "backward" or ""; streams: "compute", "communication", "copy", "annotation", "sync";
+    role     threads: "trainer", "main", "backward" or ""; streams: "compute", "communication", "copy",
+             "annotation", "sync";
              instants: "memory" (nothing but allocations, which the memory counters show) or ""
     group    index into `Tracks.groups`
     code     thread code in the trace
@@ -101,7 +102,18 @@ def work_tracks(trace: Trace) -> list[int]:
     return streams or [id for id, t in own if t.kind == "thread"]
 
 
-_ROLE_ORDER = ("main", "backward", "compute", "communication", "copy", "", "annotation", "sync", "memory")
+_ROLE_ORDER = (
+    "trainer",
+    "main",
+    "backward",
+    "compute",
+    "communication",
+    "copy",
+    "",
+    "annotation",
+    "sync",
+    "memory",
+)
 _MIRRORED = {Role.ANNOTATION: ("annotation", ", annotations"), Role.SYNC: ("sync", ", waits")}
 """What the profiler mirrors onto a stream: role and name of its track."""
 
@@ -147,6 +159,8 @@ class _Description:
         if role == Role.INSTANT:
             only_memory = self._counts.memory[code, role] == self._counts.instants[code, role]
             return "instants", "memory" if only_memory else "", name
+        if role == Role.TRAINER:
+            return "thread", "trainer", "Trainer"
         if role == Role.HOST:
             return "thread", "main" if code == self._main else "backward" if code in self._backward else "", name
         stream = self._streams.get(code)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.base.markers import is_trainer
 from torch_tb_profiler.ingest.kineto.clock import absurd, quarter_offset
 from torch_tb_profiler.ingest.kineto.columns import Columns
 from torch_tb_profiler.model.health import HealthLog
-from torch_tb_profiler.model.trace import ABSENT, Bool, Events, Trace
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Events, Trace
 
 WINDOW_MARKERS = ("Record Window End", "Iteration Start: ")
 
@@ -25,7 +26,7 @@ def assemble(columns: Columns, metadata: Mapping[str, Any], health: HealthLog) -
         )
     events = columns.finish_events()
     strings = columns.strings.table()
-    _pair_begin_end(events, health)
+    _pair_begin_end(events, strings, health)
     _join_clocks(events, metadata, health)
     origin = _origin(events, strings, health)
     timed = events.start != ABSENT
@@ -44,30 +45,62 @@ def assemble(columns: Columns, metadata: Mapping[str, Any], health: HealthLog) -
     )
 
 
-def _pair_begin_end(events: Events, health: HealthLog) -> None:
-    """Give each "B" event the time to its "E" on the same thread (innermost first) as its duration."""
+def _pair_begin_end(events: Events, strings: Sequence[str], health: HealthLog) -> None:
+    """Give each "B" event the time to its "E" on the same thread as its duration: the innermost one of the same
+    name, of any name if the "E" has none."""
     rows = np.flatnonzero((events.phase == ord("B")) | (events.phase == ord("E")))
     rows = rows[events.start[rows] != ABSENT]
     if len(rows) == 0:
         return
     rows = rows[np.lexsort((rows, events.start[rows], events.thread[rows]))]
-    unmatched = 0
-    open_rows: list[int] = []
+    nameless = next((code for code, text in enumerate(strings) if text == ""), NO_CODE)
+    alone: list[int] = []
+    begun = _Begun()
     thread = None
     for row in rows.tolist():
         if events.thread[row] != thread:
-            unmatched += len(open_rows)
-            open_rows, thread = [], events.thread[row]
+            alone += begun.rows()
+            begun, thread = _Begun(), events.thread[row]
+        name = int(events.name[row])
         if events.phase[row] == ord("B"):
-            open_rows.append(row)
-        elif open_rows:
-            begin = open_rows.pop()
+            begun.add(row, name)
+        elif (begin := begun.end(None if name in (nameless, NO_CODE) else name)) is not None:
             events.duration[begin] = events.start[row] - events.start[begin]
         else:
-            unmatched += 1
-    unmatched += len(open_rows)
-    if unmatched:
-        health.add("unmatched_begin_end", "warning", "begin or end events without their partner", count=unmatched)
+            alone.append(row)
+    alone += begun.rows()
+    cut = sum(events.name[row] >= 0 and is_trainer(strings[events.name[row]]) for row in alone)
+    if cut:
+        message = "events of the trainer began before this cycle of its profiler or end after it; not drawn"
+        health.add("trainer_cut", "info", message, count=cut)
+    if len(alone) > cut:
+        message = "begin or end events without their partner"
+        health.add("unmatched_begin_end", "warning", message, count=len(alone) - cut)
+
+
+class _Begun:
+    """The events of a thread that have begun and not yet ended, by name."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, int] = {}
+        self._by_name: dict[int, list[int]] = {}
+
+    def add(self, row: int, name: int) -> None:
+        self._open[row] = name
+        self._by_name.setdefault(name, []).append(row)
+
+    def end(self, name: int | None) -> int | None:
+        """The one that an end of this name ends, or one without a name; None if there is none."""
+        if name is None and self._open:
+            name = self._open[next(reversed(self._open))]
+        rows = None if name is None else self._by_name.get(name)
+        if not rows:
+            return None
+        del self._open[rows[-1]]
+        return rows.pop()
+
+    def rows(self) -> list[int]:
+        return list(self._open)
 
 
 def _join_clocks(events: Events, metadata: Mapping[str, Any], health: HealthLog) -> None:

@@ -29,6 +29,7 @@ def recommendation(advice: Advice, whole: str, evidence: str | None = None) -> R
         "share": Phrase(format_ratio(finding.value), evidence),
         "count": "" if finding.value is None else f"{finding.value:,.0f}",
         "duration": format_duration(finding.value),
+        "times": "" if finding.value is None else f"{finding.value:,.3g} times",
         "subject": Phrase(finding.subject, evidence),
         "place": text(" ({place})", place=finding.place) if finding.place else "",
         "whole": whole,

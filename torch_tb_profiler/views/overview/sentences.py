@@ -44,6 +44,13 @@ SENTENCES = {
         "all CPU cores are busy already: then only cheaper decoding and augmentation help.",
         "DataLoader(..., num_workers=8, prefetch_factor=4)  # more than now",
     ),
+    ("data_loading", "trainer"): Sentences(
+        "Load the next batch while this one trains",
+        "For {time} of {whole}, the trainer waits for data: loading takes {times} the batch itself.",
+        f"the trainer's wait for its data loader takes {_WORTH}; how the loader works is not recorded",
+        "no CPU core is free for more workers: then only cheaper decoding and augmentation help.",
+        "DataLoader(..., num_workers=8, pin_memory=True, persistent_workers=True)  # more than now",
+    ),
     ("start_up", ""): Sentences(
         "Record later steps",
         "For {time} of {whole}, the device waits for slow runtime calls, the longest of them {subject}{place}. "

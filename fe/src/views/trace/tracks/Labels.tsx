@@ -90,11 +90,18 @@ function detail(track: Track): string {
   return `${role}${track.thread ?? ''}`;
 }
 
+const SAY: Record<string, (value: number) => string> = {
+  ratio: formatRatio,
+  bytes: formatBytes,
+  'bytes/s': value => `${formatBytes(value)}/s`,
+  '/s': value => `${formatNumber(value)}/s`,
+};
+
 function range(track: Track): string {
   if (track.low === null || track.high === null) {
     return '';
   }
-  const say = track.unit === 'ratio' ? formatRatio : track.unit === 'bytes' ? formatBytes : formatNumber;
+  const say = SAY[track.unit] ?? formatNumber;
   return `${say(track.low)} to ${say(track.high)}`;
 }
 

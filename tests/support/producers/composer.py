@@ -1,0 +1,85 @@
+"""Draws traces as Composer's profiler writes them: a list of events per cycle and rank, times in whole µs.
+
+Batch(load=60, forward=20, backward=15)     60 µs in the loader, then a batch of 40 µs
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+EPOCH = 1_700_000_000_000_000
+"""µs."""
+
+LOOP = 4242
+"""The process of the training loop: its main thread."""
+
+
+class Batch(NamedTuple):
+    """µs; the rest of `work` is the optimizer and callbacks."""
+
+    load: int = 60
+    forward: int = 20
+    backward: int = 15
+    work: int = 40
+
+
+def cycle(
+    batches: Sequence[Batch], *, rank: int = 0, first: int = 0, start: int = EPOCH, sync: int = 0, loader: str = ""
+) -> list[dict[str, Any]]:
+    """One cycle of a rank; its clock shows `sync` when all ranks meet (µs, `start` if 0)."""
+
+    def event(name: str, ph: str, ts: int, args: dict[str, Any]) -> dict[str, Any]:
+        return {"name": name, "cat": "", "ph": ph, "ts": ts, "pid": rank, "tid": LOOP, "args": args}
+
+    def told() -> Iterator[dict[str, Any]]:
+        yield event("process_name", "M", start, {"name": f"Rank {rank} training loop process"})
+        yield event("thread_name", "M", start, {"name": "Training Loop"})
+        yield event("global_rank", "M", start, {"value": rank})
+        yield event("clock_sync_timestamp_us", "M", start, {"value": sync or start})
+        yield event("clock_sync_error_bound", "M", start, {"value": 7})
+        # The handler itself runs while a file is written: its event ends in the next one.
+        yield event("callback/JSONTraceHandler/event/batch_end", "E", start, {"epoch": 0, "batch": first})
+        now = start
+        for number, each in enumerate(batches, first):
+            args = {"epoch": 0, "batch": number}
+            begun = now + each.load
+            for name, begin, end in (
+                (loader or "event/dataloader", now, begun),
+                ("event/batch", begun, begun + each.work),
+                ("event/train_batch", begun, begun + each.work),
+                ("event/forward", begun, begun + each.forward),
+                ("event/backward", begun + each.forward, begun + each.forward + each.backward),
+            ):
+                yield event(name, "B", begin, args)
+                yield event(name, "E", end, args)
+            now = begun + each.work
+        yield event("callback/JSONTraceHandler/event/batch_end", "B", now, {"epoch": 0, "batch": first})
+
+    events = list(told())
+    events.sort(key=lambda each: each["ts"])
+    return events
+
+
+def counter(name: str, ts: int, *, rank: int = 0, **values: float) -> dict[str, Any]:
+    """A sample of the machine."""
+    return {"name": name, "cat": "cpu", "ph": "C", "ts": ts, "pid": rank, "tid": LOOP, "args": values}
+
+
+def content(events: Sequence[dict[str, Any]], *, closed: bool = True) -> bytes:
+    """The bytes of a file; `closed`: with the bracket that older versions leave out."""
+    return ("[\n" + ",\n".join(map(json.dumps, events)) + ("\n]\n" if closed else ",\n")).encode()
+
+
+def merged(*ranks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """All ranks in one list, on the clock of the lowest one, as Composer merges them."""
+    synced = [
+        next(e["args"]["value"] for e in events if e["name"] == "clock_sync_timestamp_us") for events in ranks
+    ]
+    reference = synced[min(range(len(ranks)), key=lambda at: ranks[at][0]["pid"])]
+    return [
+        {**each, "ts": each["ts"] + reference - mine}
+        for events, mine in zip(ranks, synced, strict=True)
+        for each in events
+    ]
