@@ -221,3 +221,19 @@ def test_every_real_file_is_found_once(corpus: Path) -> None:
     listed = [file.path for run in catalog.runs for file in run.files()]
     assert sorted(listed) == sorted(p.relative_to(corpus / "traces").as_posix() for p in files)
     assert len(catalog.runs) == len({p.parent for p in files})
+
+
+def test_a_merged_file_beside_the_files_of_its_ranks_is_left_out(tmp_path: Path) -> None:
+    put(tmp_path, "c/node0.json", "c/merged_trace.json", "c/ep0-ba4-rank0.json", "c/ep0-ba4-rank1.json")
+    put(tmp_path, "s/merged-17.trace.json.gz", "s/17-TP-0.trace.json.gz", "s/17-TP-1-DP-0.trace.json.gz")
+    put(tmp_path, "alone/node0.json", "alone/merged-17.trace.json.gz", "alone/18-TP-0.trace.json.gz")
+    assert found(tmp_path) == {
+        "c": {"rank0": ["ep0-ba4-rank0.json"], "rank1": ["ep0-ba4-rank1.json"]},
+        "s": {"TP-0": ["17-TP-0.trace.json.gz"], "TP-1-DP-0": ["17-TP-1-DP-0.trace.json.gz"]},
+        "alone": {
+            "TP-0": ["18-TP-0.trace.json.gz"],
+            "merged-17": ["merged-17.trace.json.gz"],
+            "node0": ["node0.json"],
+        },
+    }
+    assert found(tmp_path / "c" / "node0.json") == {"c": {"node0": ["node0.json"]}}

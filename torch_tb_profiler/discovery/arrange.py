@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from torch_tb_profiler.base.sorting import natural_order
 from torch_tb_profiler.discovery.catalog import ListedFile, MemoryFile, OtherFiles, Run, Span, Worker
+from torch_tb_profiler.discovery.copies import copies_of
 from torch_tb_profiler.discovery.names import (
     RANK_FOLDER,
     SPAN_FOLDER,
@@ -55,7 +55,7 @@ def arrange_runs(
     workers: dict[str, dict[str, list[_TraceFile]]] = defaultdict(lambda: defaultdict(list))
     memory: dict[str, list[MemoryFile]] = defaultdict(list)
     files = list(files)
-    copies = set() if single else _copies(files)
+    copies = set() if single else copies_of(files)
     for file in files:
         if file.path in copies:
             continue
@@ -75,17 +75,6 @@ def arrange_runs(
         Run(name, _workers(workers[name]), tuple(sorted(memory[name], key=lambda file: file.file.path)))
         for name in sorted(workers)
     ]
-
-
-_AORTA = re.compile(r"(?:^|/)torch_profiler/rank\d+/[^/]+$")
-_HANDLER = re.compile(r"\.pt\.trace\.json(?:\.gz)?$")
-
-
-def _copies(files: Iterable[ListedFile]) -> set[str]:
-    """AORTA exports a window by hand beside the file that the handler writes of it: the window is one span."""
-    paths = [file.path for file in files if _AORTA.search(file.path) and trace_suffix(file.path)]
-    handled = {posixpath.dirname(path) for path in paths if _HANDLER.search(path)}
-    return {path for path in paths if posixpath.dirname(path) in handled and not _HANDLER.search(path)}
 
 
 def other_files(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -38,8 +39,11 @@ def split_ranks(trace: Trace) -> dict[int, Trace]:
     """One trace per rank of a merged file; empty if the file holds one process.
 
     A merge of several ranks (Composer's) has no `traceEvents` wrapper of its own kind: it is told by host
-    *and* device work under one and the same pid, for two or more small integer pids.
+    *and* device work under one and the same pid, for two or more small integer pids. sglang's is told by labels
+    before its pids (`[TP0-EP1] 4242`).
     """
+    if labeled := _labeled_ranks(trace):
+        return labeled
     events = trace.events
     host = {trace.threads[code].pid for code in distinct(events.thread[of_kind(trace, *HOST, Kind.TRAINER)])}
     device = {trace.threads[code].pid for code in distinct(events.thread[of_kind(trace, *DEVICE)])}
@@ -49,6 +53,37 @@ def split_ranks(trace: Trace) -> dict[int, Trace]:
         return {}
     pids = [thread.pid for thread in trace.threads]
     return {pid: select(trace, np.array([p == pid for p in pids])[events.thread]) for pid in ranks}
+
+
+_LABEL = re.compile(r"^\[((?:(?:TP|DP|PP|EP)\d{1,6}-?)+)\] ")
+_LABEL_ORDER = ("DP", "EP", "PP", "TP")
+
+
+def _labeled_ranks(trace: Trace) -> dict[int, Trace]:
+    """By the label that sglang puts before each pid: the number behind TP where it tells all labels apart, else
+    their place in sglang's own order. The first file's `distributedInfo` says nothing of the others."""
+    found = [_LABEL.match(str(thread.pid)) for thread in trace.threads]
+    labels = [None if match is None else match[1] for match in found]
+    host = set(distinct(trace.events.thread[of_kind(trace, *HOST)]))
+    places = {label: _place(label) for code, label in enumerate(labels) if label is not None and code in host}
+    if len(places) < 2:
+        return {}
+    tensor = [place[-1] for place in places.values()]
+    ordered = sorted(places, key=lambda label: places[label])
+    number = {
+        label: places[label][-1] if len(set(tensor)) == len(tensor) else at for at, label in enumerate(ordered)
+    }
+    metadata = {key: value for key, value in trace.metadata.items() if key != "distributedInfo"}
+    plain = replace(trace, metadata=metadata, _memo=Memo())
+    return {
+        number[label]: select(plain, np.array([each == label for each in labels])[trace.events.thread])
+        for label in sorted(number, key=lambda label: number[label])
+    }
+
+
+def _place(label: str) -> tuple[int, ...]:
+    numbers = {part[:2]: int(part[2:]) for part in label.split("-")}
+    return tuple(numbers.get(kind, 0) for kind in _LABEL_ORDER)
 
 
 @derived

@@ -62,7 +62,7 @@ def cycle(
     return events
 
 
-def counter(name: str, ts: int, *, rank: int = 0, **values: float) -> dict[str, Any]:
+def counter(name: str, ts: int, values: dict[str, float], *, rank: int = 0) -> dict[str, Any]:
     """A sample of the machine."""
     return {"name": name, "cat": "cpu", "ph": "C", "ts": ts, "pid": rank, "tid": LOOP, "args": values}
 

@@ -54,7 +54,7 @@ def _with_loading(trace: Trace, loads: Int32, begins: Int64, finish: Int64) -> I
     loads = loads[np.argsort(trace.events.start[loads], kind="stable")]
     at = np.searchsorted(trace.events.start[loads], begins, "right") - 1
     before = np.append(np.iinfo(np.int64).min, finish[:-1])
-    starts = begins.copy()
+    starts: Int64 = begins.copy()
     for i in np.flatnonzero(at >= 0).tolist():
         load = loads[at[i]]
         if trace.events.start[load] >= before[i] and ends(trace)[load] <= begins[i]:

@@ -1,0 +1,47 @@
+"""Files that repeat what others of the same run hold: each window of a rank is one span of one worker."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+
+from torch_tb_profiler.discovery.catalog import ListedFile
+from torch_tb_profiler.ingest.registry import trace_suffix
+
+_AORTA = re.compile(r"(?:^|/)torch_profiler/rank\d+/[^/]+$")
+_HANDLER = re.compile(r"\.pt\.trace\.json(?:\.gz)?$")
+
+_END = r"\.json(?:\.gz)?$"
+_MERGES = tuple(
+    (re.compile(f"^{merged}{_END}"), re.compile(f"^{single}{_END}"))
+    for merged, single in (
+        (r"(?P<id>)(?:node\d+|merged_trace)", r"(?P<id>)ep\d+-ba\d+-rank\d+"),
+        (r"merged-(?P<id>.+)\.trace", r"(?P<id>.+?)-TP-\d+.*\.trace"),
+    )
+)
+"""(name of a file that a tool merges, names of the single ranks' files that it merges) of Composer and sglang;
+both lie in one folder and share the id."""
+
+
+def copies_of(files: Iterable[ListedFile]) -> set[str]:
+    """The paths of the files to leave out."""
+    paths = [file.path for file in files]
+    return {*_exported_by_hand(paths), *_merged(paths)}
+
+
+def _exported_by_hand(paths: Iterable[str]) -> Iterator[str]:
+    """AORTA exports a window by hand beside the file that the handler writes of it."""
+    exports = [path for path in paths if _AORTA.search(path) and trace_suffix(path)]
+    handled = {posixpath.dirname(path) for path in exports if _HANDLER.search(path)}
+    yield from (path for path in exports if posixpath.dirname(path) in handled and not _HANDLER.search(path))
+
+
+def _merged(paths: Iterable[str]) -> Iterator[str]:
+    """A merged file beside the files of the single ranks, which also keep the cycles apart."""
+    named = [(path, *posixpath.split(path)) for path in paths]
+    for merge, single in _MERGES:
+        singles = {(folder, match["id"]) for _, folder, name in named if (match := single.match(name))}
+        yield from (
+            path for path, folder, name in named if (m := merge.match(name)) and (folder, m["id"]) in singles
+        )
