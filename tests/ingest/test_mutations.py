@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.producers.composer import EPOCH, Batch, content, counter, cycle, merged
 from tests.support.traces import read_bytes
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.model.trace import Trace
@@ -19,7 +20,7 @@ from torch_tb_profiler.session.jobs import examine
 pytestmark = pytest.mark.slow
 
 ROUNDS, LONG_ROUNDS = 100, 1000
-"""Mutated traces per case; ten cases."""
+"""Mutated traces per case; thirteen cases."""
 
 SAMPLE = next((Path(__file__).parents[2] / "samples" / "ddp").glob("rank0*.gz"))
 
@@ -59,11 +60,23 @@ def bare_list(text: bytes) -> bytes:
     return json.dumps(json.loads(text)["traceEvents"]).encode()
 
 
+def composer() -> bytes:
+    """Two ranks of a trainer in one file, and samples of their machine."""
+    ranks = [cycle([Batch(), Batch()], rank=rank, sync=EPOCH + 5 * rank) for rank in (0, 1)]
+    samples = [
+        counter(name, EPOCH + 50 * at, {field: 20_000.0 * (at + 1)})
+        for name, field in (("memory/virtual", "used_gb"), ("disk/sda/read_bytes", "field_name"))
+        for at in range(3)
+    ]
+    return content([*merged(*ranks), *samples], closed=False)
+
+
 KINETO = kineto()
 LAYOUTS = {
     "kineto": KINETO,
     "one line": compact(KINETO),
     "bare list": bare_list(KINETO),
+    "composer": composer(),
     "gzip": gzip.compress(KINETO, mtime=0),
 }
 
@@ -118,10 +131,10 @@ FIELDS: tuple[Mutation, ...] = (swap_fields, odd_value, odd_value)
 PARTS = ("computation", "overlap", "exposed", "other")
 
 
-def survives(content: bytes) -> Trace | None:
+def survives(damaged: bytes) -> Trace | None:
     """Read and examined, or refused with a reason; anything else fails the test."""
     try:
-        trace = read_bytes(content)
+        trace = read_bytes(damaged)
     except TraceError as error:
         assert error.message
         return None

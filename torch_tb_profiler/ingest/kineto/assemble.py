@@ -69,7 +69,8 @@ def _pair_begin_end(events: Events, strings: Sequence[str], health: HealthLog) -
         else:
             alone.append(row)
     alone += begun.rows()
-    cut = sum(events.name[row] >= 0 and is_trainer(strings[events.name[row]]) for row in alone)
+    names = [strings[events.name[row]] for row in alone if events.name[row] != NO_CODE]
+    cut = sum(map(is_trainer, names))
     if cut:
         message = "events of the trainer began before this cycle of its profiler or end after it; not drawn"
         health.add("trainer_cut", "info", message, count=cut)
