@@ -5555,7 +5555,7 @@ export interface components {
      *     slices   "X" events and matched "B"/"E" pairs, all of them: `python_slices` are Python frames, which are
      *              folded unless asked for
      *     untimed  slices or instants that have no time and cannot be drawn
-     *     unit     of counters: ratio, bytes or ""; `low` and `high` are the least and largest value
+     *     unit     of counters: ratio, bytes, bytes/s, /s or ""; `low` and `high` are the least and largest value
      */
     TraceTrack: {
       id: number;
