@@ -40,6 +40,14 @@ def test_stragglers_are_at_most_a_quarter_of_the_ranks_or_one(ranks: int, late: 
     assert payload.verdict.kind == kind
 
 
+@pytest.mark.parametrize(("here", "few"), [(3, True), (4, False)])
+def test_with_less_than_half_of_the_ranks_nobody_is_named(here: int, few: bool) -> None:
+    job = Simulation(simulated_ddp(8), delays=[Delay("host", 1, us=5000)]).run()
+    payload = build(job.members(only=list(range(here))), NoParams())
+    assert sentences(payload).startswith(f"Only {here} of 8 ranks are here") == few
+    assert (payload.verdict.rank is None) == few
+
+
 def test_a_delay_in_one_step_may_be_chance() -> None:
     """There is nothing that tells how much a step varies."""
     job = Simulation(simulated_ddp(4, 2, overlap=False), steps=1, delays=[Delay("host", 1, us=5000)])
