@@ -1,0 +1,166 @@
+"""The same question gets the same numbers on every surface, for every view of real runs."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.corpus import real_traces
+from tests.surfaces.asking import Remembering, Said, Surfaces, agrees, bounded, remembered
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cli.report import MAX_BYTES as MAX_REPORT_BYTES
+from torch_tb_profiler.report import About, page
+from torch_tb_profiler.session import Root
+from torch_tb_profiler.summary import MAX_BYTES, Summary
+from torch_tb_profiler.views import SLUGS
+
+pytestmark = real_traces.MARKS
+
+RUNS = (
+    "composer_merged_dev",
+    "gen_lightning_dev",
+    "hta_amd_mi250_minitoy",
+    "hta_mtia_inference",
+    "malformed_empty_dev",
+    "malformed_nan_dev",
+    "malformed_rank1_broken_dev",
+    "malformed_truncated_dev",
+)
+"""Of several producers, one file of several ranks, damaged ones: small, so that every surface can be asked."""
+
+ASKED: dict[str, Callable[[Surfaces, str, str], Said]] = {
+    "HTTP": Surfaces.http,
+    "command line": Surfaces.command_line,
+    "Python": Surfaces.python,
+    "MCP": Surfaces.agent,
+    "report": Surfaces.report,
+}
+
+
+@pytest.fixture(scope="module")
+def surfaces(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surfaces]:
+    path = tmp_path_factory.mktemp("log")
+    for run in RUNS:
+        (path / run).symlink_to(corpus / "traces" / run)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("torch_tb_profiler.session.loading.load_file", remembered)
+        settings = Settings(cache_bytes=0, small_file_bytes=1 << 50, memory_bytes=1 << 50)
+        with Remembering([Root(str(path))], settings) as session:
+            session.scan()
+            yield Surfaces(session, path)
+
+
+@pytest.fixture(scope="module")
+def told(surfaces: Surfaces) -> Callable[[str, str], Said]:
+    """What the session says of a view of a run: the payload, or why there is none."""
+
+    @cache
+    def told(slug: str, run: str) -> Said:
+        return surfaces.answered(slug, run)
+
+    for run in surfaces.session.catalog.runs:
+        for worker in run.workers:
+            for span in worker.spans:
+                surfaces.session.wait(surfaces.session.load(span))
+    return told
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+@pytest.mark.parametrize("surface", ASKED)
+def test_every_surface_says_the_same_numbers(
+    surfaces: Surfaces, told: Callable[[str, str], Said], surface: str, slug: str
+) -> None:
+    shown = 0
+    for run in surfaces.log:
+        wanted, found = told(slug, run), ASKED[surface](surfaces, slug, run)
+        if surface == "MCP":
+            assert agrees(found, bounded(wanted)), run
+        elif surface == "report" and isinstance(told("overview", run), str):
+            assert found == told("overview", run), run  # without an overview there is no report
+        elif isinstance(wanted, str):
+            assert found.endswith(wanted), run  # the command line puts the place before the message
+        else:
+            assert found == wanted, run
+        shown += not isinstance(found, str)
+    assert shown or slug == "overlap"
+
+
+def test_a_summary_says_the_numbers_of_the_views(surfaces: Surfaces) -> None:
+    summed = 0
+    for run in surfaces.log:
+        code, text, error = surfaces.command("summary", str(surfaces.path), "--run", run, "--format", "json")
+        if code:
+            assert surfaces.answered("overview", run) in error, run
+            continue
+        markdown = surfaces.command("summary", str(surfaces.path), "--run", run)[1]
+        assert max(len(text.encode()), len(markdown.encode())) <= MAX_BYTES, run
+        assert surfaces.tools.summary(run) == markdown, run
+        said = msgspec.json.decode(text, type=Summary)
+        agreeing(said, answers(surfaces, run, said.span), run)
+        summed += 1
+    assert summed == len(RUNS) - 1
+
+
+def answers(surfaces: Surfaces, run: str, span: str) -> dict[str, list[Any]]:
+    """View -> its payloads, over the workers that answer it."""
+    found: dict[str, list[Any]] = defaultdict(list)
+    for worker, spans in surfaces.log[run].workers.items():
+        for slug in ("overview", "operators", "kernels", "modules", "memory") if span in spans else ():
+            query = {"run": run, "worker": worker, "span": span}
+            body = json.loads(surfaces.client.get(f"/view/{slug}", query_string=query).data)
+            if "payload" in body:
+                found[slug].append(body["payload"])
+    return found
+
+
+def agreeing(said: Summary, views: dict[str, list[Any]], run: str) -> None:
+    averages = [each["average"] for each in views["overview"] if each["average"] is not None]
+    assert (said.step is None) == (not averages), run
+    if said.step is not None:
+        assert said.step.mean_ns == pytest.approx(sum(each["duration_ns"] for each in averages) / len(averages))
+        known = [time for time in said.step.breakdown.values() if time is not None]
+        assert sum(known) <= said.step.mean_ns * 1.000001, run
+    assert said.read == len(views["overview"]) <= said.workers, run
+    for listed, table, rows, time in (
+        (said.operators, "operators", "rows", ("device_self_ns", "host_self_ns")),
+        (said.kernels, "kernels", "rows", ("total_ns",)),
+        (said.modules, "modules", "classes", ("device_self_ns",)),
+    ):
+        sums = [of_names(views[table], rows, each) for each in time]
+        most = next((each for each in sums if any(spent for _, spent in each)), None)
+        if most is not None:
+            assert [(top.calls, top.time_ns) for top in listed] == most[: len(listed)], (run, table)
+    peaks = [
+        (device["kind"] != "CPU", device["peak_allocated"]["bytes"])
+        for each in views["memory"]
+        for device in each["devices"]
+        if device["peak_allocated"] is not None
+    ]
+    assert (said.memory.peak_bytes if said.memory else None) == (max(peaks)[1] if peaks else None), run
+
+
+def of_names(payloads: list[Any], rows: str, time: str) -> list[tuple[int, int]]:
+    """(calls, time) of each name over all workers, most time first."""
+    sums: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for row in (row for payload in payloads for row in payload[rows]):
+        sums[row["name"]][0] += row["calls"]
+        sums[row["name"]][1] += row[time] or 0
+    return sorted(((calls, spent) for calls, spent in sums.values() if spent), key=lambda each: -each[1])
+
+
+def test_a_report_of_every_run_fits(surfaces: Surfaces, told: Callable[[str, str], Said]) -> None:
+    made = 0
+    for run in surfaces.log:
+        if not isinstance(told("overview", run), str):
+            assert surfaces.report("overview", run) == told("overview", run), run
+            text = page(surfaces.reports[run], About("today", "1", str(surfaces.path), "serve"), run)
+            assert len(text.encode()) < MAX_REPORT_BYTES, run
+            made += 1
+    assert made == len(RUNS) - 1
