@@ -93,6 +93,7 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
     <div className={css.app}>
       <Nav
         views={views.data?.views ?? []}
+        selectors={selectors}
         onNear={near}
         theme={theme}
         onTheme={onTheme}

@@ -4,13 +4,15 @@ import type { ThemeChoice } from '../state/theme';
 import { VIEWS } from '../views';
 import { Button } from '../widgets/inputs/Button';
 import { Icon, type IconName } from '../widgets/Icon';
-import type { ViewInfo } from '../api/types';
+import type { Selectors, ViewInfo } from '../api/types';
+import { IdleShare } from './IdleShare';
 import css from './Nav.module.css';
 
 const THEME: Record<ThemeChoice, string> = { host: 'as host', light: 'light', dark: 'dark' };
 
 interface Props {
   views: ViewInfo[];
+  selectors: Selectors;
   /** The pointer or the focus is on a view that can be shown. */
   onNear: (slug: string) => void;
   theme: ThemeChoice;
@@ -19,7 +21,7 @@ interface Props {
   onHelp: () => void;
 }
 
-export function Nav({ views, onNear, theme, onTheme, onHealth, onHelp }: Props) {
+export function Nav({ views, selectors, onNear, theme, onTheme, onHealth, onHelp }: Props) {
   const { selection, select } = useSelection();
   return (
     <nav className={css.nav} aria-label="Views">
@@ -43,6 +45,7 @@ export function Nav({ views, onNear, theme, onTheme, onHealth, onHelp }: Props) 
             <Icon name={VIEWS[view.slug]?.icon ?? 'table'} />
             <span>{view.title}</span>
             {view.available === false && <span className={css.count}>no data</span>}
+            {view.available && view.slug === 'idle' && <IdleShare selectors={selectors} />}
           </Button>
         </Fragment>
       ))}

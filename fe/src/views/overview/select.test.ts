@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/overview.json';
 import type { Overview } from '../../api/types';
-import { parts, range, rows, shown } from './select';
+import { idleShare, parts, range, rows, shown } from './select';
 
 const overview = (): Overview => structuredClone(golden.overview) as unknown as Overview;
 
@@ -27,6 +27,17 @@ describe('the overview', () => {
       reason: 'not recorded',
     });
     expect(all.some(one => one.category === 'memcpy')).toBe(false);
+  });
+
+  it('says how much the device waits, of one device whose times are known', () => {
+    expect(idleShare(overview())).toBeCloseTo(0.5);
+    const two = overview();
+    two.devices.push(two.devices[0]!);
+    expect(idleShare(two)).toBeNull();
+    const unknown = overview();
+    unknown.average!.categories = { ...unknown.average!.categories, kernel: null };
+    expect(idleShare(unknown)).toBeNull();
+    expect(idleShare({ ...overview(), average: null })).toBeNull();
   });
 
   it('gives both ends of a range in one unit', () => {

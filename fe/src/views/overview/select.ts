@@ -63,6 +63,15 @@ export function busy(times: Times): number {
   return BUSY.reduce((sum, category) => sum + (times[category] ?? 0), 0);
 }
 
+/** The share of the average step in which the device waits; null where it is not known, or of several devices, which wait apart. */
+export function idleShare({ average, devices }: Overview): number | null {
+  const known = average && BUSY.every(category => average.categories[category] !== null);
+  if (!known || average.duration_ns <= 0 || devices.length !== 1) {
+    return null;
+  }
+  return 1 - busy(average.categories) / average.duration_ns;
+}
+
 /** Whether files of other ranks can tell more: this one is of a job of several, or waits in collectives. */
 export const communicates = ({ configuration, average }: Overview): boolean =>
   average !== null && ((configuration.world_size ?? 1) > 1 || (average.categories.communication ?? 0) > 0);

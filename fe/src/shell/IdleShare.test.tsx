@@ -1,0 +1,12 @@
+import { screen } from '@testing-library/react';
+import { expect, it } from 'vitest';
+import golden from '../../../tests/golden/payloads/overview.json';
+import { draw, serveGoldens } from '../testing/view';
+import { IdleShare } from './IdleShare';
+
+serveGoldens(golden);
+
+it('stands beside the tab that says why', async () => {
+  draw(<IdleShare selectors={{ run: 'run' }} />);
+  expect((await screen.findByTitle(/the device waits/)).textContent).toBe('50%');
+});
