@@ -71,6 +71,7 @@ def test_all_device_time_is_in_modules_outside_or_not_linked(traces: dict[str, T
         assert own + payload.outside.device_ns + payload.unlinked.device_ns == recorded == payload.device_ns, name
         assert own == sum(row.forward_device_self_ns + row.backward_device_self_ns for row in listed), name
         assert own == sum(row.device_total_ns for row in payload.rows), name
+        assert all(sum(part.device_ns for part in row.families) == row.device_total_ns for row in listed), name
 
 
 def flat(rows: Any) -> Any:

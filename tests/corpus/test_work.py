@@ -15,12 +15,16 @@ import pytest
 
 from tests.corpus import real_traces
 from torch_tb_profiler.analyses.roofline.table import OF_EVENTS, Filter, GroupBy, roofline_table
+from torch_tb_profiler.analyses.roofline.tokens import tokens
 from torch_tb_profiler.analyses.roofline.utilization import utilization
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.work.calls import Work, work
+from torch_tb_profiler.views._shared.text import plain as said
+from torch_tb_profiler.views.roofline.build import build
+from torch_tb_profiler.views.roofline.payload import RooflineParams
 
 pytestmark = real_traces.MARKS
 
@@ -118,6 +122,26 @@ def test_nearly_all_eager_work_is_known(corpus: Path) -> None:
         eager = np.array([not name.startswith("record_param_comms") for name in names])
         known = ~np.isnan(done.bytes)
         assert done.device[eager & known].sum() >= LEAST_LINKED * done.device[eager].sum(), run
+
+
+def test_replays_of_graphs_are_said_to_be_unknown(corpus: Path) -> None:
+    for run in ("tl_b300_qwen3moe_decode", "tl_mi300_deepseek_decode"):
+        trace = real_traces.of_run(corpus, run)
+        used = utilization(trace, Filter(), "")
+        assert used.coverage is not None
+        assert used.coverage < 0.05, run
+        payload = build(trace, RooflineParams())
+        assert "of kernel time modeled" in said(payload.headline) or "is not known" in said(payload.headline), run
+
+
+def test_engines_tell_how_many_tokens_go_through_the_model(corpus: Path) -> None:
+    found = tokens(real_traces.of_run(corpus, "tl_rocm_vllm_piecewise"))
+    assert found is not None
+    assert (found.iterations, found.prompt, found.generating) == (1, 8155, 37)
+    decoding = tokens(real_traces.of_run(corpus, "tl_mi300_deepseek_decode"))
+    assert decoding is not None
+    assert (decoding.iterations, decoding.prompt, decoding.generating) == (1, 0, 16)  # two streams repeat its name
+    assert tokens(real_traces.of_run(corpus, "tl_h100_qwen15")) is None
 
 
 # ---- TraceLens ------------------------------------------------------------------------------------------

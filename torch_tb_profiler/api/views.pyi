@@ -50,10 +50,13 @@ from torch_tb_profiler.views.trace.tile import TraceNames, TraceTile
 class _Overview:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[Overview]:
         """Overview."""
+
     def preview(self, *, worker: str | None = None, span: str | int | None = None) -> Result[Overview]:
         """First page of the overview."""
+
     def ranks(self, *, worker: str | None = None, span: str | int | None = None) -> Result[Overview]:
         """Overview beside other ranks."""
+
 
 class _Operators:
     def __call__(
@@ -68,6 +71,7 @@ class _Operators:
         kernel: str = "",
     ) -> Result[OperatorsPayload]:
         """Operators."""
+
     def stacks(
         self,
         *,
@@ -82,6 +86,7 @@ class _Operators:
         time: Literal["host", "device"] = "host",
     ) -> Result[OperatorStacks]:
         """Call stacks."""
+
     def instances(
         self,
         *,
@@ -96,6 +101,7 @@ class _Operators:
         time: Literal["host", "device"] = "host",
     ) -> Result[Instances]:
         """Durations."""
+
 
 class _Kernels:
     def __call__(
@@ -111,6 +117,7 @@ class _Kernels:
         family: str = "",
     ) -> Result[KernelsPayload]:
         """Kernels."""
+
     def instances(
         self,
         *,
@@ -126,15 +133,18 @@ class _Kernels:
     ) -> Result[Instances]:
         """Durations."""
 
+
 class _Trace:
     def __call__(
         self, *, worker: str | None = None, span: str | int | None = None, python: bool = False
     ) -> Result[TracePayload]:
         """Trace."""
+
     def headline(
         self, *, worker: str | None = None, span: str | int | None = None, begin: int, end: int
     ) -> Result[TraceHeadline]:
         """Headline of a window."""
+
     def tile(
         self,
         *,
@@ -148,12 +158,15 @@ class _Trace:
         color: Literal["class", "family", "process_group", "module"] = "class",
     ) -> Result[TraceTile]:
         """Timeline tile."""
+
     def names(self, *, worker: str | None = None, span: str | int | None = None, codes: str) -> Result[TraceNames]:
         """Timeline names."""
+
     def blame(
         self, *, worker: str | None = None, span: str | int | None = None, begin: int, end: int, width: int = 1500
     ) -> Result[TraceTile]:
         """Timeline of a device's time."""
+
     def moment(
         self,
         *,
@@ -166,6 +179,7 @@ class _Trace:
         python: bool = False,
     ) -> Result[TraceMoment]:
         """A moment of a device."""
+
     def colors(
         self,
         *,
@@ -174,6 +188,7 @@ class _Trace:
         by: Literal["class", "family", "process_group", "module"] = "class",
     ) -> Result[TraceColors]:
         """Timeline colors."""
+
     def counters(
         self,
         *,
@@ -185,22 +200,27 @@ class _Trace:
         tracks: str = "",
     ) -> Result[TraceCounters]:
         """Timeline counters."""
+
     def event(
         self, *, worker: str | None = None, span: str | int | None = None, event: int, python: bool = False
     ) -> Result[TraceEvent]:
         """Event."""
+
     def module(
         self, *, worker: str | None = None, span: str | int | None = None, event: int, python: bool = False
     ) -> Result[TraceModule]:
         """Module of an event."""
+
     def flows(
         self, *, worker: str | None = None, span: str | int | None = None, event: int, python: bool = False
     ) -> Result[TraceFlows]:
         """Flows."""
+
     def path(
         self, *, worker: str | None = None, span: str | int | None = None, begin: int, end: int
     ) -> Result[TracePath]:
         """Critical path on the timeline."""
+
     def search(
         self,
         *,
@@ -216,6 +236,7 @@ class _Trace:
         python: bool = False,
     ) -> Result[TraceSearch]:
         """Search."""
+
     def selection(
         self,
         *,
@@ -231,6 +252,7 @@ class _Trace:
     ) -> Result[TraceSelection]:
         """Selection."""
 
+
 class _Idle:
     def __call__(
         self,
@@ -243,6 +265,7 @@ class _Idle:
         stream: int | None = None,
     ) -> Result[IdlePayload]:
         """Idle time."""
+
     def gaps(
         self,
         *,
@@ -258,6 +281,7 @@ class _Idle:
         limit: int | None = None,
     ) -> Result[IdleGaps]:
         """Gaps."""
+
     def flame(
         self,
         *,
@@ -269,6 +293,7 @@ class _Idle:
         stream: int | None = None,
     ) -> Result[IdleFlame]:
         """Idle flame graph."""
+
     def launches(
         self,
         *,
@@ -281,6 +306,7 @@ class _Idle:
         long_delay_ns: int = 100000,
     ) -> Result[Launches]:
         """Launches."""
+
     def queue(
         self,
         *,
@@ -292,6 +318,7 @@ class _Idle:
         points: int = 300,
     ) -> Result[QueueLengths]:
         """Queue length."""
+
     def bandwidth(
         self,
         *,
@@ -303,6 +330,7 @@ class _Idle:
         points: int = 300,
     ) -> Result[Bandwidth]:
         """Bandwidth."""
+
     def sequences(
         self,
         *,
@@ -313,15 +341,18 @@ class _Idle:
     ) -> Result[SequencesPayload]:
         """Sequences."""
 
+
 class _CriticalPath:
     def __call__(
         self, *, worker: str | None = None, span: str | int | None = None, what_if: str = ""
     ) -> Result[CriticalPathPayload]:
         """Critical path."""
+
     def what_if(
         self, *, worker: str | None = None, span: str | int | None = None, target: str
     ) -> Result[TargetRow]:
         """What if."""
+
     def pieces(
         self,
         *,
@@ -332,6 +363,7 @@ class _CriticalPath:
         step: str = "",
     ) -> Result[PathPiecesPayload]:
         """Pieces of the path."""
+
     def ranks(
         self,
         *,
@@ -343,13 +375,16 @@ class _CriticalPath:
     ) -> Result[JobPathPayload]:
         """Path of the job."""
 
+
 class _Modules:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[ModulesPayload]:
         """Modules."""
+
     def flame(
         self, *, worker: str | None = None, span: str | int | None = None, time: Literal["host", "device"] = "host"
     ) -> Result[ModuleFlame]:
         """Module flame graph."""
+
     def instances(
         self,
         *,
@@ -360,6 +395,7 @@ class _Modules:
         limit: int | None = None,
     ) -> Result[ModuleInstances]:
         """Module calls."""
+
     def calls(
         self,
         *,
@@ -372,13 +408,16 @@ class _Modules:
     ) -> Result[ModuleCalls]:
         """Call tree."""
 
+
 class _Lightning:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[LightningPayload]:
         """Lightning."""
+
     def flame(
         self, *, worker: str | None = None, span: str | int | None = None, time: Literal["host", "device"] = "host"
     ) -> Result[ModuleFlame]:
         """Module flame graph."""
+
     def instances(
         self,
         *,
@@ -390,9 +429,11 @@ class _Lightning:
     ) -> Result[ModuleInstances]:
         """Module calls."""
 
+
 class _Distributed:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[Distributed]:
         """Distributed."""
+
     def collectives(
         self,
         *,
@@ -421,10 +462,12 @@ class _Distributed:
         limit: int | None = None,
     ) -> Result[Collectives]:
         """Collectives."""
+
     def collective(
         self, *, worker: str | None = None, span: str | int | None = None, collective: int
     ) -> Result[Collective]:
         """One collective."""
+
     def connections(
         self,
         *,
@@ -437,13 +480,16 @@ class _Distributed:
     ) -> Result[Connections]:
         """Connected ranks."""
 
+
 class _Overlap:
     def __call__(
         self, *, worker: str | None = None, span: str | int | None = None, columns: int = 120
     ) -> Result[OverlapPayload]:
         """Overlap."""
+
     def report(self, *, worker: str | None = None, span: str | int | None = None) -> Result[OverlapReport]:
         """Overlap report."""
+
     def compare(
         self,
         *,
@@ -457,9 +503,11 @@ class _Overlap:
     ) -> Result[OverlapComparison]:
         """Overlap compared."""
 
+
 class _Memory:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[MemoryPayload]:
         """Memory."""
+
     def curve(
         self,
         *,
@@ -471,6 +519,7 @@ class _Memory:
         points: int = 1000,
     ) -> Result[MemoryCurve]:
         """Memory curve."""
+
     def live(
         self,
         *,
@@ -485,6 +534,7 @@ class _Memory:
         limit: int | None = None,
     ) -> Result[MemoryLive]:
         """Live memory."""
+
     def events(
         self,
         *,
@@ -503,6 +553,7 @@ class _Memory:
         limit: int | None = None,
     ) -> Result[MemoryEvents]:
         """Memory events."""
+
     def operators(
         self,
         *,
@@ -513,6 +564,7 @@ class _Memory:
         end: int | None = None,
     ) -> Result[MemoryOperators]:
         """Memory by operator."""
+
     def snapshot(
         self,
         *,
@@ -524,10 +576,12 @@ class _Memory:
         limit: int = 200,
     ) -> Result[MemorySnapshot]:
         """Memory snapshot."""
+
     def timeline(
         self, *, worker: str | None = None, span: str | int | None = None, file: int = 0, points: int = 1000
     ) -> Result[MemoryTimeline]:
         """Memory timeline."""
+
 
 class _Diff:
     def __call__(
@@ -543,6 +597,7 @@ class _Diff:
         min_effect: float = 0.02,
     ) -> Result[DiffPayload]:
         """Diff."""
+
     def part(
         self,
         *,
@@ -558,19 +613,24 @@ class _Diff:
     ) -> Result[DiffLevel]:
         """Part of the timeline."""
 
+
 class Views:
     _opened: Opened
     name: str
+
     def __init__(self, opened: Opened, name: str) -> None: ...
     @property
     def overview(self) -> _Overview:
         """Overview."""
+
     @property
     def operators(self) -> _Operators:
         """Operators."""
+
     @property
     def kernels(self) -> _Kernels:
         """Kernels."""
+
     def roofline(
         self,
         *,
@@ -582,39 +642,51 @@ class Views:
         peaks: str = "",
     ) -> Result[RooflinePayload]:
         """Roofline."""
+
     @property
     def trace(self) -> _Trace:
         """Trace."""
+
     @property
     def idle(self) -> _Idle:
         """Idle time."""
+
     @property
     def critical_path(self) -> _CriticalPath:
         """Critical path."""
+
     @property
     def modules(self) -> _Modules:
         """Modules."""
+
     @property
     def lightning(self) -> _Lightning:
         """Lightning."""
+
     @property
     def distributed(self) -> _Distributed:
         """Distributed."""
+
     @property
     def overlap(self) -> _Overlap:
         """Overlap."""
+
     @property
     def memory(self) -> _Memory:
         """Memory."""
+
     @property
     def diff(self) -> _Diff:
         """Diff."""
+
 
 class ViewMethod:
     def __init__(self, opened: Opened, run: str, view: View) -> None: ...
     def __getattr__(self, part: str) -> ViewMethod: ...
 
+
 NAMES: tuple[str, ...]
+
 
 def signature(view: View) -> inspect.Signature: ...
 def description(view: View) -> str: ...

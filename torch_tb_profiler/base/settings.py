@@ -58,8 +58,8 @@ class Settings:
     devices: str = _row(  # type: ignore[assignment]
         "",
         "TORCH_PROFILER_DEVICES",
-        "TOML file with peak rates of devices, beside those that are known or in their place. It is read once, at "
-        "the start.",
+        "TOML file with peak rates of devices, and formulas of the work of operators, beside those that are known "
+        "or in their place. It is read once, at the start.",
     )
     log_level: str = _row(  # type: ignore[assignment]
         "INFO", "TORCH_PROFILER_LOG_LEVEL", "Level of the log messages on stderr."

@@ -1,8 +1,8 @@
-"""Accelerators as a data base describes them."""
+"""Accelerators as a data base describes them, and operators as a user does."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -29,10 +29,27 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     vector_per_clock: dict[str, Positive] = {}
 
 
+class OperatorModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The work of an operator as a user writes it: formulas of its inputs (`base.formulas`).
+
+    unit   what does the arithmetic: Tensor (matrix) cores or the vector units
+    flops, bytes  of one call; "" is unknown
+    """
+
+    name: str
+    flops: str = ""
+    bytes: str = ""
+    unit: Literal["matrix", "vector"] = "vector"
+
+
 class Catalog(msgspec.Struct, frozen=True):
-    """Entries in the order in which they are tried; `note`: why those of the user's file are not among them."""
+    """Entries in the order in which they are tried; `note`: why those of the user's file are not among them.
+
+    operator  the user's models, each of another name
+    """
 
     device: tuple[Entry, ...] = ()
+    operator: tuple[OperatorModel, ...] = ()
     note: str | None = None
 
 

@@ -61,6 +61,7 @@ CATEGORIES: dict[str, Kind] = {
     "cuda_sync": Kind.SYNC,
     "xpu_sync": Kind.SYNC,
     "overhead": Kind.OVERHEAD,
+    "cuda_profiler_range": Kind.METRICS,
     "trace": Kind.SPAN,
 }
 

@@ -1,4 +1,4 @@
-"""The user's file of devices."""
+"""The user's file of devices and operators."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def read_devices(path: str) -> Catalog:
             return from_file(file.read(), name)
     except UsageError as error:
         problem = error.message
-        logger.warning("%s (%s); it describes devices as %s", problem, path, error.hint)
+        logger.warning("%s (%s); it has entries such as %s", problem, path, error.hint)
     except OSError as error:
         problem = f"{name}: {error.strerror}"
         logger.warning("%s (%s)", problem, path)

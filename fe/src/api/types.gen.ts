@@ -4930,7 +4930,7 @@ export interface components {
      *     preview      what takes long is still to come: what bounds the step, what to do first, `gains`, and `hardware`
      *                  where `reasons` does not say why it is null. Recommendations have their measured share
      *     headline     how the average step is spent and what bounds it (`spent`), and what to do first
-     *     explanation  how the steps vary, which are left out
+     *     explanation  how the steps vary, which are left out; tokens per second where the trace tells
      *     gains        where the gains of the recommendations come from, and what they do not know
      *     recommendations  largest gain first; no_advice: why there are none, and what that does not mean;
      *                    of a preview empty, too, where advice may turn up
@@ -5182,6 +5182,7 @@ export interface components {
      *     flops_per_s, bytes_per_s  of its calls of which they are known
      *     efficiency  attainable over measured time; above 1 where a cache served it, or bytes are estimated
      *     bound       what most of its time is bound by
+     *     measured    hardware counters tell FLOPs or bytes of some of its calls
      *     reason      why something is unknown
      */
     Speed: {
@@ -5190,6 +5191,7 @@ export interface components {
       efficiency: number | null;
       /** @enum {unknown} */
       bound: 'communication' | 'compute' | 'latency' | 'launch' | 'memory' | 'unknown';
+      measured: boolean;
       reason: string | null;
     };
     /**
@@ -5396,6 +5398,8 @@ export interface components {
      *     peak_ns      time that the model's FLOPs would take at the peak
      *     step_ns      length of the steps, or of the trace where none is recorded
      *     unlinked_ns  device time that no recorded operator launched; in `rows` of kernels or families
+     *     tokens       of the whole trace, whatever the filters; null where it does not tell
+     *     counters     of all kernels, whatever the filters; null in a trace without any
      *     steps        what the filter can be set to
      *     note         why the devices of the user's file are left out, null if they are not
      *     reasons      field -> why it is null
@@ -5416,6 +5420,8 @@ export interface components {
       modeled_ns: number;
       device_ns: number;
       unlinked_ns: number;
+      tokens: components['schemas']['TokenRate'] | null;
+      counters: components['schemas']['Counters'] | null;
       devices: components['schemas']['DevicePeaks'][];
       steps: string[];
       note: string | null;
@@ -5441,6 +5447,7 @@ export interface components {
      *     bound        compute, memory, latency, launch, communication or unknown
      *     unit, type   of the longest call: matrix or vector, and the type that its peak is listed under
      *     estimated    some bytes are a guess from the arguments
+     *     measured     hardware counters tell FLOPs or bytes of some calls
      *     reason       why something is unknown
      */
     RooflineRow: {
@@ -5464,6 +5471,7 @@ export interface components {
       unit: string | null;
       type: string | null;
       estimated: boolean;
+      measured: boolean;
       reason: string | null;
     };
     /**
@@ -5474,6 +5482,62 @@ export interface components {
       rows: number;
       calls: number;
       device_ns: number;
+    };
+    /**
+     * TokenRate
+     * @description Tokens that went through the model in all iterations of a serving engine, by the names of its annotations.
+     *
+     *     prompt, generating  of prompts, and of requests that generate
+     *     duration_ns  from the begin of the first iteration to the end of the last one's work
+     */
+    TokenRate: {
+      per_second: number;
+      prompt: number;
+      generating: number;
+      iterations: number;
+      duration_ns: number;
+    };
+    /**
+     * Counters
+     * @description Hardware counters of the range profiler, by kernel and operator; most FLOPs first, then most calls.
+     *
+     *     names     of the counters
+     *     ranges    counted kernels
+     *     left_out  rows that are not sent
+     *     note      why the ranges could not be joined to operators; null if they are
+     */
+    Counters: {
+      names: string[];
+      rows: components['schemas']['CounterRow'][];
+      ranges: number;
+      left_out: number;
+      note: string | null;
+    };
+    /**
+     * CounterRow
+     * @description Kernels of one name, launched in one operator within one outermost operator; null is unknown.
+     *
+     *     event        row of the trace of the first range with counters
+     *     operator     the innermost one around the launch; null if there is none, or ranges could not be joined
+     *     calls        ranges
+     *     values       sums of the counters, in the order of `Counters.names`
+     *     flops, bytes what the counters say; `reason` why they do not
+     *     modeled_flops, modeled_bytes  what the shapes of the calls say; `modeled_reason` why they do not
+     */
+    CounterRow: {
+      event: number;
+      name: string;
+      short_name: string;
+      operator: string | null;
+      outermost: string | null;
+      calls: number;
+      values: (number | null)[];
+      flops: number | null;
+      bytes: number | null;
+      modeled_flops: number | null;
+      modeled_bytes: number | null;
+      reason: string | null;
+      modeled_reason: string | null;
     };
     /**
      * DevicePeaks
@@ -6434,6 +6498,7 @@ export interface components {
      *     device_share      device total / all device time of the trace; null if there is none
      *     forward_device_*, backward_device_*  the two parts of it
      *     backward_host_*   host time of its backward operators; not part of `host_*`
+     *     families          parts of device_total_ns by family of kernels, largest first
      *     speed             of its device work, with the modules inside; null where the trace says nothing about work
      */
     ModuleRow: {
@@ -6458,8 +6523,17 @@ export interface components {
       backward_device_self_ns: number;
       backward_host_total_ns: number;
       backward_host_self_ns: number;
+      families: components['schemas']['FamilyPart'][];
       speed: components['schemas']['Speed'] | null;
       children: components['schemas']['ModuleRow'][];
+    };
+    /**
+     * FamilyPart
+     * @description Device time of one family of kernels.
+     */
+    FamilyPart: {
+      family: string;
+      device_ns: number;
     };
     /**
      * ModuleClass
@@ -6468,6 +6542,7 @@ export interface components {
      *     modules            how many places
      *     host_exclusive_ns  host self + operators
      *     place              the one with the most device time, of those without any the one with the most host time
+     *     families           parts of device_self_ns by family of kernels, largest first
      *     speed              of its device self time; null where the trace says nothing about work
      */
     ModuleClass: {
@@ -6481,6 +6556,7 @@ export interface components {
       host_exclusive_ns: number;
       backward_host_self_ns: number;
       place: number;
+      families: components['schemas']['FamilyPart'][];
       speed: components['schemas']['Speed'] | null;
     };
     /**

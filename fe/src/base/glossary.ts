@@ -143,6 +143,13 @@ export const GLOSSARY = {
     text: 'How many FLOP/s a device can reach at most, by how much is computed for each byte of memory traffic.',
     formula: 'least of: peak of the unit and type, bandwidth x FLOPs per byte',
   },
+  counters: {
+    title: 'Hardware counters',
+    text: 'What the device counted while each kernel ran: instructions, and bytes of device memory. Where they tell the FLOPs or bytes of a call, they take the place of what its shapes say.',
+    formula: 'FLOPs = adds + multiplications + 2 x fused multiply-adds + operations of Tensor Cores',
+    caveat:
+      'The range profiler runs each kernel alone and several times, so no times are recorded beside them.',
+  },
   coverage: {
     title: 'Modeled',
     text: 'Share of the device time whose FLOPs or bytes are known, from the recorded shapes of the operators that launched it.',

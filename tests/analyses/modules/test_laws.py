@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.traces import read
+from torch_tb_profiler.analyses.modules.families import family_times
 from torch_tb_profiler.analyses.modules.flame import module_flame
 from torch_tb_profiler.analyses.modules.times import module_times
 from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
@@ -19,7 +20,7 @@ NAMES = {
     "python_function": ["nn.Module: A_0", "nn.Module: A_1", "nn.Module: B_0", "f.py(1): g"],
     "cpu_op": ["aten::mm", f"{ENGINE}MmBackward0", "MmBackward0", f"{ENGINE}torch::autograd::AccumulateGrad"],
     "cuda_runtime": ["cudaLaunchKernel"],
-    "kernel": ["gemm"],
+    "kernel": ["gemm", "softmax_warp_forward"],
 }
 
 
@@ -50,6 +51,7 @@ def test_times_add_up_in_any_trace(drawn: list[dict[str, Any]]) -> None:
     times = module_times(trace, model)
     durations = ends(trace) - trace.events.start
     assert times.device_time == durations[of_kind(trace, *DEVICE)].sum()
+    assert (family_times(trace, model).sum(axis=1) == times.forward_self + times.backward_self).all()
     inside = np.zeros(len(model.names), np.int64)
     rows = model.nesting.rows
     rows = rows[np.isin(model.nesting.parent[rows], model.calls)]

@@ -70,3 +70,24 @@ def work_of(*events: dict[str, Any]) -> tuple[Work, list[str]]:
     trace = read([*events])
     done = work(trace)
     return done, [trace.strings[code] for code in trace.events.name[done.owners.calls]]
+
+
+VECTOR = [f"{width}{kind}" for width in "hfd" for kind in ("add", "mul", "fma")]
+"""Instructions whose counters together tell the FLOPs of vector units."""
+
+
+def instructions(**counts: int) -> dict[str, int]:
+    """The counters of all arithmetic instructions, 0 of those that are not given."""
+    return {f"smsp__sass_thread_inst_executed_op_{each}_pred_on.sum": counts.get(each, 0) for each in VECTOR}
+
+
+def traffic(read: int, written: int) -> dict[str, int]:
+    return {"dram__bytes_read.sum": read, "dram__bytes_write.sum": written}
+
+
+def counted(name: str, at: float, counters: dict[str, Any], device: int = 0) -> dict[str, Any]:
+    """A range of the range profiler, as PyTorch writes it: in the process of the device, without a correlation."""
+    return {
+        "ph": "X", "cat": "cuda_profiler_range", "name": name, "pid": device, "tid": 0, "ts": at, "dur": 10,
+        "args": counters,
+    }  # fmt: skip

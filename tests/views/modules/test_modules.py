@@ -28,6 +28,19 @@ def test_rows_are_a_tree_in_order_of_the_first_call() -> None:
     assert payload["reasons"].keys() == {"speed"}  # no shapes are recorded
 
 
+def test_families_of_the_kernels_in_a_module_sum_to_its_device_time() -> None:
+    payload = ask(draw(TRAINING), "modules")
+    (net,) = payload["rows"]
+    (linear,) = net["children"]
+    product = {"family": "matrix product", "device_ns": 110_000}
+    assert linear["families"] == [product]
+    assert net["families"][0] == product
+    assert sum(part["device_ns"] for part in net["families"]) == 117_000
+    of_class = {each["name"]: each["families"] for each in payload["classes"]}
+    assert of_class["Linear"] == [product]
+    assert sum(part["device_ns"] for part in of_class["Net"]) == 7_000  # without the modules inside
+
+
 def test_what_is_not_known_is_null_with_a_reason() -> None:
     scripted = {"Module Hierarchy": "TOP(C)::forward.A0(A)::forward."}
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0.0, "dur": 8.0}

@@ -34,7 +34,7 @@ def module_class(name: str, **given: int) -> ModuleClass:
         "backward_host_self_ns": 0,
         "place": 0,
     }
-    return ModuleClass(name, **{**figures, **given}, speed=None)
+    return ModuleClass(name, **{**figures, **given}, families=[], speed=None)
 
 
 def test_the_class_with_the_most_device_time_and_where_the_rest_is() -> None:

@@ -11,11 +11,17 @@ from torch_tb_profiler.analyses.roofline.summary import Bound, Sums, sums
 from torch_tb_profiler.analyses.roofline.table import Items, items_of_calls, items_of_events
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.shared.shapes import shape_texts
+from torch_tb_profiler.model.counters.ranges import ranges
 from torch_tb_profiler.model.kinds import DEVICE, of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
 from torch_tb_profiler.model.work.calls import work
+from torch_tb_profiler.model.work.measured import measured_events
 
 NO_DEVICE = "no device work is recorded; `activities=[..., ProfilerActivity.CUDA]` (or XPU, MTIA) records it"
+COUNTED = (
+    "hardware counters were recorded instead of the times of kernels: the range profiler runs every kernel alone, "
+    "and several times"
+)
 NO_SHAPES = "no input shapes are recorded, so that nobody knows what was computed (`profile(record_shapes=True)`)"
 NO_WORK = "no device work counts as its own: it launched none, or a modeled operator inside or around it did"
 
@@ -26,6 +32,7 @@ class Speed(msgspec.Struct, frozen=True):
     flops_per_s, bytes_per_s  of its calls of which they are known
     efficiency  attainable over measured time; above 1 where a cache served it, or bytes are estimated
     bound       what most of its time is bound by
+    measured    hardware counters tell FLOPs or bytes of some of its calls
     reason      why something is unknown
     """
 
@@ -33,14 +40,15 @@ class Speed(msgspec.Struct, frozen=True):
     bytes_per_s: float | None
     efficiency: float | None
     bound: Bound
+    measured: bool
     reason: str | None
 
 
 def untold(trace: Trace) -> str | None:
     """Why a trace says nothing about work; None if it does."""
     if not len(of_kind(trace, *DEVICE)):
-        return NO_DEVICE
-    return None if len(shape_texts(trace)) else NO_SHAPES
+        return COUNTED if len(ranges(trace)) else NO_DEVICE
+    return None if len(shape_texts(trace)) or measured_events(trace) is not None else NO_SHAPES
 
 
 def operator_speeds(trace: Trace, rows: Int32, which: Int64, count: int) -> list[Speed | None]:
@@ -93,7 +101,7 @@ def class_speeds(trace: Trace, code: Int32, classes: Sequence[Sequence[int]]) ->
 
 
 def _speeds(trace: Trace, items: Items, which: Int64, count: int) -> list[Speed | None]:
-    speeds: list[Speed | None] = [Speed(None, None, None, "unknown", NO_WORK)] * count
+    speeds: list[Speed | None] = [Speed(None, None, None, "unknown", False, NO_WORK)] * count
     if len(which) == 0:
         return speeds
     groups = group(which)
@@ -110,6 +118,7 @@ def speed(found: Sums, i: int) -> Speed:
         bytes_per_s=_per_second(found.bytes[i], found.bytes_ns[i]),
         efficiency=_over(found.roof[i], found.roof_ns[i]),
         bound=found.bound[i],
+        measured=found.measured[i],
         reason=found.reason[i],
     )
 

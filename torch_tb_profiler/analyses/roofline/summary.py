@@ -44,6 +44,7 @@ class Sums(msgspec.Struct, frozen=True):
     roof: Float64
     roof_ns: Int64
     estimated: list[bool]
+    measured: list[bool]
     unit: list[str | None]
     type: list[str | None]
     bound: list[Bound]
@@ -65,7 +66,7 @@ def sums(trace: Trace, items: Items, groups: Groups, given: str) -> Sums:
 
     # The last cell answers for what no operator launched.
     communicates = np.append(reach.communicates, False)[items.call]
-    estimated = np.append(done.estimated, False)[items.call]
+    estimated, measured = (np.append(each, False)[items.call] for each in (done.estimated, done.measured))
     longest = _longest(groups.which, items.busy, count)
     both = known["compute"] & known["memory"]
     bound = _bounds(
@@ -89,6 +90,7 @@ def sums(trace: Trace, items: Items, groups: Groups, given: str) -> Sums:
         roof=of_known("roof"),
         roof_ns=groups.sums(np.where(known["roof"], items.busy, 0)),
         estimated=(total(estimated) > 0).tolist(),
+        measured=(total(measured) > 0).tolist(),
         unit=[_unit(trace, int(at)) for at in items.call[longest]],
         type=[_type(trace, int(at)) for at in items.call[longest]],
         bound=bound,

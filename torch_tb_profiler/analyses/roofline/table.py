@@ -21,6 +21,7 @@ from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, Trace, derived
 from torch_tb_profiler.model.work.attainable import Attainable, attainable
 from torch_tb_profiler.model.work.calls import work
+from torch_tb_profiler.model.work.measured import measured_calls, measured_events
 from torch_tb_profiler.model.work.ownership import owners
 
 GroupBy = Literal["operator", "shape", "kernel", "family", "module"]
@@ -141,11 +142,16 @@ def items_of_events(trace: Trace, at: Int64, given: str) -> Items:
     call = done.owners.call[at].astype(np.int64)
     rows = done.owners.events[at]
     length = (ends(trace) - trace.events.start)[rows]
-    share = _event_shares(trace)[at]
+    of_flops, of_bytes = (shares[at] for shares in _event_shares(trace))
     # The last cell answers for what no operator launched.
-    flops, moved, compute, memory, roof = (
+    flops, moved, compute, memory = (
         np.append(values, np.nan)[call] * share
-        for values in (done.flops, done.bytes, reach.compute, reach.memory, reach.roof)
+        for values, share in (
+            (done.flops, of_flops),
+            (done.bytes, of_bytes),
+            (reach.compute, of_flops),
+            (reach.memory, of_bytes),
+        )
     )
     return Items(
         call=call,
@@ -154,7 +160,7 @@ def items_of_events(trace: Trace, at: Int64, given: str) -> Items:
         bytes=moved,
         compute=compute,
         memory=memory,
-        roof=roof,
+        roof=np.fmax(compute, memory),
         busy=length,
         device=length,
         idle=np.append(reach.idle, 0)[call],
@@ -162,15 +168,30 @@ def items_of_events(trace: Trace, at: Int64, given: str) -> Items:
 
 
 @derived
-def _event_shares(trace: Trace) -> Float64:
-    """float64[m]: of each device event the part of its call's work; 1 where no operator launched it."""
+def _event_shares(trace: Trace) -> tuple[Float64, Float64]:
+    """(float64[m], float64[m]): of each device event the part of its call's FLOPs, and of its bytes.
+
+    1 where no operator launched it.
+    """
     own = owners(trace)
     owned = own.call >= 0
     rows = own.events[owned]
     length = (ends(trace) - trace.events.start)[rows]
     shares = np.ones(len(own.events))
     shares[owned] = _shares(kinds(trace)[rows] == Kind.KERNEL, own.call[owned], length, len(own.calls))
-    return shares
+    counted, calls = measured_events(trace), measured_calls(trace)
+    if counted is None or calls is None:
+        return shares, shares
+    return (
+        _parts(counted.flops, np.append(calls.flops, np.nan)[own.call], shares),
+        _parts(counted.bytes, np.append(calls.bytes, np.nan)[own.call], shares),
+    )
+
+
+def _parts(counted: Float64, whole: Float64, shares: Float64) -> Float64:
+    """`shares` but where a whole was counted, and more than nothing."""
+    known = whole > 0
+    return np.where(known, counted / np.where(known, whole, 1.0), shares)
 
 
 def _shares(kernel: Bool, call: Int32, length: Int64, count: int) -> Float64:

@@ -9,7 +9,8 @@ from torch_tb_profiler.base.intervals import merge_owned
 from torch_tb_profiler.model.kinds import Kind, ends, kinds
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, Trace, derived, name_mask
 from torch_tb_profiler.model.work.cost import Cost, Unknown
-from torch_tb_profiler.model.work.formulas.registry import model_of
+from torch_tb_profiler.model.work.measured import measured_calls
+from torch_tb_profiler.model.work.models import model_in
 from torch_tb_profiler.model.work.ownership import Owners, owners
 from torch_tb_profiler.model.work.recomputation import recomputed
 from torch_tb_profiler.model.work.tensors import read_call
@@ -30,6 +31,7 @@ class Work(msgspec.Struct, frozen=True):
     busy        int64[k]    ns in which any of its device events ran
     device      int64[k]    sum of their durations, ns
     estimated   bool[k]     the bytes are a guess from the arguments
+    measured    bool[k]     hardware counters tell the FLOPs or the bytes
     host        bool[k]     it copies to or from the host
     again       bool[k]     backward computes it a second time
     signature   int32[k]    calls with one signature have one cost
@@ -46,6 +48,7 @@ class Work(msgspec.Struct, frozen=True):
     busy: Int64
     device: Int64
     estimated: Bool
+    measured: Bool
     host: Bool
     again: Bool
     signature: Int32
@@ -63,9 +66,14 @@ def work(trace: Trace) -> Work:
     length = (ends(trace) - trace.events.start)[rows]
     main = _longest(call, length, rows, count)
     signature, first = _signatures(trace, own.calls, main)
-    costs = [_cost(trace, own, int(at), main) for at in first]
+    costs = [
+        cost_of(trace, row, kernel) if known else Cost(None, None, reason=NOT_MODELED)
+        for row, kernel, known in zip(
+            own.calls[first].tolist(), main[first].tolist(), own.modeled[first].tolist(), strict=True
+        )
+    ]
     numbers = _Codes()
-    kernels = [trace.strings[code] if code >= 0 else "" for code in trace.events.name[main[first]].tolist()]
+    kernels = [_name(trace, row) for row in main[first].tolist()]
     types = [numbers.of(peak_type(c.type, c.unit, k)) for c, k in zip(costs, kernels, strict=True)]
     reasons = _Codes()
     reason = np.array([reasons.of(cost.reason or "") for cost in costs], np.int32)[signature]
@@ -86,6 +94,16 @@ def work(trace: Trace) -> Work:
         np.where(simple, 0.0, needed),
     )
     flops, needed, moved, recorded = _recorded(trace, own.calls, flops, needed, moved)
+    kind = np.where(simple, NO_CODE, np.array(types, np.int32)[signature]).astype(np.int32)
+    counted = measured_calls(trace)
+    if counted is not None:
+        has_flops, has_bytes = ~np.isnan(counted.flops), ~np.isnan(counted.bytes)
+        flops, moved = np.where(has_flops, counted.flops, flops), np.where(has_bytes, counted.bytes, moved)
+        needed = np.where(np.isnan(needed), flops, needed)
+        precision = np.where(counted.double, numbers.of("fp64"), numbers.of("fp32"))
+        kind = np.where((kind < 0) & (counted.flops > 0), precision, kind).astype(np.int32)
+        estimated &= ~has_bytes
+        recorded |= has_flops | has_bytes
     known = simple | recorded
     return Work(
         owners=own,
@@ -93,11 +111,12 @@ def work(trace: Trace) -> Work:
         needed=needed,
         bytes=moved,
         matrix=np.array([cost.unit == "matrix" for cost in costs], np.bool_)[signature] & ~simple,
-        type=np.where(simple, NO_CODE, np.array(types, np.int32)[signature]).astype(np.int32),
+        type=kind,
         types=numbers.texts,
         busy=merge_owned(call, trace.events.start[rows], ends(trace)[rows]).totals(count),
         device=np.bincount(call, length, minlength=count).astype(np.int64),
         estimated=estimated & ~known,
+        measured=np.zeros(len(own.calls), np.bool_) if counted is None else has_flops | has_bytes,
         host=host,
         again=recomputed(trace, own.calls),
         signature=signature,
@@ -167,20 +186,24 @@ def _dims(trace: Trace, rows: Int32) -> tuple[Int32, list[str]]:
     return both.astype(np.int32), [*texts, *older_texts]
 
 
-def _cost(trace: Trace, own: Owners, at: int, main: Int32) -> Cost:
-    """The cost of one call; unknown with its reason."""
-    row = own.calls[at : at + 1]
-    name = trace.strings[trace.events.name[row[0]]] if trace.events.name[row[0]] >= 0 else ""
-    model = model_of(name) if own.modeled[at] else None
+def cost_of(trace: Trace, row: int, kernel: int) -> Cost:
+    """The cost of one call that runs as `kernel`, both rows of the trace; unknown with its reason."""
+    name = _name(trace, row)
+    model = model_in(trace, name)
     if model is None:
         return Cost(None, None, reason=NOT_MODELED)
-    columns = [_dims(trace, row), *(trace.arg_codes(key, row) for key in _KEYS)]
+    rows = np.array([row], np.int32)
+    columns = [_dims(trace, rows), *(trace.arg_codes(key, rows) for key in _KEYS)]
     texts = [texts[codes[0]] if codes[0] >= 0 else None for codes, texts in columns]
-    kernel = trace.events.name[main[at]]
     try:
-        return model.cost(read_call(name, texts, trace.strings[kernel] if kernel >= 0 else ""))
+        return model.cost(read_call(name, texts, _name(trace, kernel)))
     except Unknown as unknown:
         return Cost(None, None, unit="matrix" if model.family == "matrix" else None, reason=str(unknown))
+
+
+def _name(trace: Trace, row: int) -> str:
+    code = int(trace.events.name[row])
+    return trace.strings[code] if code >= 0 else ""
 
 
 def _copies(trace: Trace, own: Owners, rows: Int32, call: Int32) -> tuple[Float64, Bool]:

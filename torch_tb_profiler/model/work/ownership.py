@@ -18,7 +18,7 @@ import numpy as np
 from torch_tb_profiler.model.calls.calltree import enclosing_operator
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Trace, derived
-from torch_tb_profiler.model.work.formulas.registry import model_of
+from torch_tb_profiler.model.work.models import model_in
 
 
 class Owners(msgspec.Struct, frozen=True):
@@ -59,10 +59,15 @@ def _families(trace: Trace) -> Int32:
     numbers: dict[str, int] = {}
     family = np.full(len(names) + 1, NO_CODE, np.int32)
     for code, name in enumerate(names):
-        model = model_of(name)
+        model = model_in(trace, name)
         if model is not None:
             family[code] = numbers.setdefault(model.family, len(numbers))
     return family
+
+
+def modeled_around(trace: Trace, rows: Int32) -> Int32:
+    """int32[k]: of each operator the innermost modeled one that is, or is around, it; NO_CODE if none."""
+    return _climb(rows, enclosing_operator(trace), _families(trace)[trace.events.name] >= 0)
 
 
 def _climb(rows: Int32, around: Int32, modeled: Bool) -> Int32:

@@ -7,13 +7,21 @@ from collections.abc import Sequence
 import msgspec
 
 from torch_tb_profiler.analyses.modules.classes import ClassTimes
-from torch_tb_profiler.analyses.modules.times import DeviceWork, ModuleTimes
+from torch_tb_profiler.analyses.modules.families import by_family, family_times
+from torch_tb_profiler.analyses.modules.times import DeviceWork, ModuleTimes, subtree_sums
 from torch_tb_profiler.analyses.roofline.speeds import Speed, class_speeds, place_speeds, untold
 from torch_tb_profiler.model.modules.modules import Modules
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
 
 MAX_DEPTH = 200
 """Places nested deeper are left out of the tree; their times are in the totals above them."""
+
+
+class FamilyPart(msgspec.Struct, frozen=True):
+    """Device time of one family of kernels."""
+
+    family: str
+    device_ns: int
 
 
 class ModuleRow(msgspec.Struct, frozen=True):
@@ -34,6 +42,7 @@ class ModuleRow(msgspec.Struct, frozen=True):
     device_share      device total / all device time of the trace; null if there is none
     forward_device_*, backward_device_*  the two parts of it
     backward_host_*   host time of its backward operators; not part of `host_*`
+    families          parts of device_total_ns by family of kernels, largest first
     speed             of its device work, with the modules inside; null where the trace says nothing about work
     """
 
@@ -58,6 +67,7 @@ class ModuleRow(msgspec.Struct, frozen=True):
     backward_device_self_ns: int
     backward_host_total_ns: int
     backward_host_self_ns: int
+    families: list[FamilyPart]
     speed: Speed | None
     children: list[ModuleRow]
 
@@ -68,6 +78,7 @@ class ModuleClass(msgspec.Struct, frozen=True):
     modules            how many places
     host_exclusive_ns  host self + operators
     place              the one with the most device time, of those without any the one with the most host time
+    families           parts of device_self_ns by family of kernels, largest first
     speed              of its device self time; null where the trace says nothing about work
     """
 
@@ -81,6 +92,7 @@ class ModuleClass(msgspec.Struct, frozen=True):
     host_exclusive_ns: int
     backward_host_self_ns: int
     place: int
+    families: list[FamilyPart]
     speed: Speed | None
 
 
@@ -95,7 +107,10 @@ def module_rows(trace: Trace, model: Modules, times: ModuleTimes, order: list[in
     """The outermost places, each with those inside it, in this order."""
     outermost = sum(int(times.host_total[code]) for code in order if model.parent[code] == NO_CODE)
     speeds = place_speeds(trace, model.code, model.parent)
-    rows = [_row(model, times, code, outermost, speed) for code, speed in enumerate(speeds)]
+    totals = subtree_sums(family_times(trace, model), model.parent)
+    rows = [
+        _row(model, times, code, outermost, by_family(totals[code]), speed) for code, speed in enumerate(speeds)
+    ]
     depth = [0] * len(rows)
     roots: list[ModuleRow] = []
     for code in order:
@@ -106,7 +121,9 @@ def module_rows(trace: Trace, model: Modules, times: ModuleTimes, order: list[in
     return roots
 
 
-def _row(model: Modules, times: ModuleTimes, code: int, outermost: int, speed: Speed | None) -> ModuleRow:
+def _row(
+    model: Modules, times: ModuleTimes, code: int, outermost: int, families: dict[str, int], speed: Speed | None
+) -> ModuleRow:
     calls, total = int(times.calls[code]), int(times.host_total[code])
     forward_total, backward_total = int(times.forward_total[code]), int(times.backward_total[code])
     forward_self, backward_self = int(times.forward_self[code]), int(times.backward_self[code])
@@ -134,6 +151,7 @@ def _row(model: Modules, times: ModuleTimes, code: int, outermost: int, speed: S
         backward_device_self_ns=backward_self,
         backward_host_total_ns=int(times.backward_host_total[code]),
         backward_host_self_ns=int(times.backward_host_self[code]),
+        families=[FamilyPart(*part) for part in families.items()],
         speed=speed,
         children=[],
     )
@@ -142,10 +160,14 @@ def _row(model: Modules, times: ModuleTimes, code: int, outermost: int, speed: S
 def class_rows(trace: Trace, model: Modules, classes: Sequence[ClassTimes]) -> list[ModuleClass]:
     """The table by class."""
     speeds = class_speeds(trace, model.code, [each.places for each in classes])
-    return [_class_row(each, speed) for each, speed in zip(classes, speeds, strict=True)]
+    times = family_times(trace, model)
+    return [
+        _class_row(each, by_family(times[list(each.places)].sum(axis=0)), speed)
+        for each, speed in zip(classes, speeds, strict=True)
+    ]
 
 
-def _class_row(times: ClassTimes, speed: Speed | None) -> ModuleClass:
+def _class_row(times: ClassTimes, families: dict[str, int], speed: Speed | None) -> ModuleClass:
     return ModuleClass(
         name=times.name,
         modules=len(times.places),
@@ -157,6 +179,7 @@ def _class_row(times: ClassTimes, speed: Speed | None) -> ModuleClass:
         host_exclusive_ns=times.host,
         backward_host_self_ns=times.backward_host,
         place=times.longest,
+        families=[FamilyPart(*part) for part in families.items()],
         speed=speed,
     )
 

@@ -11,6 +11,7 @@ from torch_tb_profiler.analyses.overview.idle import device_late, idle
 from torch_tb_profiler.analyses.overview.job import no_advice
 from torch_tb_profiler.analyses.overview.unrecorded import unrecorded
 from torch_tb_profiler.analyses.roofline.speeds import untold
+from torch_tb_profiler.analyses.roofline.tokens import tokens
 from torch_tb_profiler.analyses.schedule.categories import bound_times
 from torch_tb_profiler.analyses.schedule.what_if import unexplained
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
@@ -25,6 +26,7 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams, RankView, Tab, TraceView
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences
+from torch_tb_profiler.views._shared.token_words import tokens_sentence
 from torch_tb_profiler.views._shared.truncated import truncated
 from torch_tb_profiler.views.overview import words
 from torch_tb_profiler.views.overview.advice import recommendation
@@ -90,7 +92,7 @@ def _measured(trace: Trace) -> Overview:
         preview=True,
         headline=spent,
         spent=spent,
-        explanation=words.explanation(listed, average, reasons),
+        explanation=sentences(words.explanation(listed, average, reasons), tokens_sentence(tokens(trace))),
         trace_start_ns=trace.trace_start_ns,
         base_ns=trace.base_ns,
         steps=listed,

@@ -147,7 +147,7 @@ class Overview(msgspec.Struct, frozen=True):
     preview      what takes long is still to come: what bounds the step, what to do first, `gains`, and `hardware`
                  where `reasons` does not say why it is null. Recommendations have their measured share
     headline     how the average step is spent and what bounds it (`spent`), and what to do first
-    explanation  how the steps vary, which are left out
+    explanation  how the steps vary, which are left out; tokens per second where the trace tells
     gains        where the gains of the recommendations come from, and what they do not know
     recommendations  largest gain first; no_advice: why there are none, and what that does not mean;
                    of a preview empty, too, where advice may turn up

@@ -7,9 +7,11 @@ from math import isfinite, isnan
 from torch_tb_profiler.analyses.roofline.speeds import speed, untold
 from torch_tb_profiler.analyses.roofline.summary import Sums, sums
 from torch_tb_profiler.analyses.roofline.table import Filter, Table, roofline_table
+from torch_tb_profiler.analyses.roofline.tokens import tokens
 from torch_tb_profiler.analyses.roofline.utilization import Utilization, utilization
 from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
 from torch_tb_profiler.analyses.tracks.sources import name_of
+from torch_tb_profiler.model.counters.ranges import ranges
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.families import families, kernel_names
 from torch_tb_profiler.model.health import is_truncated
@@ -20,12 +22,14 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.work.attainable import device_peaks
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.truncated import truncated
+from torch_tb_profiler.views.roofline.counters import hardware_counters
 from torch_tb_profiler.views.roofline.payload import (
     DevicePeaks,
     OtherRows,
     RooflineParams,
     RooflinePayload,
     RooflineRow,
+    TokenRate,
 )
 from torch_tb_profiler.views.roofline.words import headline
 
@@ -45,10 +49,11 @@ def build(trace: Trace, params: RooflineParams) -> RooflinePayload:
     rows = sorted(_rows(trace, table, params), key=lambda row: row.device_ns, reverse=True)
     used = utilization(trace, kept, params.peaks)
     peaks = _peaks(trace, params)
+    counters = hardware_counters(trace)
     shown = _fitting(rows)
     recorded = steps(trace)
     return RooflinePayload(
-        headline=truncated() if is_truncated(trace.health) else headline(rows, used, peaks, params),
+        headline=truncated() if is_truncated(trace.health) else headline(rows, used, peaks, counters, params),
         rows=rows[:shown],
         others=_others(rows[shown:]),
         group_by=params.group_by,
@@ -63,10 +68,12 @@ def build(trace: Trace, params: RooflineParams) -> RooflinePayload:
         modeled_ns=used.modeled_ns,
         device_ns=used.device_ns,
         unlinked_ns=table.unlinked_ns,
+        tokens=_tokens(trace),
+        counters=counters,
         devices=peaks,
         steps=list(dict.fromkeys(recorded.names)) if recorded.recorded else [],
         note=trace.catalog.note,
-        reasons=_reasons(used, peaks),
+        reasons=_reasons(trace, used, peaks),
     )
 
 
@@ -102,6 +109,7 @@ def _row(trace: Trace, found: Sums, i: int, group_by: str) -> RooflineRow:
         unit=found.unit[i],
         type=found.type[i],
         estimated=found.estimated[i],
+        measured=found.measured[i],
         reason=fast.reason,
     )
 
@@ -141,6 +149,13 @@ def _others(rows: list[RooflineRow]) -> OtherRows | None:
     return OtherRows(len(rows), sum(row.calls for row in rows), sum(row.device_ns for row in rows))
 
 
+def _tokens(trace: Trace) -> TokenRate | None:
+    found = tokens(trace)
+    if found is None:
+        return None
+    return TokenRate(found.per_second, found.prompt, found.generating, found.iterations, found.duration_ns)
+
+
 def _peaks(trace: Trace, params: RooflineParams) -> list[DevicePeaks]:
     known = device_peaks(trace, params.peaks)
     return [
@@ -162,8 +177,11 @@ def _peaks(trace: Trace, params: RooflineParams) -> list[DevicePeaks]:
     ]
 
 
-def _reasons(used: Utilization, peaks: list[DevicePeaks]) -> dict[str, str]:
+def _reasons(trace: Trace, used: Utilization, peaks: list[DevicePeaks]) -> dict[str, str]:
     reasons = {}
+    silent = untold(trace)
+    if silent is not None:  # counters alone
+        return dict.fromkeys(("coverage", "mfu", "hfu"), silent)
     unknown = next((each.reason for each in peaks if each.reason), None)
     if used.coverage is None:
         reasons["coverage"] = "no device work matches"
@@ -175,8 +193,8 @@ def _reasons(used: Utilization, peaks: list[DevicePeaks]) -> dict[str, str]:
 
 
 def unavailable(trace: Trace) -> str | None:
-    """It needs device work, and inputs of operators to tell what was computed."""
-    return untold(trace)
+    """It needs counters, or device work and inputs of operators to tell what was computed."""
+    return None if len(ranges(trace)) else untold(trace)
 
 
 TAB = Tab(

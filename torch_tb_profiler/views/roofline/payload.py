@@ -42,6 +42,7 @@ class RooflineRow(msgspec.Struct, frozen=True):
     bound        compute, memory, latency, launch, communication or unknown
     unit, type   of the longest call: matrix or vector, and the type that its peak is listed under
     estimated    some bytes are a guess from the arguments
+    measured     hardware counters tell FLOPs or bytes of some calls
     reason       why something is unknown
     """
 
@@ -64,6 +65,7 @@ class RooflineRow(msgspec.Struct, frozen=True):
     unit: str | None
     type: str | None
     estimated: bool
+    measured: bool
     reason: str | None
 
 
@@ -96,6 +98,62 @@ class DevicePeaks(msgspec.Struct, frozen=True):
     reason: str | None
 
 
+class CounterRow(msgspec.Struct, frozen=True):
+    """Kernels of one name, launched in one operator within one outermost operator; null is unknown.
+
+    event        row of the trace of the first range with counters
+    operator     the innermost one around the launch; null if there is none, or ranges could not be joined
+    calls        ranges
+    values       sums of the counters, in the order of `Counters.names`
+    flops, bytes what the counters say; `reason` why they do not
+    modeled_flops, modeled_bytes  what the shapes of the calls say; `modeled_reason` why they do not
+    """
+
+    event: int
+    name: str
+    short_name: str
+    operator: str | None
+    outermost: str | None
+    calls: int
+    values: list[float | None]
+    flops: float | None
+    bytes: float | None
+    modeled_flops: float | None
+    modeled_bytes: float | None
+    reason: str | None
+    modeled_reason: str | None
+
+
+class Counters(msgspec.Struct, frozen=True):
+    """Hardware counters of the range profiler, by kernel and operator; most FLOPs first, then most calls.
+
+    names     of the counters
+    ranges    counted kernels
+    left_out  rows that are not sent
+    note      why the ranges could not be joined to operators; null if they are
+    """
+
+    names: list[str]
+    rows: list[CounterRow]
+    ranges: int
+    left_out: int
+    note: str | None
+
+
+class TokenRate(msgspec.Struct, frozen=True):
+    """Tokens that went through the model in all iterations of a serving engine, by the names of its annotations.
+
+    prompt, generating  of prompts, and of requests that generate
+    duration_ns  from the begin of the first iteration to the end of the last one's work
+    """
+
+    per_second: float
+    prompt: int
+    generating: int
+    iterations: int
+    duration_ns: int
+
+
 class RooflinePayload(msgspec.Struct, frozen=True):
     """Work and speed beside what the devices can do.
 
@@ -106,6 +164,8 @@ class RooflinePayload(msgspec.Struct, frozen=True):
     peak_ns      time that the model's FLOPs would take at the peak
     step_ns      length of the steps, or of the trace where none is recorded
     unlinked_ns  device time that no recorded operator launched; in `rows` of kernels or families
+    tokens       of the whole trace, whatever the filters; null where it does not tell
+    counters     of all kernels, whatever the filters; null in a trace without any
     steps        what the filter can be set to
     note         why the devices of the user's file are left out, null if they are not
     reasons      field -> why it is null
@@ -126,6 +186,8 @@ class RooflinePayload(msgspec.Struct, frozen=True):
     modeled_ns: int
     device_ns: int
     unlinked_ns: int
+    tokens: TokenRate | None
+    counters: Counters | None
     devices: list[DevicePeaks]
     steps: list[str]
     note: str | None

@@ -5,17 +5,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.roofline.utilization import Utilization
-from torch_tb_profiler.base.units import format_duration, format_number, format_ratio
+from torch_tb_profiler.base.units import format_duration, format_number, format_ratio, plural
 from torch_tb_profiler.views._shared.names import spoken_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, state_of, text
-from torch_tb_profiler.views.roofline.payload import DevicePeaks, RooflineParams, RooflineRow
+from torch_tb_profiler.views.roofline.payload import Counters, DevicePeaks, RooflineParams, RooflineRow
 
 
 def headline(
-    rows: Sequence[RooflineRow], used: Utilization, devices: Sequence[DevicePeaks], params: RooflineParams
+    rows: Sequence[RooflineRow],
+    used: Utilization,
+    devices: Sequence[DevicePeaks],
+    counters: Counters | None,
+    params: RooflineParams,
 ) -> Text:
-    """How much of the peak is used, as far as the work is known; then which row could save most."""
+    """How much of the peak is used, as far as the work is known; then which row could save most.
+
+    Where counters were recorded instead of times: what they counted.
+    """
+    if counters is not None and used.device_ns == 0 and not params.step and params.device is None:
+        return sentences(_counted(counters), text("How long the kernels ran is not recorded beside counters."))
     return sentences(_utilization(used, devices, params), _saving(rows, params))
+
+
+def _counted(counters: Counters) -> Text:
+    """Only FLOPs that the counters tell; that others are missing is said."""
+    told = [row for row in counters.rows if row.flops is not None]
+    kernels = sum(row.calls for row in told)
+    if kernels == 0:
+        return text("{kernels} were counted, but not their FLOPs.", kernels=plural(counters.ranges, "kernel"))
+    flops = sum(row.flops or 0.0 for row in told)
+    most = max(told, key=lambda row: row.flops or 0.0)
+    share = format_ratio((most.flops or 0.0) / flops) if flops else ""
+    name = Phrase(spoken_name(most.short_name), link("trace", event=most.event))
+    return text(
+        "Hardware counters tell {flops} GFLOP of {kernels}{of}{most}.",
+        flops=format_number(flops / 1e9),
+        kernels=plural(kernels, "kernel"),
+        of="" if kernels == counters.ranges else f" (of {counters.ranges:,})",
+        most=text(", {share} of it in {name}", share=share, name=name) if flops else (),
+    )
 
 
 def _utilization(used: Utilization, devices: Sequence[DevicePeaks], params: RooflineParams) -> Text:

@@ -18,6 +18,7 @@ export function Detail({ row, peaks, onClose }: Props) {
   const facts: [string, string | null][] = [
     ['Input shapes', row.input_shape],
     ['FLOPs', row.flops === null ? null : `${formatNumber(row.flops / 1e9)} GFLOP`],
+    ['Hardware counters', row.measured ? 'tell FLOPs or bytes of some of its calls' : null],
     [
       'Memory traffic',
       row.bytes === null ? null : formatBytes(row.bytes) + (row.estimated ? ', estimated' : ''),

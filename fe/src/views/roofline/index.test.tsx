@@ -69,3 +69,63 @@ it('does not keep the peaks of a link', () => {
   drawView(View, golden.roofline);
   expect(location.hash).not.toContain('peaks');
 });
+
+const counters = {
+  names: ['dram__bytes.sum'],
+  rows: [
+    {
+      event: 7,
+      name: 'sgemm_32x32_nn',
+      short_name: 'GEMM 32x32 nn',
+      operator: 'aten::mm',
+      outermost: 'aten::linear',
+      calls: 2,
+      values: [5200],
+      flops: 13e9,
+      bytes: null,
+      modeled_flops: 12e9,
+      modeled_bytes: 4400,
+      reason: 'the traffic was not counted',
+      modeled_reason: null,
+    },
+  ],
+  ranges: 2,
+  left_out: 0,
+  note: null,
+};
+
+it('shows what was counted beside what is modeled, and why the rest is not known', () => {
+  drawView(View, { ...golden.roofline, counters });
+  const row = within(screen.getByRole('grid', { name: 'hardware counters' })).getByRole('row', {
+    name: /GEMM 32x32 nn/,
+  });
+  expect(row.textContent).toContain('aten::mm');
+  expect(row.textContent).toContain('13');
+  expect(row.textContent).toContain('12');
+  expect(within(row).getAllByTitle('the traffic was not counted')).toHaveLength(1);
+  expect(screen.getByRole('grid', { name: 'roofline rows' })).toBeTruthy();
+  fireEvent.doubleClick(row);
+  expect(location.hash).toContain('event=7');
+});
+
+it('draws no roofline of counters without times', () => {
+  const note = '1 counted ranges for 2 launches of kernels';
+  drawView(View, {
+    ...golden.roofline,
+    rows: [],
+    device_ns: 0,
+    devices: [],
+    counters: { ...counters, note },
+    reasons: { mfu: 'no times of kernels' },
+  });
+  expect(screen.getByRole('note').textContent).toBe(note);
+  expect(screen.getByText('no times of kernels')).toBeTruthy();
+  expect(screen.queryByRole('grid', { name: 'roofline rows' })).toBeNull();
+  expect(document.querySelector('[data-part=coverage]')).toBeNull();
+});
+
+it('marks rows whose work was measured', () => {
+  const rows = golden.roofline.rows.map(row => ({ ...row, measured: row.name === 'aten::mm' }));
+  drawView(View, { ...golden.roofline, rows });
+  expect(screen.getAllByTitle(/^Hardware counters tell/)).toHaveLength(2); // TFLOP/s and GB/s
+});

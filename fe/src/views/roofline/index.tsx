@@ -14,6 +14,7 @@ import splitCss from '../../widgets/table/Split.module.css';
 import { Term } from '../../widgets/Term';
 import { Chart } from './Chart';
 import { columnsOf } from './columns';
+import { Counters } from './Counters';
 import { Detail } from './Detail';
 import css from './index.module.css';
 import { Peaks } from './Peaks';
@@ -46,6 +47,17 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
   const given = params.peaks ?? '';
   const give = useKeptPeaks(device, given, peaks => put({ peaks }));
   const filtered = ['step', 'device'].some(name => params[name]);
+  const { counters } = payload;
+  if (counters && payload.device_ns === 0 && !filtered) {
+    return (
+      <div className={`${splitCss.view} fill`}>
+        <Answer crumb={crumb} why={payload.reasons.mfu}>
+          <Sentence text={payload.headline} />
+        </Answer>
+        <Counters counters={counters} />
+      </div>
+    );
+  }
   return (
     <div className={`${splitCss.view} fill`}>
       <Answer crumb={crumb} why={why(payload)}>
@@ -123,6 +135,7 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
           />
         )}
       </div>
+      {counters && <Counters counters={counters} />}
     </div>
   );
 }

@@ -1,6 +1,7 @@
 import type { ModuleClass, ModuleRow } from '../../../api/types';
 import type { Column } from '../../../widgets/table/columns';
 import { speedColumns } from '../speed/columns';
+import { familyColumn } from './families';
 
 const DEVICE = 'var(--c-kernel)';
 const HOST = 'var(--c-cpu_exec)';
@@ -44,6 +45,7 @@ export function moduleColumns(shape: Shape): Column<ModuleRow>[] {
       value: row => row.device_total_ns,
       bar: { of: shape.deviceTime, color: DEVICE, percent: true },
     },
+    device && familyColumn<ModuleRow>(row => row.families),
     device && {
       id: 'device_self_ns',
       title: 'Device self',
@@ -125,6 +127,7 @@ export function classColumns(shape: Shape): Column<ModuleClass>[] {
       value: row => row.device_self_ns,
       bar: { of: shape.deviceTime, color: DEVICE, percent: true },
     },
+    device && familyColumn<ModuleClass>(row => row.families),
     device &&
       backward && {
         id: 'forward_device_self_ns',

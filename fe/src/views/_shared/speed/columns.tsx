@@ -9,6 +9,8 @@ interface Options {
   hidden?: readonly string[];
 }
 
+const MEASURED = 'Hardware counters tell FLOPs or bytes of some of its calls.';
+
 /** How fast a row works, how close that is to its roof, and what bounds it; what is not known says why. */
 export function speedColumns<R>(of: (row: R) => Speed | null, { hidden = [] }: Options = {}): Column<R>[] {
   const reason = (row: R) => of(row)?.reason ?? undefined;
@@ -19,8 +21,10 @@ export function speedColumns<R>(of: (row: R) => Speed | null, { hidden = [] }: O
       kind: 'number',
       value: row => scaled(of(row)?.flops_per_s, 1e12),
       render: row => {
-        const rate = of(row)?.flops_per_s;
-        return rate === 0 ? 'no FLOPs' : formatNumber((rate ?? 0) / 1e12);
+        const speed = of(row)!;
+        const rate = speed.flops_per_s ?? 0;
+        const shown = rate === 0 ? 'no FLOPs' : formatNumber(rate / 1e12);
+        return speed.measured ? <span title={MEASURED}>{shown} *</span> : shown;
       },
       reason,
     },
@@ -29,6 +33,11 @@ export function speedColumns<R>(of: (row: R) => Speed | null, { hidden = [] }: O
       title: 'GB/s',
       kind: 'number',
       value: row => scaled(of(row)?.bytes_per_s, 1e9),
+      render: row => {
+        const speed = of(row)!;
+        const shown = formatNumber((speed.bytes_per_s ?? 0) / 1e9);
+        return speed.measured ? <span title={MEASURED}>{shown} *</span> : shown;
+      },
       reason,
     },
     {

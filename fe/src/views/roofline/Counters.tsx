@@ -1,0 +1,118 @@
+// What hardware counters counted for the kernels of each operator, beside what the shapes say.
+import { useMemo, useState } from 'react';
+import type { CounterRow, Counters as Counted } from '../../api/types';
+import { formatCount, formatNumber } from '../../base/format';
+import { useSelection } from '../../state/selection';
+import { Panel } from '../../widgets/Panel';
+import type { Column } from '../../widgets/table/columns';
+import { DataTable, type Sort } from '../../widgets/table/DataTable';
+import type { Search } from '../../widgets/table/search';
+import { Term } from '../../widgets/Term';
+import css from './Counters.module.css';
+
+export function Counters({ counters }: { counters: Counted }) {
+  const { select } = useSelection();
+  const [sort, setSort] = useState<Sort | undefined>({ id: 'flops', descending: true });
+  const [search, setSearch] = useState<Search>({ text: '', regex: false });
+  const columns = useMemo(() => columnsOf(counters), [counters]);
+  const open = (row: CounterRow) => select({ view: 'trace', params: { event: String(row.event) } });
+  const left = counters.left_out > 0 ? `; ${formatCount(counters.left_out)} rows left out` : '';
+  return (
+    <Panel
+      title={
+        <>
+          Hardware counters <Term id="counters" />
+        </>
+      }
+      note={`${formatCount(counters.ranges)} counted kernels${left}`}
+    >
+      {counters.note !== null && <p role="note">{counters.note}</p>}
+      <div className={css.table} data-part="counters">
+        <DataTable
+          name="hardware counters"
+          rows={counters.rows}
+          columns={columns}
+          rowKey={row => String(row.event)}
+          sort={sort}
+          onSort={setSort}
+          search={search}
+          onSearch={setSearch}
+          hotkey={false}
+          placeholder={`Filter ${formatCount(counters.rows.length)} rows`}
+          noun="rows"
+          onOpen={open}
+          onSelect={row => row && open(row)}
+        />
+      </div>
+    </Panel>
+  );
+}
+
+function columnsOf({ names, note }: Counted): Column<CounterRow>[] {
+  const unjoined = note ?? 'Its launch lies outside of every operator.';
+  const gflop = (value: number | null) => (value === null ? null : value / 1e9);
+  return [
+    {
+      id: 'name',
+      title: 'Kernel',
+      kind: 'text',
+      value: row => row.name,
+      render: row => (
+        <span className="clip" title={row.name}>
+          {row.short_name}
+        </span>
+      ),
+    },
+    { id: 'operator', title: 'Operator', kind: 'text', value: row => row.operator, reason: unjoined },
+    {
+      id: 'outermost',
+      title: 'Outermost operator',
+      kind: 'text',
+      value: row => row.outermost,
+      reason: unjoined,
+    },
+    { id: 'calls', title: 'Calls', kind: 'count', value: row => row.calls },
+    {
+      id: 'flops',
+      title: 'GFLOP counted',
+      kind: 'number',
+      value: row => gflop(row.flops),
+      reason: row => row.reason ?? undefined,
+      width: 116,
+    },
+    {
+      id: 'modeled_flops',
+      title: 'GFLOP modeled',
+      kind: 'number',
+      value: row => gflop(row.modeled_flops),
+      reason: row => row.modeled_reason ?? undefined,
+      width: 120,
+    },
+    {
+      id: 'bytes',
+      title: 'Bytes counted',
+      kind: 'bytes',
+      value: row => row.bytes,
+      reason: row => row.reason ?? undefined,
+      width: 110,
+    },
+    {
+      id: 'modeled_bytes',
+      title: 'Bytes modeled',
+      kind: 'bytes',
+      value: row => row.modeled_bytes,
+      reason: row => row.modeled_reason ?? undefined,
+      width: 114,
+    },
+    ...names.map((name, at): Column<CounterRow> => ({
+      id: `counter ${name}`,
+      title: name,
+      kind: 'number',
+      value: row => row.values[at],
+      render: row => formatNumber(row.values[at] ?? 0),
+      reason: 'Not counted for all of these kernels.',
+      width: 160,
+      hidden: true,
+    })),
+  ];
+}

@@ -1,0 +1,76 @@
+"""Which launch and operator a range of counters belongs to, and when nobody can tell."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.model.work.drawn import counted, instructions, kernel, launch, operator
+from tests.support.traces import read
+from torch_tb_profiler.model.counters.ranges import ranges
+from torch_tb_profiler.model.trace import Trace
+
+
+def joined(trace: Trace) -> list[tuple[str, str | None]]:
+    """(range, operator around its launch) in order of time."""
+    names = [trace.strings[code] for code in trace.events.name]
+    found = ranges(trace)
+    return [
+        (names[row], names[at] if at >= 0 else None)
+        for row, at in zip(found.rows.tolist(), found.operator.tolist(), strict=True)
+    ]
+
+
+HOST = [
+    operator("aten::conv2d", 0, 40), operator("aten::cudnn_convolution", 1, 30), launch(5, 1), launch(15, 2),
+    operator("aten::relu", 50, 20), launch(55, 3),
+]  # fmt: skip
+
+
+def test_the_nth_range_is_that_of_the_nth_launch() -> None:
+    """The times of ranges say nothing: they are the recording, divided; nor does their place in the file."""
+    counts = [counted(name, at, instructions()) for name, at in (("relu", 900), ("conv", 300), ("pad", 100))]
+    trace = read([*counts, *HOST])
+    assert joined(trace) == [
+        ("pad", "aten::cudnn_convolution"),
+        ("conv", "aten::cudnn_convolution"),
+        ("relu", "aten::relu"),
+    ]
+    assert ranges(trace).reason is None
+    assert ranges(trace).kernel.tolist() == [-1, -1, -1]
+
+
+def test_a_driver_call_inside_a_runtime_call_is_the_same_launch() -> None:
+    driver = {**launch(55.2, 3), "cat": "cuda_driver", "name": "cuLaunchKernel"}
+    apart = {**launch(60, 4), "cat": "cuda_driver", "name": "cuLaunchKernelEx"}
+    other = {**launch(62, 5), "name": "cudaMemsetAsync"}
+    trace = read([*HOST, driver, apart, other, *(counted("k", at, instructions()) for at in (1, 2, 3, 4))])
+    assert [operator for _, operator in joined(trace)] == [*["aten::cudnn_convolution"] * 2, *["aten::relu"] * 2]
+
+
+@pytest.mark.parametrize(
+    ("counts", "reason"),
+    [
+        ([counted("all", 0, instructions())], "1 counted ranges for 3 launches"),
+        ([counted("k", at, instructions(), at % 2) for at in (1, 2, 3)], "several devices"),
+    ],
+    ids=["one range for all", "two devices"],
+)
+def test_ranges_that_nobody_can_tell_apart_are_not_joined(counts: list[object], reason: str) -> None:
+    trace = read([*HOST, *counts])
+    assert {operator for _, operator in joined(trace)} == {None}
+    assert reason in (ranges(trace).reason or "")
+
+
+@pytest.mark.parametrize(("second", "fits"), [("conv", True), ("__missing__", True), ("gemm", False)])
+def test_kernels_beside_ranges_have_their_names(second: str, fits: bool) -> None:
+    kernels = [kernel("pad", 20, 5, 1), kernel("conv", 30, 5, 2), kernel("relu", 60, 5, 3)]
+    counts = [counted(name, at, instructions()) for at, name in enumerate(("pad", second, "relu"))]
+    found = ranges(trace := read([*HOST, *kernels, *counts]))
+    names = [trace.strings[trace.events.name[row]] if row >= 0 else None for row in found.kernel.tolist()]
+    assert names == (["pad", "conv", "relu"] if fits else [None] * 3)
+    assert (found.reason is None) is fits
+
+
+def test_a_trace_without_counters_has_none() -> None:
+    assert len(ranges(read([*HOST, kernel("pad", 20, 5, 1)]))) == 0
+    assert ranges(read(HOST)).reason is None

@@ -1,0 +1,119 @@
+"""What hardware counters counted for the kernels of each operator, beside what the shapes say."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.shared.grouping import Groups, group
+from torch_tb_profiler.model.calls.calltree import enclosing_operator
+from torch_tb_profiler.model.counters.measures import measures
+from torch_tb_profiler.model.counters.ranges import ranges
+from torch_tb_profiler.model.trace import NO_CODE, Float64, Int32, Int64, Trace
+from torch_tb_profiler.model.work.calls import cost_of
+from torch_tb_profiler.model.work.ownership import modeled_around
+
+SHARED = "the call of the operator launched other kernels too, and its shapes do not tell them apart"
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """Columns of g groups of ranges with one kernel name, operator and outermost operator; NaN is unknown.
+
+    event     int64[g]  row of the first range
+    operator  int64[g]  row of the innermost operator around its launch, NO_CODE if there is none or it is not told
+    outermost int64[g]  row of the outermost operator
+    calls     int64[g]
+    names, values  of the counters, float64[c, g]: sums, NaN where a range lacks one
+    flops, bytes  float64[g]  of the counters, NaN where one range does not tell
+    modeled_flops, modeled_bytes  of the shapes, as long as each call launched no other kernel
+    reason    why FLOPs or bytes cannot be told from the counters
+    model_reason  why the shapes do not tell
+    join_reason   why the ranges could not be joined to launches; None if they are
+    """
+
+    event: Int64
+    operator: Int64
+    outermost: Int64
+    calls: Int64
+    names: tuple[str, ...]
+    values: Float64
+    flops: Float64
+    bytes: Float64
+    modeled_flops: Float64
+    modeled_bytes: Float64
+    reason: list[str | None]
+    model_reason: list[str | None]
+    join_reason: str | None
+
+
+def counted(trace: Trace) -> Counted:
+    """In order of the first range of each group."""
+    found, figures = ranges(trace), measures(trace)
+    outermost = _outermost(trace, found.operator)
+    groups = group(trace.events.name[found.rows], _names(trace, found.operator), _names(trace, outermost))
+
+    def sums(values: Float64) -> Float64:
+        return np.bincount(groups.which, values, minlength=len(groups)).astype(np.float64)
+
+    flops, moved, why = _modeled(trace, groups)
+    first = groups.first
+    return Counted(
+        event=found.rows[first].astype(np.int64),
+        operator=found.operator[first].astype(np.int64),
+        outermost=outermost[first].astype(np.int64),
+        calls=groups.counts,
+        names=figures.names,
+        values=np.vstack([sums(values) for values in figures.values])
+        if len(figures.names)
+        else np.empty((0, len(groups))),
+        flops=sums(figures.flops),
+        bytes=sums(figures.bytes),
+        modeled_flops=sums(flops),
+        modeled_bytes=sums(moved),
+        reason=_first_known(groups, figures.reason),
+        model_reason=_first_known(groups, why),
+        join_reason=found.reason,
+    )
+
+
+def _names(trace: Trace, rows: Int32) -> Int32:
+    """int32[k]: names of rows, NO_CODE of none."""
+    return np.where(rows >= 0, trace.events.name[rows], NO_CODE).astype(np.int32)
+
+
+def _outermost(trace: Trace, rows: Int32) -> Int32:
+    """int32[k]: the outermost operator around each, itself if there is none."""
+    around = enclosing_operator(trace)
+    outer: Int32 = rows.copy()
+    while (inside := (outer >= 0) & (around[outer] >= 0)).any():
+        outer[inside] = around[outer[inside]]
+    return outer
+
+
+def _modeled(trace: Trace, groups: Groups) -> tuple[Float64, Float64, tuple[str | None, ...]]:
+    """(FLOPs, bytes, why they are unknown) of each range by the shapes of its call."""
+    found = ranges(trace)
+    owner = modeled_around(trace, np.where(found.operator >= 0, found.operator, NO_CODE).astype(np.int32))
+    owner = np.where(owner >= 0, owner, found.operator)
+    alone = np.bincount(owner[owner >= 0], minlength=len(trace))[owner] == 1
+    flops, moved = np.full(len(owner), np.nan), np.full(len(owner), np.nan)
+    reasons: list[str | None] = []
+    for at, (row, range_, single) in enumerate(
+        zip(owner.tolist(), found.rows.tolist(), alone.tolist(), strict=True)
+    ):
+        if row < 0 or not single:
+            reasons.append(SHARED if row >= 0 else None)
+            continue
+        cost = cost_of(trace, row, range_)
+        flops[at] = np.nan if cost.flops is None else cost.flops
+        moved[at] = np.nan if cost.bytes is None else cost.bytes
+        reasons.append(cost.reason)
+    return flops, moved, tuple(reasons)
+
+
+def _first_known(groups: Groups, texts: tuple[str | None, ...]) -> list[str | None]:
+    """The first reason in each group."""
+    found: list[str | None] = [None] * len(groups)
+    for number, text in zip(groups.which.tolist(), texts, strict=True):
+        found[number] = found[number] or text
+    return found

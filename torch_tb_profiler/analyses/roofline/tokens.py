@@ -1,0 +1,66 @@
+"""Tokens per second, where the annotations of a serving engine say how many an iteration takes.
+
+    execute_8192_context_9(sq8155sk8430sqsq7475785sqsk7671310)_generation_37(sq37sk34489sqsq37sqsk34489)
+
+vLLM and SGLang write: requests whose prompt is read and requests that generate, and of both the sum of queries
+(`sq`: the tokens that go through the model).
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.model.kinds import Kind, ends, of_kind
+from torch_tb_profiler.model.trace import Trace, derived, distinct
+
+_ITERATION = re.compile(
+    r"^execute_\d{1,12}_context_\d{1,9}\(sq(?P<prompt>\d{1,12})sk\d+sqsq\d+sqsk\d+\)"
+    r"_generation_\d{1,9}\(sq(?P<generated>\d{1,12})sk\d+sqsq\d+sqsk\d+\)$"
+)
+
+
+class Tokens(msgspec.Struct, frozen=True):
+    """Of all iterations.
+
+    iterations
+    prompt     tokens of prompts that went through the model
+    generating  tokens of requests that generate: one for each request and iteration, more with drafts
+    duration_ns  from the begin of the first iteration to the end of the last, of its work on the device too
+    event      row of the first iteration
+    """
+
+    iterations: int
+    prompt: int
+    generating: int
+    duration_ns: int
+    event: int
+
+    @property
+    def per_second(self) -> float:
+        """Tokens that go through the model."""
+        return 1e9 * (self.prompt + self.generating) / self.duration_ns
+
+
+@derived
+def tokens(trace: Trace) -> Tokens | None:
+    """None where no annotation tells, or none takes time."""
+    host, device = of_kind(trace, Kind.ANNOTATION), of_kind(trace, Kind.DEVICE_ANNOTATION)
+    told = {
+        code: (int(match["prompt"]), int(match["generated"]))
+        for code in distinct(trace.events.name[host])
+        if (match := _ITERATION.match(trace.strings[code]))
+    }
+    names = np.array([*told], np.int32)
+    mine = host[np.isin(trace.events.name[host], names)]
+    if len(mine) == 0:
+        return None
+    every = np.concatenate([mine, device[np.isin(trace.events.name[device], names)]])
+    begin, end = int(trace.events.start[mine].min()), int(ends(trace)[every].max())
+    if end <= begin:
+        return None
+    counts = [told[code] for code in trace.events.name[mine].tolist()]
+    first = int(mine[np.argmin(trace.events.start[mine])])
+    return Tokens(len(mine), sum(p for p, _ in counts), sum(g for _, g in counts), end - begin, first)

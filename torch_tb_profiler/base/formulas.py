@@ -1,0 +1,108 @@
+"""Formulas that a user writes for the work of an operator: arithmetic of the sizes that a call recorded.
+
+2 * dims[0][0] * dims[0][1] * dims[1][1]      bytes[0] + bytes[1] + 4 * elements[0]
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+NAMES = ("dims", "elements", "bytes", "values")
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {"min": min, "max": max, "prod": lambda sizes: math.prod(sizes)}
+LONGEST = 1000
+"""Characters of a formula."""
+
+_OPERATIONS: Mapping[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.USub: operator.neg,
+}
+_MOST = 1e30
+"""Of a formula; more is damage."""
+
+
+@lru_cache(maxsize=256)
+def parse_expression(text: str) -> ast.expr:
+    """ValueError, with what is wrong, if the text is no formula."""
+    if len(text) > LONGEST:
+        raise ValueError(f"a formula of {len(text)} characters is too long ({LONGEST} at most)")
+    try:
+        found = ast.parse(text.strip(), mode="eval").body
+        _check(found)
+    except SyntaxError as error:
+        raise ValueError(f"{text!r} is no formula: {error.msg}") from error
+    except (RecursionError, MemoryError) as error:
+        raise ValueError("a formula is nested too deep") from error
+    return found
+
+
+def _check(node: ast.expr) -> None:
+    """ValueError unless it is made of numbers, the names, their parts, operations and functions."""
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        return
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
+        _check(node.left)
+        _check(node.right)
+    elif isinstance(node, ast.UnaryOp) and type(node.op) in _OPERATIONS:
+        _check(node.operand)
+    elif isinstance(node, ast.Subscript) and isinstance(node.value, (ast.Name, ast.Subscript)):
+        _check(node.value)
+        _check(node.slice)
+    elif (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in FUNCTIONS
+        and not node.keywords
+    ):
+        for each in node.args:
+            _check(each)
+    elif not isinstance(node, ast.Name) or node.id not in NAMES:
+        allowed = f"numbers, + - * / // %, {', '.join(NAMES)}, {', '.join(FUNCTIONS)}"
+        raise ValueError(f"{ast.unparse(node)!r} cannot stand in a formula ({allowed})")
+
+
+def evaluate(text: str, names: Mapping[str, Any]) -> float:
+    """The number that a formula gives, 0 or more. ValueError, with the reason, where it has none.
+
+    names  each of NAMES -> a list; of numbers, or of lists of numbers
+    """
+    try:
+        value = float(_value(parse_expression(text), names))
+    except (IndexError, TypeError, ValueError, ArithmeticError) as error:
+        raise ValueError(f"the formula {text!r} has no value for its inputs: {error}") from error
+    if not 0 <= value < _MOST:
+        raise ValueError(f"the formula {text!r} gives {value:g} for its inputs")
+    return value
+
+
+def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
+    match node:
+        case ast.Constant():
+            return node.value
+        case ast.Name():
+            return names[node.id]
+        case ast.Subscript():
+            return _value(node.value, names)[_value(node.slice, names)]
+        case ast.UnaryOp():
+            return _OPERATIONS[type(node.op)](_value(node.operand, names))
+        case ast.BinOp():
+            return _bounded(_OPERATIONS[type(node.op)](_value(node.left, names), _value(node.right, names)))
+        case ast.Call(func=ast.Name(id=name)):
+            return _bounded(FUNCTIONS[name](*(_value(each, names) for each in node.args)))
+    raise TypeError(ast.unparse(node))
+
+
+def _bounded(value: Any) -> Any:
+    """Numbers alone, and none that grows without end."""
+    if not isinstance(value, (int, float)) or not abs(value) < _MOST:
+        raise ValueError("what it computes is no number of this size")
+    return value

@@ -1,0 +1,1 @@
+"""Hardware counters that a trace carries, and the work that they measured."""

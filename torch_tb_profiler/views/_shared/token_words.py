@@ -1,0 +1,24 @@
+"""Tokens per second in words."""
+
+from __future__ import annotations
+
+from torch_tb_profiler.analyses.roofline.tokens import Tokens
+from torch_tb_profiler.base.units import format_duration, format_number, plural
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
+
+
+def tokens_sentence(found: Tokens | None) -> Text:
+    """Nothing where the trace does not tell."""
+    if found is None:
+        return ()
+    total = found.prompt + found.generating
+    return text(
+        "{tokens} went through the model in {duration}: {rate} tokens/s ({prompt} of prompts, {generating} to "
+        "generate, by the names of {iterations}).",
+        tokens=plural(total, "token"),
+        duration=format_duration(found.duration_ns),
+        rate=format_number(found.per_second),
+        prompt=f"{found.prompt:,}",
+        generating=f"{found.generating:,}",
+        iterations=Phrase(plural(found.iterations, "iteration"), link("trace", event=found.event)),
+    )
