@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { Suspense, useEffect, useState } from 'react';
 import { ApiError } from '../api/client';
 import type { Selectors, ViewAnswer } from '../api/types';
+import { takeKeys } from '../base/browser/host';
 import { takesText } from '../base/browser/typing';
 import { usePrefetch, useRuns, useView, useViews, useWorkers } from '../state/queries';
 import {
@@ -13,6 +14,7 @@ import {
 import type { ThemeChoice } from '../state/theme';
 import { VIEWS, type ViewProps } from '../views';
 import GenericView from '../views/generic';
+import { Button } from '../widgets/inputs/Button';
 import { ErrorBoundary } from './ErrorBoundary';
 import { Failed } from './Failed';
 import { HealthDrawer } from './HealthDrawer';
@@ -57,6 +59,7 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
     }
   };
   useEffect(() => fetchCode(selection.view), [selection.view]); // while the server answers
+  useEffect(() => takeKeys(focusPage), []);
 
   const queries = useQueryClient();
   const asked = [run, selection.worker, selection.span, answer.data?.state, answer.error?.message].join('\n');
@@ -91,6 +94,9 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
 
   return (
     <div className={css.app}>
+      <Button look="primary" className={css.skip} onClick={focusPage}>
+        Skip to the answer
+      </Button>
       <Nav
         views={views.data?.views ?? []}
         selectors={selectors}
@@ -109,7 +115,12 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
           failed={answer.error instanceof ApiError && answer.error.status === 422}
           onHealth={() => setHealthOpen(true)}
         />
-        <main className={css.page} id="page" tabIndex={-1}>
+        <main
+          className={css.page}
+          id="page"
+          tabIndex={-1}
+          data-shown={answer.data?.state === 'ready' || answer.error ? `${selection.view} ${run}` : undefined}
+        >
           <ErrorBoundary key={`${selection.view}/${run}`}>
             <Page
               runs={runs}
@@ -132,6 +143,8 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
     </div>
   );
 }
+
+const focusPage = () => document.getElementById('page')?.focus({ preventScroll: true });
 
 /** Whatever goes wrong here goes wrong again, and is said, when the view is drawn. */
 function fetchCode(slug: string) {

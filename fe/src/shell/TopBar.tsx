@@ -30,10 +30,10 @@ export function TopBar({ runs, run, workers, answer, failed, onHealth }: Props) 
     0,
   );
   if (runs.length === 0) {
-    return <div className={css.top} />;
+    return <header className={css.top} />;
   }
   return (
-    <div className={css.top}>
+    <header className={css.top}>
       <span data-picker="r">
         <Picker
           name="Run"
@@ -81,7 +81,7 @@ export function TopBar({ runs, run, workers, answer, failed, onHealth }: Props) 
       ) : (
         <CopyButton text={shareLink} label="Share link" icon="link" showLabel />
       )}
-    </div>
+    </header>
   );
 }
 

@@ -48,6 +48,7 @@ export type Lit = (
   event: number,
   start: number,
   end: number,
+  depth: number,
 ) => boolean;
 
 /** Events that are one and the same operation. */

@@ -8,7 +8,7 @@ import { hitTest, paint, type Hit, type Scene } from './draw/paint';
 import { BUCKETS, levelOf, TileStore, type Span } from './tiles/store';
 import type { Samples, Tile } from './tiles/tile';
 import { ticks, type Tick } from '../base/ticks';
-import { locate, neighbor } from './lookup';
+import { locate, sliceInSight, slicePast, type Way } from './lookup';
 import { around, clamp, pan, whole, zoom } from './viewport';
 
 const REST_MS = 250;
@@ -236,14 +236,9 @@ export class Controller {
     return this.wholeNames.get(code);
   }
 
-  /** The slice before or after one on its lane, as far as it is loaded. */
-  neighbor(place: Place, direction: -1 | 1): number | null {
-    return neighbor(this.scene?.tiles ?? [], place, direction);
-  }
-
-  /** The first slice inside one, one lane deeper. */
-  inside(place: Place): number | null {
-    return this.neighbor({ ...place, depth: place.depth + 1, start: place.start - 1 }, 1);
+  /** The slice that a key leads to, as far as it is loaded; from none, to one in sight. */
+  sliceBeside(place: Place | null, way: Way): number | null {
+    return this.scene && (place ? slicePast(this.scene, place, way) : sliceInSight(this.scene));
   }
 
   private changed(): void {

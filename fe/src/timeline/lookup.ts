@@ -1,10 +1,85 @@
 // Slices found among the tiles that are loaded. No React, no canvas.
+import type { Layout, Row } from './draw/layout';
 import type { Place } from './draw/overlay';
-import type { Cover } from './tiles/store';
+import type { Cover, Span } from './tiles/store';
 import { lowerBound, type Tile } from './tiles/tile';
 
-/** The slice before or after one on its lane. */
-export function neighbor(tiles: readonly Cover<Tile>[], place: Place, direction: -1 | 1): number | null {
+/** Where a key leads from a slice: along its lane, to what lies around or inside it, else to the track above or below. */
+export type Way = 'before' | 'after' | 'out' | 'in';
+
+interface Drawn {
+  tiles: readonly Cover<Tile>[];
+  layout: Layout;
+  window: Span;
+  scroll: number;
+}
+
+/** The slice that a way leads to from one. */
+export function slicePast(drawn: Drawn, from: Place, way: Way): number | null {
+  const { track, depth, start, duration } = from;
+  if (way === 'before' || way === 'after') {
+    return neighbor(drawn.tiles, from, way === 'after' ? 1 : -1);
+  }
+  if (way === 'in') {
+    const first = neighbor(drawn.tiles, { ...from, depth: depth + 1, start: start - 1 }, 1, start + duration);
+    return first ?? onTrackBeside(drawn, from, 1);
+  }
+  return (depth > 0 ? nearest(drawn.tiles, track, depth - 1, start) : null) ?? onTrackBeside(drawn, from, -1);
+}
+
+/** The slice in the middle of what is in sight: of the first track in sight that has any. */
+export function sliceInSight({ tiles, layout, window, scroll }: Drawn): number | null {
+  const middle = (window.begin + window.end) / 2;
+  return firstOf(
+    tiles,
+    layout.rows.filter(row => row.y + row.height > scroll),
+    middle,
+  );
+}
+
+function onTrackBeside({ tiles, layout }: Drawn, { track, start, duration }: Place, side: -1 | 1) {
+  const at = layout.rows.findIndex(row => row.track?.id === track);
+  const beyond = side > 0 ? layout.rows.slice(at + 1) : layout.rows.slice(0, Math.max(at, 0)).reverse();
+  return firstOf(tiles, beyond, start + duration / 2);
+}
+
+function firstOf(tiles: readonly Cover<Tile>[], rows: readonly Row[], time: number): number | null {
+  for (const { kind, track } of rows) {
+    const found = kind === 'slices' && track ? nearest(tiles, track.id, 0, time) : null;
+    if (found !== null) {
+      return found;
+    }
+  }
+  return null;
+}
+
+/** The slice of a lane at an instant, else the one that is nearest to it. */
+function nearest(tiles: readonly Cover<Tile>[], track: number, depth: number, time: number): number | null {
+  let best: { event: number; far: number } | null = null;
+  for (const { data } of tiles) {
+    const { start, duration, event, count } = data;
+    for (const lane of (data.lanes.get(track) ?? []).filter(each => each.depth === depth)) {
+      const after = lowerBound(start, lane.first, lane.last, time + 1);
+      for (const at of [after - 1, after]) {
+        if (at >= lane.first && at < lane.last && count[at]! > 0) {
+          const far = Math.max(start[at]! - time, time - start[at]! - duration[at]!, 0);
+          if (best === null || far < best.far) {
+            best = { event: event[at]!, far };
+          }
+        }
+      }
+    }
+  }
+  return best?.event ?? null;
+}
+
+/** The slice before or after one on its lane, of those that begin by `until`. */
+function neighbor(
+  tiles: readonly Cover<Tile>[],
+  place: Place,
+  direction: -1 | 1,
+  until = Infinity,
+): number | null {
   let best: { event: number; start: number } | null = null;
   for (const cover of tiles) {
     const { start, event, count } = cover.data;
@@ -14,7 +89,8 @@ export function neighbor(tiles: readonly Cover<Tile>[], place: Place, direction:
       }
       let at = lowerBound(start, lane.first, lane.last, direction > 0 ? place.start + 1 : place.start);
       at -= direction > 0 ? 0 : 1;
-      const candidate = at >= lane.first && at < lane.last && count[at]! > 0 ? start[at]! : null;
+      const there = at >= lane.first && at < lane.last && count[at]! > 0 && start[at]! <= until;
+      const candidate = there ? start[at]! : null;
       if (candidate !== null && (best === null || (candidate - best.start) * direction < 0)) {
         best = { event: event[at]!, start: candidate };
       }

@@ -63,7 +63,7 @@ export const VIEWS: Record<string, ViewEntry> = {
   modules: entry('modules', () => import('./modules')),
   memory: entry('memory', () => import('./memory')),
   distributed: entry('distributed', () => import('./distributed')),
-  overlap: entry('kernel', () => import('./overlap'), { takes: ['columns'] }),
+  overlap: entry('overlap', () => import('./overlap'), { takes: ['columns'] }),
   diff: entry('diff', () => import('./diff'), {
     takes: ['base_run', 'base_worker', 'base_span', 'also', 'base_also', 'min_effect'],
   }),

@@ -20,6 +20,7 @@ const PATHS = {
   columns: 'M3 3.5h10v9H3zM6.3 3.5v9M9.7 3.5v9',
   timeline: 'M2.5 4h6M5.5 8h8M3.5 12h5',
   kernel: 'M5 5h6v6H5zM8 2v3M8 11v3M2 8h3M11 8h3',
+  overlap: 'M2.5 4.5h8v3h-8zM5.5 8.5h8v3h-8z',
   roofline: 'M2.5 2.5v11h11M4.5 11 9 5h4.5',
   pin: 'M6 2.5h4l-.6 4 2.1 2.5h-7L6.6 6.5zM8 9v4.5',
   fit: 'M3 6V3h3M10 3h3v3M13 10v3h-3M6 13H3v-3',

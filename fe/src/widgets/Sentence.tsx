@@ -37,6 +37,9 @@ export function Sentence({ text, keep = [] }: Props) {
   );
 }
 
+/** The words alone. */
+export const plain = (text: readonly Phrase[]): string => text.map(phrase => phrase.text).join('');
+
 /** What a link opens: `operators?search=conv` is a view and its parameters; run, worker and span choose the trace. */
 export function targetOf(link: string) {
   const [view = '', query = ''] = link.split('?', 2);

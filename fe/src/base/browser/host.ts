@@ -103,6 +103,34 @@ export function onHostTheme(listener: () => void): () => void {
   return () => query.removeEventListener('change', listener);
 }
 
+/**
+ * The page has the keys from the start: it takes the focus when it opens, and later the letters that are pressed while
+ * the host has it, unless text is typed there.
+ */
+export function takeKeys(focus: () => void): () => void {
+  if (!host) {
+    focus();
+    return () => undefined;
+  }
+  const { document: outer } = host;
+  if (isActiveTab() && !outer.activeElement?.matches(TYPED)) {
+    focus();
+  }
+  const onKey = (event: KeyboardEvent) => {
+    const target = event.composedPath()[0] as Partial<Element>;
+    const letter = event.key.length === 1 && event.key !== ' ';
+    if (letter && isActiveTab() && !target.matches?.(TYPED)) {
+      focus();
+      document.activeElement?.dispatchEvent(new KeyboardEvent(event.type, event));
+    }
+  };
+  outer.addEventListener('keydown', onKey);
+  return () => outer.removeEventListener('keydown', onKey);
+}
+
+/** What takes text; of the host's elements only their selectors tell. */
+const TYPED = 'input, textarea, select, [contenteditable]';
+
 /** A small setting kept across visits, where the browser allows it. */
 export function remember(key: string, value: string): void {
   try {

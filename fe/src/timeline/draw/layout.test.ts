@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import golden from '../../../../tests/golden/payloads/trace.json';
 import type { TracePayload } from '../../api/types';
-import { arrange, NOTHING_ARRANGED, rowAt } from './layout';
+import { arrange, laneBox, NOTHING_ARRANGED, rowAt } from './layout';
 
 const payload = golden.trace as unknown as TracePayload;
 
@@ -42,4 +42,20 @@ test('a track is as high as it is deep, one thin lane where it is folded', () =>
     arrange(payload, { ...NOTHING_ARRANGED, ...how }).rows.find(row => row.key === 't0')!.height;
   expect(high()).toBeGreaterThan(3 * 18);
   expect(high({ folded: new Set(['0']) })).toBeLessThan(2 * 18);
+});
+
+test('a deep track shows four lanes and the rest as a strip, all of them when asked to or with Python frames', () => {
+  const deepened = (python: boolean) => ({
+    ...payload,
+    python,
+    tracks: payload.tracks.map(track => (track.id === 0 ? { ...track, depth: 7 } : track)),
+  });
+  const row = (how = {}, python = false) =>
+    arrange(deepened(python), { ...NOTHING_ARRANGED, ...how }).rows.find(each => each.key === 't0')!;
+  expect([row().lanes, row().more]).toEqual([4, 3]);
+  expect(row().height).toBeLessThan(5 * 18 + 6);
+  expect(laneBox(row(), 6)).toEqual(laneBox(row(), 4));
+  expect(laneBox(row(), 4).top + laneBox(row(), 4).height).toBeLessThan(row().height);
+  expect([row({ deep: new Set([0]) }).lanes, row({}, true).more]).toEqual([7, 0]);
+  expect(laneBox(row({}, true), 6).top).toBe(3 + 6 * 18);
 });

@@ -10,6 +10,9 @@ export const COUNTER = 36;
 const BLAME = 28;
 const FOLDED = 8;
 const PAD = 6;
+/** Of a deeper track so many lanes are drawn; the rest is a strip below them. */
+export const LANES = 4;
+export const STRIP = 7;
 
 export interface Row {
   key: string;
@@ -18,6 +21,9 @@ export interface Row {
   height: number;
   /** Height of one lane; folded tracks are one thin lane. */
   lane: number;
+  /** How many lanes are drawn, and how many more are one strip below these. */
+  lanes: number;
+  more: number;
   folded: boolean;
   pinned: boolean;
   group: number | null;
@@ -27,6 +33,8 @@ export interface Row {
 export interface Arrangement {
   /** Names of groups ("g3") and ids of tracks that are folded. */
   folded: ReadonlySet<string>;
+  /** Tracks of which all lanes are drawn. */
+  deep: ReadonlySet<number>;
   pinned: readonly number[];
   hidden: ReadonlySet<number>;
   /** Groups in the order the user gave them; those not named follow. */
@@ -36,6 +44,7 @@ export interface Arrangement {
 
 export const NOTHING_ARRANGED: Arrangement = {
   folded: new Set(),
+  deep: new Set(),
   pinned: [],
   hidden: new Set(),
   order: [],
@@ -65,16 +74,22 @@ export function arrange(payload: TracePayload, how: Arrangement): Layout {
     const folded = how.folded.has(String(track.id));
     const kind = track.kind === 'counter' || track.kind === 'blame' ? track.kind : 'slices';
     const lane = folded ? FOLDED : kind === 'blame' ? BLAME : LANE;
+    // Whoever unfolds Python frames wants to see what lies inside them.
+    const whole = folded || payload.python || how.deep.has(track.id);
+    const lanes = Math.min(Math.max(track.depth, 1), whole ? Infinity : LANES);
+    const more = Math.max(track.depth, 1) - lanes;
     const height = folded
       ? FOLDED + PAD + 6
       : kind === 'counter'
         ? COUNTER
-        : Math.max(track.depth, 1) * lane + PAD;
+        : lanes * lane + (more > 0 ? STRIP : 0) + PAD;
     put({
       key: `${pinned ? 'p' : 't'}${track.id}`,
       kind,
       height,
       lane,
+      lanes,
+      more,
       folded,
       pinned,
       group: track.group,
@@ -95,7 +110,17 @@ export function arrange(payload: TracePayload, how: Arrangement): Layout {
       continue;
     }
     const folded = how.folded.has(`g${group}`);
-    put({ key: `g${group}`, kind: 'group', height: GROUP, lane: 0, folded, pinned: false, group });
+    put({
+      key: `g${group}`,
+      kind: 'group',
+      height: GROUP,
+      lane: 0,
+      lanes: 0,
+      more: 0,
+      folded,
+      pinned: false,
+      group,
+    });
     if (!folded) {
       members.forEach(track => putTrack(track, false));
     }
@@ -107,6 +132,15 @@ export function arrange(payload: TracePayload, how: Arrangement): Layout {
 export function nameOf(track: Track, payload: TracePayload): string {
   const group = track.group === null ? undefined : payload.groups[track.group];
   return group ? `${group.name} ${track.name}` : track.name;
+}
+
+/** Where a lane is drawn in its row: how far below the row's top, and how high. */
+export function laneBox(row: Row, depth: number): { top: number; height: number } {
+  if (row.folded) {
+    return { top: 5, height: row.lane - 1 };
+  }
+  const height = depth < row.lanes ? row.lane - 1 : STRIP;
+  return { top: 3 + Math.min(depth, row.lanes) * row.lane, height };
 }
 
 /** Whether any row of a kind is in sight. */

@@ -1,6 +1,6 @@
 // What lies above the slices: the ruler, the selected window, marks, the selected slice and its links.
 import { formatDuration } from '../../base/format';
-import { LANE, type Layout } from './layout';
+import { laneBox, type Layout } from './layout';
 import type { Palette } from './colors';
 import type { Span } from '../tiles/store';
 import { fitted } from './labels';
@@ -216,11 +216,12 @@ export function boxOf(above: Above, place: Place): Box | null {
     return null;
   }
   const scale = above.width / (above.window.end - above.window.begin);
+  const { top, height } = laneBox(row, place.depth);
   return {
     x: (place.start - above.window.begin) * scale,
     width: place.duration * scale,
-    y: HEAD + row.y - above.scroll + 3 + (row.folded ? 2 : place.depth * LANE),
-    height: row.lane - 1,
+    y: HEAD + row.y - above.scroll + top,
+    height,
   };
 }
 

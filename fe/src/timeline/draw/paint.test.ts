@@ -36,6 +36,8 @@ const row = {
   y: 0,
   height: 24,
   lane: 18,
+  lanes: 3,
+  more: 0,
   folded: false,
   pinned: false,
   group: 0,

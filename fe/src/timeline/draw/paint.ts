@@ -3,7 +3,7 @@ import type { Lit } from '../contract';
 import { hitBlame, paintBlame } from './blame';
 import type { Palette } from './colors';
 import { fitted } from './labels';
-import { LANE, type Layout, type Row } from './layout';
+import { LANE, laneBox, type Layout, type Row } from './layout';
 import type { Cover, Span } from '../tiles/store';
 import { lowerBound, type Lane, type Samples, type Tile } from '../tiles/tile';
 
@@ -66,14 +66,16 @@ function paintSlices(context: CanvasRenderingContext2D, scene: Scene, row: Row, 
     const before = scene.tiles[i - 1];
     const leads = before === undefined || before.end < cover.begin;
     for (const lane of cover.data.lanes.get(track.id) ?? []) {
-      if (row.folded && lane.depth > 0) {
+      // What lies deeper is within what is drawn.
+      if (lane.depth > (row.folded ? 0 : row.lanes)) {
         continue;
       }
-      const top = y + 3 + (row.folded ? 2 : lane.depth * row.lane);
+      const box = laneBox(row, lane.depth);
+      const top = y + box.top;
       if (top > scene.height || top + row.lane < 0) {
         continue;
       }
-      paintLane(context, scene, cover, leads, lane, top, row.lane - 1, track);
+      paintLane(context, scene, cover, leads, lane, top, box.height, track);
     }
   }
 }
@@ -123,7 +125,8 @@ function paintLane(
     }
     const many = count[i]! > 1;
     const share = many && duration[i]! > 0 ? busy[i]! / duration[i]! : 1;
-    const faded = lit !== null && !lit(track, event[i]!, start[i]! + unit, start[i]! + duration[i]! - unit);
+    const faded =
+      lit !== null && !lit(track, event[i]!, start[i]! + unit, start[i]! + duration[i]! - unit, lane.depth);
     context.globalAlpha = (many ? 0.3 + 0.6 * share : 1) * (faded ? FADED : 1);
     const gap = end - x > 3 && !many ? 1 : 0;
     context.fillRect(x, top, end - x - gap, height);

@@ -1,17 +1,21 @@
 import type { CriticalPathPayload, PathCategory } from '../../api/types';
+import { causeColor } from '../../base/causes';
 import { exactDuration, formatDuration, formatRatio } from '../../base/format';
 import css from './PathBar.module.css';
 
+const shade = (color: string, percent: number) => `color-mix(in srgb, var(${color}) ${percent}%, var(--sf))`;
+
+/** The work of devices, and what only a path has; all else is colored as the cause of idle time that it is. */
 const COLORS: Record<string, string> = {
-  data_loading: 'var(--c-dataloader)',
-  operator: 'var(--c-cpu_exec)',
-  launch_call: 'var(--c-runtime)',
   kernel: 'var(--c-kernel)',
   communication: 'var(--c-communication)',
   copy: 'var(--c-memcpy)',
+  stream_wait: shade('--x-gap', 55),
+  wake_up: shade('--x-latency', 65),
+  hand_off: shade('--x-latency', 35),
 };
 
-const colorOf = ({ name }: PathCategory) => COLORS[name] ?? 'var(--c-other)';
+const colorOf = ({ name }: PathCategory) => COLORS[name] ?? causeColor(name);
 
 /** The categories of the path side by side, as wide as their time, each named below with it. */
 export function PathBar({ path }: { path: CriticalPathPayload['path'] }) {

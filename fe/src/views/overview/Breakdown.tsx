@@ -18,9 +18,11 @@ interface Props {
   now: Shown;
   /** The average is shown, not one step. */
   ofAverage: boolean;
+  /** Opens what a row counts. */
+  onOpen: (category: Category) => void;
 }
 
-export function Breakdown({ overview, now, ofAverage }: Props) {
+export function Breakdown({ overview, now, ofAverage, onOpen }: Props) {
   const found = rows(overview, now);
   const parts = ofAverage ? communicationParts(overview) : [];
   const durations = overview.steps.filter(step => step.complete).map(step => step.duration_ns);
@@ -73,7 +75,13 @@ export function Breakdown({ overview, now, ofAverage }: Props) {
                   <Term id={row.category} />
                 </th>
                 <td className="num">
-                  {row.average === null ? <Unknown reason={row.reason} /> : <Duration ns={row.average} />}
+                  {row.average === null ? (
+                    <Unknown reason={row.reason} />
+                  ) : (
+                    <Button look="link" title="Show it" onClick={() => onOpen(row.category)}>
+                      <Duration ns={row.average} />
+                    </Button>
+                  )}
                 </td>
                 <td>{row.share !== null && <Share ratio={row.share} category={row.category} />}</td>
                 {several && (

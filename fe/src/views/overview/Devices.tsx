@@ -1,20 +1,24 @@
 import type { Device, Overview } from '../../api/types';
 import type { TermId } from '../../base/glossary';
 import { formatBytes, formatRatio } from '../../base/format';
+import { useSelection } from '../../state/selection';
+import { Button } from '../../widgets/inputs/Button';
 import { Meter } from '../../widgets/charts/Meter';
 import { Panel } from '../../widgets/Panel';
 import { Term, Tip } from '../../widgets/Term';
 import css from './Devices.module.css';
 
+/** Figures of a device, and the view that shows what each is made of. */
 const METERS = [
-  ['utilization', 'GPU utilization'],
-  ['computing', 'of it computing'],
-  ['sm_efficiency', 'SM efficiency, est.'],
-  ['achieved_occupancy', 'Achieved occupancy, est.'],
-  ['tensor_core_ratio', 'Tensor Core share'],
-] as const satisfies readonly (readonly [TermId, string])[];
+  ['utilization', 'GPU utilization', 'idle'],
+  ['computing', 'of it computing', 'kernels'],
+  ['sm_efficiency', 'SM efficiency, est.', 'kernels'],
+  ['achieved_occupancy', 'Achieved occupancy, est.', 'kernels'],
+  ['tensor_core_ratio', 'Tensor Core share', 'kernels'],
+] as const satisfies readonly (readonly [TermId, string, string])[];
 
 export function DeviceCard({ device }: { device: Device }) {
+  const { select } = useSelection();
   const communicates = device.computing !== device.utilization;
   return (
     <Panel
@@ -22,7 +26,7 @@ export function DeviceCard({ device }: { device: Device }) {
       note={device.name ?? device.kind}
     >
       <dl className={css.meters}>
-        {METERS.filter(([key]) => key !== 'computing' || communicates).map(([key, title]) => {
+        {METERS.filter(([key]) => key !== 'computing' || communicates).map(([key, title, view]) => {
           const ratio = device[key];
           const reason = device.reasons[key];
           return (
@@ -42,8 +46,14 @@ export function DeviceCard({ device }: { device: Device }) {
                     <Meter ratio={ratio} color="var(--c-kernel)" />
                     <span className="num">
                       {reason && <Tip label="About this number" entry={{ title, text: `${reason}.` }} />}
-                      {key === 'tensor_core_ratio' && device.tensor_cores.unknown_ns > 0 && '≥ '}
-                      {formatRatio(ratio)}
+                      <Button
+                        look="link"
+                        title="Show it"
+                        onClick={() => select({ view, params: { device: String(device.id) } })}
+                      >
+                        {key === 'tensor_core_ratio' && device.tensor_cores.unknown_ns > 0 && '≥ '}
+                        {formatRatio(ratio)}
+                      </Button>
                     </span>
                   </>
                 )}

@@ -1,8 +1,9 @@
-import { useRef } from 'react';
-import { categoryColor, categoryInk } from '../../base/category';
+import { useRef, type ReactNode } from 'react';
+import { categoryColor, categoryInk, type Category } from '../../base/category';
 import { exactDuration, formatDuration, formatRatio } from '../../base/format';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { busy, parts, type Part, type Shown } from './select';
+import css from './StepBar.module.css';
 
 const BAR = 38;
 const ROOM = 112; // a part wider than this carries its own label
@@ -48,15 +49,15 @@ export function placeLeaders(narrow: Placed[], width: number): Leader[] {
   return leaders;
 }
 
-export function StepBar({
-  now,
-  device,
-  register,
-}: {
+interface Props {
   now: Shown;
   device: string | null;
+  /** Opens what a part counts. */
+  onOpen: (category: Category) => void;
   register: (svg: SVGSVGElement | null) => void;
-}) {
+}
+
+export function StepBar({ now, device, onOpen, register }: Props) {
   const top = device ? 34 : 4; // brackets above say busy and waiting
   const { ref, width } = useWidth();
   const svg = useRef<SVGSVGElement>(null);
@@ -80,8 +81,8 @@ export function StepBar({
           }}
           width={width}
           height={height}
-          role="img"
-          aria-label={found.map(part => `${part.title} ${formatDuration(part.ns)}`).join(', ')}
+          role="group"
+          aria-label="What the step is spent on"
         >
           {device && busyShare > 0 && (
             <Bracket
@@ -91,6 +92,7 @@ export function StepBar({
               ns={busy(now.times)}
               share={busyShare}
               limit={width}
+              onOpen={() => onOpen('kernel')}
             />
           )}
           {device && busyShare < 1 && (
@@ -101,10 +103,15 @@ export function StepBar({
               ns={now.duration - busy(now.times)}
               share={1 - busyShare}
               limit={width}
+              onOpen={() => onOpen('other')}
             />
           )}
           {placed.map(part => (
-            <g key={part.category}>
+            <Link
+              key={part.category}
+              label={`${part.title} ${formatDuration(part.ns)} · ${formatRatio(part.share)}`}
+              onOpen={() => onOpen(part.category)}
+            >
               <rect
                 x={part.x}
                 y={top}
@@ -117,14 +124,14 @@ export function StepBar({
               {part.width >= ROOM && (
                 <g style={{ fill: categoryInk(part.category) }} pointerEvents="none">
                   <text x={part.x + 10} y={top + 16} className="strong">
-                    {part.title}
+                    {`${part.title} `}
                   </text>
                   <text x={part.x + 10} y={top + 30}>
                     {formatDuration(part.ns)} · {formatRatio(part.share)}
                   </text>
                 </g>
               )}
-            </g>
+            </Link>
           ))}
           {leaders.map(({ part, row, right }) => {
             const at = part.x + part.width / 2;
@@ -132,7 +139,15 @@ export function StepBar({
             return (
               <g key={part.category}>
                 <path d={`M${at} ${top + BAR + 2}V${y - 4}h${right ? 6 : -6}`} className="leader" />
-                <text x={at + (right ? 10 : -10)} y={y} textAnchor={right ? 'start' : 'end'} className="soft">
+                {/* What is too narrow to be hit; the keyboard reaches the part itself. */}
+                <text
+                  x={at + (right ? 10 : -10)}
+                  y={y}
+                  textAnchor={right ? 'start' : 'end'}
+                  className={`soft ${css.link}`}
+                  aria-hidden="true"
+                  onClick={() => onOpen(part.category)}
+                >
                   {part.title} <tspan className="strong">{formatDuration(part.ns)}</tspan>
                 </text>
               </g>
@@ -144,6 +159,28 @@ export function StepBar({
   );
 }
 
+interface LinkProps {
+  label: string;
+  onOpen: () => void;
+  children: ReactNode;
+}
+
+/** A part of the picture that opens what it counts. */
+function Link({ label, onOpen, children }: LinkProps) {
+  return (
+    <g
+      role="link"
+      tabIndex={0}
+      aria-label={label}
+      className={css.link}
+      onClick={onOpen}
+      onKeyDown={event => event.key === 'Enter' && onOpen()}
+    >
+      {children}
+    </g>
+  );
+}
+
 interface BracketProps {
   x: number;
   width: number;
@@ -151,9 +188,10 @@ interface BracketProps {
   ns: number;
   share: number;
   limit: number;
+  onOpen: () => void;
 }
 
-function Bracket({ x, width, label, ns, share, limit }: BracketProps) {
+function Bracket({ x, width, label, ns, share, limit, onOpen }: BracketProps) {
   const text = `${label} ${formatDuration(ns)} · ${formatRatio(share)}`;
   const half = 3.2 * text.length;
   // Over a narrow part the label would leave the picture or meet its neighbor.
@@ -163,9 +201,11 @@ function Bracket({ x, width, label, ns, share, limit }: BracketProps) {
     <g>
       <path d={`M${x + 0.5} 30v-6h${Math.max(width - 1.5, 0)}v6`} className="leader" />
       {fits && (
-        <text x={middle} y={16} textAnchor="middle" className="soft">
-          {label} <tspan className="strong">{formatDuration(ns)}</tspan> · {formatRatio(share)}
-        </text>
+        <Link label={text} onOpen={onOpen}>
+          <text x={middle} y={16} textAnchor="middle" className="soft">
+            {label} <tspan className="strong">{formatDuration(ns)}</tspan> · {formatRatio(share)}
+          </text>
+        </Link>
       )}
     </g>
   );

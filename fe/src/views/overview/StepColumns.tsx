@@ -135,57 +135,59 @@ function Column({
     .join(', ');
   const state = step.complete ? '' : ', incomplete: left out of the average';
   return (
-    <g
-      id={`step-${step.name}`}
-      role="button"
-      tabIndex={0}
-      aria-pressed={active}
-      aria-label={`${title}, ${formatDuration(step.duration_ns)}${state}: ${description}`}
-      className={`${css.column} ${active ? css.active : ''} ${faded ? css.faded : ''}`}
-      onClick={onClick}
-      onFocus={() => onFocus(true)}
-      onBlur={() => onFocus(false)}
-      onKeyDown={event => {
-        if (event.key === 'Enter' || event.key === ' ') {
-          event.preventDefault();
-          onClick();
-        } else if (event.key === 'ArrowRight' || event.key === 'ArrowLeft') {
-          event.preventDefault();
-          onMove(event.key === 'ArrowRight' ? 1 : -1);
-        }
-      }}
-    >
-      <title>{`${title}: ${exactDuration(step.duration_ns)}${state}\n${description.replaceAll(', ', '\n')}`}</title>
-      <rect
-        x={x - 2}
-        y={TOP - 14}
-        width={width + 4}
-        height={HEIGHT - TOP - BOTTOM + 14}
-        className={css.hit}
-      />
-      {parts(step.categories, step.duration_ns).map(({ category, from, ns }) => {
-        const [bottom, top] = [y(from), y(from + ns)];
-        const gap = bottom - top > 3 ? 1 : 0;
-        return (
-          <rect
-            key={category}
-            x={x}
-            y={top}
-            width={width}
-            height={bottom - top - gap}
-            fill={categoryColor(category)}
-          />
-        );
-      })}
-      {!step.complete && (
+    <>
+      <g
+        id={`step-${step.name}`}
+        role="button"
+        tabIndex={0}
+        aria-pressed={active}
+        aria-label={`${title}, ${formatDuration(step.duration_ns)}${state}: ${description}`}
+        className={`${css.column} ${active ? css.active : ''} ${faded ? css.faded : ''}`}
+        onClick={onClick}
+        onFocus={() => onFocus(true)}
+        onBlur={() => onFocus(false)}
+        onKeyDown={event => {
+          if (event.key === 'Enter' || event.key === ' ') {
+            event.preventDefault();
+            onClick();
+          } else if (event.key === 'ArrowRight' || event.key === 'ArrowLeft') {
+            event.preventDefault();
+            onMove(event.key === 'ArrowRight' ? 1 : -1);
+          }
+        }}
+      >
+        <title>{`${title}: ${exactDuration(step.duration_ns)}${state}\n${description.replaceAll(', ', '\n')}`}</title>
         <rect
-          x={x}
-          y={y(step.duration_ns)}
-          width={width}
-          height={y(0) - y(step.duration_ns)}
-          fill="url(#hatch)"
+          x={x - 2}
+          y={TOP - 14}
+          width={width + 4}
+          height={HEIGHT - TOP - BOTTOM + 14}
+          className={css.hit}
         />
-      )}
+        {parts(step.categories, step.duration_ns).map(({ category, from, ns }) => {
+          const [bottom, top] = [y(from), y(from + ns)];
+          const gap = bottom - top > 3 ? 1 : 0;
+          return (
+            <rect
+              key={category}
+              x={x}
+              y={top}
+              width={width}
+              height={bottom - top - gap}
+              fill={categoryColor(category)}
+            />
+          );
+        })}
+        {!step.complete && (
+          <rect
+            x={x}
+            y={y(step.duration_ns)}
+            width={width}
+            height={y(0) - y(step.duration_ns)}
+            fill="url(#hatch)"
+          />
+        )}
+      </g>
       {value && (
         <text
           x={x + width / 2}
@@ -193,15 +195,23 @@ function Column({
           textAnchor="middle"
           className="strong halo"
           aria-hidden="true"
+          pointerEvents="none"
         >
           {formatNumber(step.duration_ns / scale)}
         </text>
       )}
       {label && (
-        <text x={x + width / 2} y={HEIGHT - 8} textAnchor="middle" className="dim" aria-hidden="true">
+        <text
+          x={x + width / 2}
+          y={HEIGHT - 8}
+          textAnchor="middle"
+          className="dim"
+          aria-hidden="true"
+          pointerEvents="none"
+        >
           {step.name}
         </text>
       )}
-    </g>
+    </>
   );
 }

@@ -1,5 +1,6 @@
 import { useRef, type RefObject } from 'react';
 import type { Overview } from '../../api/types';
+import type { Category } from '../../base/category';
 import { formatDuration } from '../../base/format';
 import { saveFile, savePng, svgText } from '../../base/browser/save';
 import { useView } from '../../state/queries';
@@ -15,7 +16,7 @@ import { Advice } from './Advice';
 import { Breakdown } from './Breakdown';
 import { Configuration, DeviceCard } from './Devices';
 import { Hardware } from './Hardware';
-import { communicates, shown } from './select';
+import { communicates, evidence, shown } from './select';
 import { StepBar } from './StepBar';
 import { StepColumns } from './StepColumns';
 import css from './index.module.css';
@@ -74,6 +75,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
     const { step: _, ...rest } = selection.params;
     select({ params: step === undefined ? rest : { ...rest, step } });
   };
+  const open = (category: Category) => select(evidence(payload, category, chosen));
   return (
     <>
       <Answer crumb={crumb} why={<Sentence text={payload.explanation} />}>
@@ -100,7 +102,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
           </>
         }
       >
-        <StepBar now={now} device={gpu} register={node => (bar.current = node)} />
+        <StepBar now={now} device={gpu} onOpen={open} register={node => (bar.current = node)} />
       </Panel>
       <div className={`${css.grid} ${several ? '' : css.single}`}>
         {several && (
@@ -117,7 +119,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
             />
           </Panel>
         )}
-        <Breakdown overview={payload} now={now} ofAverage={chosen === undefined} />
+        <Breakdown overview={payload} now={now} ofAverage={chosen === undefined} onOpen={open} />
         <div className={css.stack}>
           {payload.devices.map(device => (
             <DeviceCard key={device.id} device={device} />

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/overview.json';
 import type { Overview } from '../../api/types';
-import { idleShare, parts, range, rows, shown } from './select';
+import type { Category } from '../../base/category';
+import { evidence, idleShare, parts, range, rows, shown } from './select';
 
 const overview = (): Overview => structuredClone(golden.overview) as unknown as Overview;
 
@@ -43,4 +44,16 @@ describe('the overview', () => {
   it('gives both ends of a range in one unit', () => {
     expect(range(87_000, 91_000)).toBe('87.0 – 91.0 µs');
   });
+});
+
+it('opens for each part of the bar what it counts', () => {
+  const of = (category: Category, step?: string) => evidence(overview(), category, step);
+  expect(of('kernel')).toEqual({ view: 'kernels', params: {} });
+  expect(of('kernel', '2')).toEqual({ view: 'kernels', params: { step: '2' } });
+  expect(of('dataloader', '2')).toEqual({ view: 'idle', params: { step: '2' } });
+  expect(evidence({ ...overview(), devices: [] }, 'cpu_exec', undefined).view).toBe('operators');
+  expect(of('memcpy', '2')).toEqual({ view: 'trace', params: { area: '2000000-3000000' } });
+  const steps = overview().steps.map((step, i) => ({ ...step, complete: i > 0 }));
+  const { params } = evidence({ ...overview(), steps }, 'memcpy', undefined);
+  expect(params.area!.split('-')[0]).toBe(String(steps[1]!.start_ns));
 });

@@ -72,6 +72,31 @@ export function idleShare({ average, devices }: Overview): number | null {
   return 1 - busy(average.categories) / average.duration_ns;
 }
 
+export interface Evidence {
+  view: string;
+  params: Record<string, string>;
+}
+
+/** What a part of the bar counts: the kernels, the window with the copies in it, the gaps or operators of the host. */
+export function evidence(overview: Overview, category: Category, step: string | undefined): Evidence {
+  const of: Record<string, string> = step === undefined ? {} : { step };
+  if (category === 'kernel') {
+    return { view: 'kernels', params: of };
+  }
+  if (BUSY.includes(category)) {
+    return { view: 'trace', params: { area: windowOf(overview, step) } };
+  }
+  return { view: overview.devices.length > 0 ? 'idle' : 'operators', params: of };
+}
+
+/** From the first to the last of the steps that are counted. */
+function windowOf({ steps }: Overview, name: string | undefined): string {
+  const counted = steps.filter(step => (name === undefined ? step.complete : step.name === name));
+  const begin = Math.min(...counted.map(step => step.start_ns));
+  const end = Math.max(...counted.map(step => step.start_ns + step.duration_ns));
+  return `${Math.floor(begin)}-${Math.ceil(end)}`;
+}
+
 /** Whether files of other ranks can tell more: this one is of a job of several, or waits in collectives. */
 export const communicates = ({ configuration, average }: Overview): boolean =>
   average !== null && ((configuration.world_size ?? 1) > 1 || (average.categories.communication ?? 0) > 0);

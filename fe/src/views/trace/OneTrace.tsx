@@ -7,7 +7,7 @@ import type { Highlights } from '../../timeline/contract';
 import type { Arrow } from '../../timeline/draw/overlay';
 import { Button } from '../../widgets/inputs/Button';
 import { Select } from '../../widgets/inputs/Select';
-import { Sentence } from '../../widgets/Sentence';
+import { plain, Sentence } from '../../widgets/Sentence';
 import { SourceSettingsMenu } from '../../widgets/SourceFrame';
 import { range, useAnswers } from './answers';
 import { arrows, blameArrow, launched, placeOf, placeOfMoment } from './follow/flows';
@@ -15,6 +15,7 @@ import { useLit, useWalk } from './follow/path';
 import { Area } from './panels/Area';
 import { Details } from './panels/Details';
 import { Waiting } from './panels/Waiting';
+import { spokenSlice } from './panels/spoken';
 import { traceSource } from './source';
 import { Timeline } from './Timeline';
 import { Export } from './tools/Export';
@@ -22,10 +23,10 @@ import { Find } from './tools/Find';
 import { MiniMap } from './tools/MiniMap';
 import { CLOCKS, COLORS, Legend, Tracks } from './tools/Tools';
 import { useFollow } from './follow/useFollow';
-import { spanOf, useLayout, useTimeline } from './useTimeline';
+import { deepTracks, spanOf, useLayout, useTimeline } from './useTimeline';
 
 /** Parameters that a link in the headline leaves as they are. */
-const KEPT = ['python', 'pins', 'folded', 'hidden', 'order', 'color', 'clock', 'marks', 'path'];
+const KEPT = ['python', 'pins', 'folded', 'deep', 'hidden', 'order', 'color', 'clock', 'marks', 'path'];
 const NO_ARROWS: readonly Arrow[] = [];
 
 /** One trace with all that can be asked about it. */
@@ -43,7 +44,6 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
     () => traceSource(client, selectors, python, color),
     [client, selectors, python, color],
   );
-  const layout = useLayout(payload, { folded, hidden, pinned, order, filter });
   // The slices come first; what stands beside them would only make the server slower.
   const answers = useAnswers(payload, selectors, state, shown, timeline.loading === false);
   const { current, flows, added, moment } = answers;
@@ -51,6 +51,8 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
     () => (current ? placeOf(current) : moment ? placeOfMoment(moment) : null),
     [current, moment],
   );
+  const deep = deepTracks(state.deep, selected);
+  const layout = useLayout(payload, { folded, deep, hidden, pinned, order, filter });
   const lit = useLit(answers.path);
   const highlights = useMemo<Highlights>(
     () => ({
@@ -138,6 +140,7 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
           tile={answers.map.tile}
           tracks={answers.map.tracks}
           window={shown}
+          time={time}
           key={timeline.theme}
           onWindow={next => controller?.showWindow(next)}
         />
@@ -148,10 +151,13 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
         '/': () => document.querySelector<HTMLInputElement>('[data-find]')?.focus(),
         '[': () => (state.path ? walk(-1) : follow('previous')),
         ']': () => (state.path ? walk(1) : follow('next')),
-        ArrowUp: () => chooseEvent(current?.around.at(-1)?.event ?? state.event),
+        e: () => change({ area: shown }),
+        // What lies around it may be shared with others in a box.
+        ...(current?.around.length && { ArrowUp: () => chooseEvent(current.around.at(-1)!.event) }),
       }}
       onArea={next => change({ area: next })}
       error={answers.error}
+      spoken={spokenSlice(current, payload) || plain(moment?.headline ?? [])}
       legend={<Legend by={color} payload={payload} colors={answers.colors} />}
       panel={
         (current || moment || (added && area)) && (

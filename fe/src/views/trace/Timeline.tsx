@@ -1,7 +1,6 @@
 // The page of a timeline, whatever its tracks stand for: the answer, the tools, the drawing with its keys.
 import { useState, type ReactNode } from 'react';
 import type { TracePayload } from '../../api/types';
-import type { Controller } from '../../timeline/controller';
 import type { Highlights, Source } from '../../timeline/contract';
 import type { ColorBy } from '../../timeline/draw/colors';
 import type { Layout } from '../../timeline/draw/layout';
@@ -9,15 +8,13 @@ import type { Span } from '../../timeline/tiles/store';
 import { Button } from '../../widgets/inputs/Button';
 import { Answer } from '../../widgets/Answer';
 import { Icon } from '../../widgets/Icon';
-import { movement, PAN_PX, useKeys } from './keys';
+import { keyOf, keysOf, useKeys, type Keys } from './keys';
 import { Dock } from './panels/Dock';
 import { Status } from './panels/Status';
 import { toggled } from './state';
 import css from './Timeline.module.css';
 import { Canvas } from './tracks/Canvas';
-import { spanOf, useInSight, type Timeline as State } from './useTimeline';
-
-type Keys = Record<string, () => unknown>;
+import { useInSight, type Timeline as State } from './useTimeline';
 
 interface Props {
   timeline: State;
@@ -38,6 +35,8 @@ interface Props {
   onArea: (area: Span | null) => void;
   /** What is known of the selection; null while nothing is selected. */
   panel: ReactNode;
+  /** What a screen reader says of the selection. */
+  spoken: string;
   error: string | null;
   legend?: ReactNode;
 }
@@ -109,40 +108,15 @@ export function Timeline(props: Props) {
             onMoment={timeline.chooseMoment}
             onArea={props.onArea}
             onFold={key => change({ folded: toggled(state.folded, key) })}
+            onDeep={track => change({ deep: toggled(state.deep, track) })}
             onPin={track => change({ pinned: toggled(state.pinned, track) })}
           />
         </div>
       </Dock>
+      <p className="spoken" role="status" data-part="spoken">
+        {props.spoken}
+      </p>
       <Status error={props.error} legend={props.legend} />
     </div>
   );
-}
-
-const keyOf = ({ key }: KeyboardEvent): string => (key.length === 1 ? key.toLowerCase() : key);
-
-function keysOf(timeline: State, highlights: Highlights, controller: Controller, own: Props['keys']): Keys {
-  const { state, change, chooseEvent, zoomTo } = timeline;
-  const { selected, area } = highlights;
-  const beside = (direction: -1 | 1) => () =>
-    selected
-      ? chooseEvent(controller.neighbor(selected, direction) ?? state.event)
-      : controller.panBy(direction * PAN_PX);
-  const marks = selected
-    ? [...state.marks, selected.start].sort((a, b) => a - b)
-    : area
-      ? [area.begin, area.end]
-      : [];
-  return {
-    ...movement(controller),
-    f: () => zoomTo(selected ? spanOf(selected) : area),
-    Backspace: timeline.windows.back,
-    m: () => change({ marks }),
-    ArrowLeft: beside(-1),
-    ArrowRight: beside(1),
-    ArrowDown: () => selected && chooseEvent(controller.inside(selected) ?? state.event),
-    ...(state.event !== null || state.moment
-      ? { Escape: () => change({ event: null, moment: null }) }
-      : area && { Escape: () => change({ area: null }) }),
-    ...own,
-  };
 }

@@ -1,9 +1,15 @@
 // The keys of the timeline. They come before those of the page while no text is typed.
 import { useEffect, useRef } from 'react';
+import type { Highlights } from '../../timeline/contract';
 import type { Controller } from '../../timeline/controller';
+import type { Way } from '../../timeline/lookup';
+import { spanOf, type Timeline } from './useTimeline';
+
+/** What each key does. */
+export type Keys = Record<string, () => unknown>;
 
 const ZOOM = 1.4;
-export const PAN_PX = 120;
+const PAN_PX = 120;
 
 /** Calls `handle` with each key; what it takes (true) goes no further. */
 export function useKeys(handle: (event: KeyboardEvent) => boolean): void {
@@ -15,7 +21,7 @@ export function useKeys(handle: (event: KeyboardEvent) => boolean): void {
     const onKey = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
       const elsewhere = target.closest?.(
-        'input, textarea, select, [role=dialog], [role=grid], [role=treegrid], [role=separator]',
+        'input, textarea, select, [role=dialog], [role=grid], [role=treegrid], [role=separator], [role=slider]',
       );
       if (elsewhere || event.ctrlKey || event.metaKey || event.altKey) {
         return;
@@ -30,8 +36,42 @@ export function useKeys(handle: (event: KeyboardEvent) => boolean): void {
   }, []);
 }
 
+export const keyOf = ({ key }: KeyboardEvent): string => (key.length === 1 ? key.toLowerCase() : key);
+
+/** The keys of every timeline, and those of this one. */
+export function keysOf(
+  timeline: Timeline,
+  highlights: Highlights,
+  controller: Controller,
+  own: Keys = {},
+): Keys {
+  const { state, change, chooseEvent, zoomTo } = timeline;
+  const { selected, area } = highlights;
+  const beside = (way: Way, otherwise?: () => void) => () =>
+    selected ? chooseEvent(controller.sliceBeside(selected, way) ?? state.event) : otherwise?.();
+  const marks = selected
+    ? [...state.marks, selected.start].sort((a, b) => a - b)
+    : area
+      ? [area.begin, area.end]
+      : [];
+  return {
+    ...movement(controller),
+    f: () => zoomTo(selected ? spanOf(selected) : area),
+    Backspace: timeline.windows.back,
+    m: () => change({ marks }),
+    ArrowLeft: beside('before', () => controller.panBy(-PAN_PX)),
+    ArrowRight: beside('after', () => controller.panBy(PAN_PX)),
+    // Without a selection these scroll.
+    ...(selected && { ArrowUp: beside('out'), ArrowDown: beside('in') }),
+    ...(state.event !== null || state.moment
+      ? { Escape: () => change({ event: null, moment: null }) }
+      : area && { Escape: () => change({ area: null }) }),
+    ...own,
+  };
+}
+
 /** Zooming and panning, about the middle of the window. */
-export function movement(controller: Controller): Record<string, () => unknown> {
+function movement(controller: Controller): Keys {
   const middle = (controller.window.end - controller.window.begin) / controller.nsPerPixel / 2;
   return {
     w: () => controller.zoomBy(1 / ZOOM, middle),

@@ -11,6 +11,7 @@ test('what is written is read again, and nothing else changes', () => {
     marks: [1, 2],
     pinned: [3],
     folded: ['g1', '7'],
+    deep: [3],
     hidden: [8],
     order: [2, 1],
     color: 'module' as const,

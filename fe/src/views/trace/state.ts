@@ -21,6 +21,8 @@ export interface TraceState {
   marks: number[];
   pinned: number[];
   folded: string[];
+  /** Tracks of which all lanes are shown. */
+  deep: number[];
   hidden: number[];
   order: number[];
   color: ColorBy;
@@ -67,6 +69,7 @@ export function readTraceState(params: Record<string, string>): TraceState {
     marks: numbers(params.marks),
     pinned: numbers(params.pins),
     folded: (params.folded ?? '').split(',').filter(Boolean),
+    deep: numbers(params.deep),
     hidden: numbers(params.hidden),
     order: numbers(params.order),
     color: COLORS.includes(params.color ?? '') ? (params.color as ColorBy) : 'class',

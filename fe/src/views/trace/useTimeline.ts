@@ -5,7 +5,7 @@ import type { TracePayload } from '../../api/types';
 import { since, wallClock } from '../../base/ticks';
 import { useSelection } from '../../state/selection';
 import type { Controller } from '../../timeline/controller';
-import { arrange, type Layout } from '../../timeline/draw/layout';
+import { arrange, laneBox, LANES, type Layout } from '../../timeline/draw/layout';
 import type { Place } from '../../timeline/draw/overlay';
 import type { Span } from '../../timeline/tiles/store';
 import { whole } from '../../timeline/viewport';
@@ -66,6 +66,7 @@ export const spanOf = (place: Place): Span => ({ begin: place.start, end: place.
 
 interface Arranged {
   folded: readonly string[];
+  deep: readonly number[];
   hidden: readonly number[];
   pinned: readonly number[];
   order: readonly number[];
@@ -76,10 +77,19 @@ interface Arranged {
 export function useLayout(payload: TracePayload, arranged: Arranged): Layout {
   const key = JSON.stringify(arranged);
   return useMemo(() => {
-    const { folded, hidden, pinned, order, filter } = JSON.parse(key) as Arranged;
-    return arrange(payload, { folded: new Set(folded), hidden: new Set(hidden), pinned, order, filter });
+    const { folded, deep, hidden, ...how } = JSON.parse(key) as Arranged;
+    return arrange(payload, {
+      folded: new Set(folded),
+      deep: new Set(deep),
+      hidden: new Set(hidden),
+      ...how,
+    });
   }, [payload, key]);
 }
+
+/** The tracks of which all lanes are drawn: those that were unfolded, and that of a slice that lies deep. */
+export const deepTracks = (deep: readonly number[], selected: Place | null): readonly number[] =>
+  selected && selected.depth >= LANES ? [...deep, selected.track] : deep;
 
 /** Brings an event that a link leads to into sight; a click on what is in sight moves nothing. */
 export function useInSight({ controller, state }: Timeline, layout: Layout, place: Place | null): void {
@@ -102,7 +112,7 @@ export function useInSight({ controller, state }: Timeline, layout: Layout, plac
     const row = layout.rows.find(each => each.track?.id === place.track);
     const scroller = document.querySelector('[data-part=tracks]');
     if (row && scroller) {
-      const y = row.y + place.depth * row.lane;
+      const y = row.y + laneBox(row, place.depth).top;
       const room = scroller.clientHeight - BELOW;
       if (y < scroller.scrollTop || y > scroller.scrollTop + room) {
         scroller.scrollTop = Math.max(0, y - room / 2);

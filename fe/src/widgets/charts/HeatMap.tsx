@@ -94,7 +94,7 @@ function Row({ name, marked, values, columns, most, color, format, onPick }: Row
           <Button
             look="bare"
             key={column}
-            className={`${css.cell} ${share > 0.55 ? css.full : ''}`}
+            className={css.cell}
             style={{ background: value === null ? undefined : tint(color, share) }}
             title={`${name}, step ${column}: ${value === null ? 'not known' : format(value)}`}
             disabled={!onPick}
@@ -111,8 +111,9 @@ function Row({ name, marked, values, columns, most, color, format, onPick }: Row
 const strength = (value: number, most: number): number =>
   most > 0 ? Math.min(Math.max(value / most, 0), 1) : 0;
 
+/** Never so dark that the number on it could not be read. */
 const tint = (color: string, share: number): string =>
-  `color-mix(in oklab, var(${color}) ${Math.round(8 + 92 * share)}%, var(--sf-2))`;
+  `color-mix(in oklab, var(${color}) ${Math.round(8 + 60 * share)}%, var(--sf-2))`;
 
 /** Rows with room for their name beside the map: the marked ones, and every n-th that keeps clear of those. */
 export function namedRows(count: number, every: number, marked: ReadonlySet<number> = new Set()): number[] {

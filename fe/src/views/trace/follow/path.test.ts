@@ -17,13 +17,13 @@ const path: TracePath = {
 
 test('what the path passes through on its track is lit, whatever shares a box', () => {
   const lit = litBy(path)!;
-  expect(lit(track(1), 5, 0, 35)).toBe(true);
-  expect(lit(track(1), 77, 25, 60)).toBe(true); // a box with some of the path in it
-  expect(lit(track(1), 77, 30, 60)).toBe(false); // only touches it
-  expect(lit(track(1), 77, 45, 60)).toBe(false); // the path is on the device then
-  expect(lit(track(2), 77, 0, 40)).toBe(false);
-  expect(lit(track(2), 9, 41, 40)).toBe(true); // shorter than what times are rounded to
-  expect(lit(track(3), 77, 0, 90)).toBe(false);
+  expect(lit(track(1), 5, 0, 35, 0)).toBe(true);
+  expect(lit(track(1), 77, 25, 60, 0)).toBe(true); // a box with some of the path in it
+  expect(lit(track(1), 77, 30, 60, 0)).toBe(false); // only touches it
+  expect(lit(track(1), 77, 45, 60, 0)).toBe(false); // the path is on the device then
+  expect(lit(track(2), 77, 0, 40, 0)).toBe(false);
+  expect(lit(track(2), 9, 41, 40, 0)).toBe(true); // shorter than what times are rounded to
+  expect(lit(track(3), 77, 0, 90, 0)).toBe(false);
 });
 
 test('without a path nothing fades', () => {

@@ -10,6 +10,7 @@ import { Icon } from '../../../widgets/Icon';
 import { Sentence } from '../../../widgets/Sentence';
 import { placeOf } from '../follow/flows';
 import { Details } from '../panels/Details';
+import { spokenSlice } from '../panels/spoken';
 import { Timeline } from '../Timeline';
 import { spanOf, useLayout, useTimeline } from '../useTimeline';
 import { RankPicker } from './RankPicker';
@@ -45,6 +46,7 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
   const layout = useLayout(payload, {
     folded: foldedTracks(payload, state.folded),
     hidden: payload.tracks.filter(track => isAside(track, payload)).map(track => track.id),
+    deep: state.deep,
     pinned: state.pinned,
     order: [],
     filter: '',
@@ -100,6 +102,7 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
       }
       onArea={area => area && controller?.zoomTo(area)}
       error={null}
+      spoken={member ? `${member.title}: ${spokenSlice(current, member.payload)}` : ''}
       panel={
         current &&
         member && (

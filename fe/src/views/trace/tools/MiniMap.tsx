@@ -1,5 +1,5 @@
 // The whole recording in a strip, with the window that is shown; a drag moves it.
-import { useEffect, useRef, type PointerEvent } from 'react';
+import { useEffect, useRef, type KeyboardEvent, type PointerEvent } from 'react';
 import type { TracePayload, TraceTile } from '../../../api/types';
 import { formatDuration } from '../../../base/format';
 import { readPalette } from '../../../timeline/draw/colors';
@@ -14,12 +14,25 @@ interface Props {
   tracks: readonly number[];
   window: Span;
   onWindow: (window: Span) => void;
+  /** An instant as the ruler says it. */
+  time: (ns: number) => string;
 }
 
 const HEIGHT = 30;
 const DEPTHS = 3;
+/** What a key makes of the window: how far it moves, in its own length, and how long it becomes. */
+const KEYS: Record<string, readonly [number, number]> = {
+  ArrowLeft: [-0.25, 1],
+  ArrowRight: [0.25, 1],
+  PageUp: [-1, 1],
+  PageDown: [1, 1],
+  ArrowUp: [0, 0.5],
+  ArrowDown: [0, 2],
+  Home: [-Infinity, 1],
+  End: [Infinity, 1],
+};
 
-export function MiniMap({ payload, tile, tracks, window, onWindow }: Props) {
+export function MiniMap({ payload, tile, tracks, window, onWindow, time }: Props) {
   const { ref, width } = useWidth();
   const canvas = useRef<HTMLCanvasElement>(null);
   const held = useRef<number | null>(null);
@@ -55,14 +68,30 @@ export function MiniMap({ payload, tile, tracks, window, onWindow }: Props) {
     const half = (window.end - window.begin) / 2;
     onWindow({ begin: middle - half, end: middle + half });
   };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const [by, longer] = KEYS[event.key] ?? [];
+    if (by !== undefined && longer !== undefined) {
+      event.preventDefault();
+      const span = window.end - window.begin;
+      const moved = (window.begin + window.end) / 2 + by * span;
+      const middle = Math.min(Math.max(moved, payload.begin_ns), payload.end_ns);
+      onWindow({ begin: middle - (span * longer) / 2, end: middle + (span * longer) / 2 });
+    }
+  };
   return (
     <div className={css.map}>
       <span className="dim">Whole span, {formatDuration(length)}</span>
       <div
         ref={ref}
         className={css.strip}
-        role="img"
-        aria-label="The whole recording"
+        role="slider"
+        tabIndex={0}
+        aria-label="The window in sight, of the whole recording"
+        aria-valuemin={payload.begin_ns}
+        aria-valuemax={payload.end_ns}
+        aria-valuenow={Math.round((window.begin + window.end) / 2)}
+        aria-valuetext={`${time(window.begin)} to ${time(window.end)}`}
+        onKeyDown={onKeyDown}
         onPointerDown={event => {
           event.currentTarget.setPointerCapture(event.pointerId);
           const x = event.clientX - event.currentTarget.getBoundingClientRect().left;

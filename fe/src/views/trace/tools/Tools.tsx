@@ -125,7 +125,7 @@ export function Tracks({ payload, state, filter, onFilter, onChange }: TracksPro
           <Button look="text" onClick={() => onChange({ hidden: [] })}>
             Show all
           </Button>{' '}
-          <Button look="text" onClick={() => onChange({ folded: [], pinned: [], order: [] })}>
+          <Button look="text" onClick={() => onChange({ folded: [], deep: [], pinned: [], order: [] })}>
             Reset order and folding
           </Button>
         </span>

@@ -33,6 +33,7 @@ interface Props {
   onMoment: (moment: Moment) => void;
   onArea: (area: Span | null) => void;
   onFold: (key: string) => void;
+  onDeep: (track: number) => void;
   onPin: (track: number) => void;
 }
 
@@ -168,6 +169,12 @@ export function Canvas(props: Props) {
       choose(controller.hit(x, y));
     }
   };
+  const chooseInSight = () => {
+    const event = latest.current.highlights.selected ? null : controller?.sliceBeside(null, 'in');
+    if (event !== null && event !== undefined) {
+      props.onSelect(event);
+    }
+  };
   const choose = (found: ReturnType<Controller['hit']>) => {
     if (found?.blame && !isWork(found.blame.category)) {
       const { start, duration } = found.hit;
@@ -207,21 +214,25 @@ export function Canvas(props: Props) {
           from={view.scroll - 100}
           to={view.scroll + view.height + 100}
           onFold={props.onFold}
+          onDeep={props.onDeep}
           onPin={props.onPin}
         />
-        {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- the view has the keys */}
+        {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- an application has the keys */}
         <div
           ref={stage}
           className={css.stage}
           data-part="stage"
           role="application"
-          aria-label="Timeline; the slices can be searched and stepped through with the keyboard"
+          // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- an application has the keys
+          tabIndex={0}
+          aria-label="Timeline: Enter selects a slice in sight, the arrow keys go to those beside, around and inside it"
           style={{ height: view.height || undefined }}
           onPointerDown={onPointerDown}
           onPointerMove={onPointerMove}
           onPointerUp={onPointerUp}
           onPointerLeave={leave}
           onDoubleClick={onDoubleClick}
+          onKeyDown={event => event.key === 'Enter' && chooseInSight()}
         >
           <canvas ref={slices} />
           <canvas ref={above} />

@@ -1,6 +1,6 @@
 import type { TracePayload } from '../../../api/types';
 import { formatBytes, formatCount, formatNumber, formatRatio } from '../../../base/format';
-import type { Layout, Row, Track } from '../../../timeline/draw/layout';
+import { LANES, type Layout, type Row, type Track } from '../../../timeline/draw/layout';
 import { HEAD } from '../../../timeline/draw/overlay';
 import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
@@ -13,18 +13,19 @@ interface Props {
   from: number;
   to: number;
   onFold: (key: string) => void;
+  onDeep: (track: number) => void;
   onPin: (track: number) => void;
 }
 
 /** The names of the tracks, beside the drawing. */
-export function Labels({ payload, layout, from, to, onFold, onPin }: Props) {
+export function Labels({ payload, layout, from, to, onFold, onDeep, onPin }: Props) {
   return (
     <div className={css.labels}>
       <div className={css.corner}>Steps</div>
       {layout.rows
         .filter(row => row.y + row.height + HEAD > from && row.y < to)
         .map(row => (
-          <Label key={row.key} row={row} payload={payload} onFold={onFold} onPin={onPin} />
+          <Label key={row.key} row={row} payload={payload} onFold={onFold} onDeep={onDeep} onPin={onPin} />
         ))}
     </div>
   );
@@ -34,10 +35,11 @@ interface LabelProps {
   row: Row;
   payload: TracePayload;
   onFold: (key: string) => void;
+  onDeep: (track: number) => void;
   onPin: (track: number) => void;
 }
 
-function Label({ row, payload, onFold, onPin }: LabelProps) {
+function Label({ row, payload, onFold, onDeep, onPin }: LabelProps) {
   const { track } = row;
   const group = row.group === null ? undefined : payload.groups[row.group];
   const name = track ? track.name : (group?.name ?? '');
@@ -63,6 +65,19 @@ function Label({ row, payload, onFold, onPin }: LabelProps) {
         <span className="clip">{row.pinned && group ? `${group.name} · ${name}` : name}</span>
         {track && !row.folded && row.height > 34 && <small className="clip">{detail(track)}</small>}
       </span>
+      {track && !row.folded && !payload.python && track.depth > LANES && (
+        <Button
+          look="bare"
+          className={css.more}
+          aria-expanded={row.more === 0}
+          aria-label={`${row.more > 0 ? `${track.depth - LANES} more lanes` : `The first ${LANES} lanes`} of ${name}`}
+          title={row.more > 0 ? 'Show all lanes' : `Show the first ${LANES} lanes`}
+          onClick={() => onDeep(track.id)}
+        >
+          {row.more > 0 ? '+' : '−'}
+          {track.depth - LANES}
+        </Button>
+      )}
       {track && (
         <Button
           look="bare"

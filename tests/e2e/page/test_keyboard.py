@@ -1,0 +1,97 @@
+"""The page without a pointer: it has the keys from the start, and every slice can be reached."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import FrameLocator, expect
+
+from tests.support.page import Open
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+TRACE = {"view": "trace", "run": "a_training"}
+
+
+def drawn(frame: FrameLocator) -> None:
+    expect(frame.locator("[data-part=timeline][data-state=drawn] [data-part=stage] canvas").first).to_be_visible()
+
+
+def test_the_keys_work_from_the_start(open_page: Open) -> None:
+    """Nothing is clicked before."""
+    page, frame = open_page(**TRACE)
+    drawn(frame)
+    expect(frame.locator("#page")).to_be_focused()
+    page.keyboard.press("?")
+    sheet = frame.get_by_role("dialog", name="Shortcuts")
+    for key in ("W / S", "Backspace", "/", "Enter"):
+        expect(sheet.locator("kbd", has_text=re.compile(f"^{re.escape(key)}$")).first).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(sheet).to_have_count(0)
+    page.evaluate("document.activeElement.blur()")
+    expect(page.locator("body")).to_be_focused()
+    page.keyboard.press("w")  # pressed in the host
+    expect(page).to_have_url(re.compile(r"pytorch_profiler\.at="))
+
+
+def test_the_navigation_can_be_skipped(open_page: Open) -> None:
+    page, frame = open_page(**TRACE)
+    drawn(frame)
+    skip = frame.get_by_role("button", name="Skip to the answer")
+    skip.focus()
+    first = "body => body.querySelector('button, a[href]') === document.activeElement"
+    assert frame.locator("body").evaluate(first)
+    page.keyboard.press("Enter")
+    expect(frame.locator("#page")).to_be_focused()
+    while not frame.locator("[data-find]").evaluate("field => field === document.activeElement"):
+        page.keyboard.press("Tab")
+        assert frame.locator("#page :focus").count() == 1, "the focus left the page before it came to the search"
+
+
+def test_slices_are_walked_with_the_keyboard_and_spoken(open_page: Open) -> None:
+    page, frame = open_page(**TRACE)
+    drawn(frame)
+    stage, spoken = frame.locator("[data-part=stage]"), frame.locator("[data-part=spoken]")
+    title = frame.locator("[data-part=event-details] h2")
+    expect(spoken).to_have_text("")
+    stage.focus()
+    page.keyboard.press("Enter")
+    expect(title).to_contain_text("ProfilerStep")
+    expect(spoken).to_contain_text("ProfilerStep")
+    expect(spoken).to_contain_text("thread 1")
+    page.keyboard.press("ArrowDown")
+    expect(title).to_contain_text("DataLoader")
+    page.keyboard.press("ArrowRight")
+    expect(title).to_contain_text("aten::mm")
+    page.keyboard.press("ArrowDown")
+    expect(title).to_have_text("cudaLaunchKernel")
+    page.keyboard.press("ArrowDown")  # nothing lies inside: the next track
+    expect(title).to_have_text("sgemm")
+    expect(spoken).to_contain_text("sgemm, on")
+    page.keyboard.press("ArrowUp")
+    expect(title).not_to_have_text("sgemm")
+    page.keyboard.press("Escape")
+    expect(title).to_have_count(0)
+    expect(spoken).to_have_text("")
+    page.keyboard.press("e")
+    expect(frame.locator("[data-part=selected-area] h2")).to_contain_text("Selected")
+
+
+def test_the_map_of_the_recording_is_a_slider(open_page: Open) -> None:
+    page, frame = open_page(at="1000000-2000000", **TRACE)
+    drawn(frame)
+    window = frame.get_by_role("slider", name=re.compile("window in sight"))
+    middle = _now(window.get_attribute("aria-valuenow"))
+    window.focus()
+    page.keyboard.press("ArrowRight")
+    expect(window).not_to_have_attribute("aria-valuenow", str(middle))
+    assert _now(window.get_attribute("aria-valuenow")) == pytest.approx(middle + 250_000, abs=2)
+    page.keyboard.press("ArrowUp")
+    expect(page).to_have_url(re.compile(r"at=1500000-2000000"))
+    expect(window).to_have_attribute("aria-valuetext", re.compile("1.5.* ms to 2.* ms"))
+
+
+def _now(value: str | None) -> int:
+    assert value is not None
+    return int(value)
