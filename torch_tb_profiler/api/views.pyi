@@ -57,7 +57,6 @@ class _Overview:
     def ranks(self, *, worker: str | None = None, span: str | int | None = None) -> Result[Overview]:
         """Overview beside other ranks."""
 
-
 class _Operators:
     def __call__(
         self,
@@ -102,7 +101,6 @@ class _Operators:
     ) -> Result[Instances]:
         """Durations."""
 
-
 class _Kernels:
     def __call__(
         self,
@@ -132,7 +130,6 @@ class _Kernels:
         family: str = "",
     ) -> Result[Instances]:
         """Durations."""
-
 
 class _Trace:
     def __call__(
@@ -252,7 +249,6 @@ class _Trace:
     ) -> Result[TraceSelection]:
         """Selection."""
 
-
 class _Idle:
     def __call__(
         self,
@@ -341,7 +337,6 @@ class _Idle:
     ) -> Result[SequencesPayload]:
         """Sequences."""
 
-
 class _CriticalPath:
     def __call__(
         self, *, worker: str | None = None, span: str | int | None = None, what_if: str = ""
@@ -375,7 +370,6 @@ class _CriticalPath:
     ) -> Result[JobPathPayload]:
         """Path of the job."""
 
-
 class _Modules:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[ModulesPayload]:
         """Modules."""
@@ -408,7 +402,6 @@ class _Modules:
     ) -> Result[ModuleCalls]:
         """Call tree."""
 
-
 class _Lightning:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[LightningPayload]:
         """Lightning."""
@@ -428,7 +421,6 @@ class _Lightning:
         limit: int | None = None,
     ) -> Result[ModuleInstances]:
         """Module calls."""
-
 
 class _Distributed:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[Distributed]:
@@ -480,7 +472,6 @@ class _Distributed:
     ) -> Result[Connections]:
         """Connected ranks."""
 
-
 class _Overlap:
     def __call__(
         self, *, worker: str | None = None, span: str | int | None = None, columns: int = 120
@@ -502,7 +493,6 @@ class _Overlap:
         also: str | None = None,
     ) -> Result[OverlapComparison]:
         """Overlap compared."""
-
 
 class _Memory:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[MemoryPayload]:
@@ -582,7 +572,6 @@ class _Memory:
     ) -> Result[MemoryTimeline]:
         """Memory timeline."""
 
-
 class _Diff:
     def __call__(
         self,
@@ -612,7 +601,6 @@ class _Diff:
         path: str = "",
     ) -> Result[DiffLevel]:
         """Part of the timeline."""
-
 
 class Views:
     _opened: Opened
@@ -679,14 +667,11 @@ class Views:
     def diff(self) -> _Diff:
         """Diff."""
 
-
 class ViewMethod:
     def __init__(self, opened: Opened, run: str, view: View) -> None: ...
     def __getattr__(self, part: str) -> ViewMethod: ...
 
-
 NAMES: tuple[str, ...]
-
 
 def signature(view: View) -> inspect.Signature: ...
 def description(view: View) -> str: ...

@@ -4,8 +4,10 @@ import type { ThemeChoice } from '../state/theme';
 import { VIEWS } from '../views';
 import { Button } from '../widgets/inputs/Button';
 import { Icon, type IconName } from '../widgets/Icon';
-import type { Selectors, ViewInfo } from '../api/types';
-import { IdleShare } from './IdleShare';
+import type { Overview, Selectors, ViewInfo } from '../api/types';
+import { formatRatio } from '../base/format';
+import { useView } from '../state/queries';
+import { idleShare } from '../views/overview/select';
 import css from './Nav.module.css';
 
 const THEME: Record<ThemeChoice, string> = { host: 'as host', light: 'light', dark: 'dark' };
@@ -79,5 +81,18 @@ function NavAction({ icon, title, hint, plain = false, onClick }: ActionProps) {
       <span>{title}</span>
       {plain ? <span className={css.count}>{hint}</span> : <kbd>{hint}</kbd>}
     </Button>
+  );
+}
+
+/** How much the device waits, beside the tab that says why: the Overview's figure, made where the trace was read. */
+export function IdleShare({ selectors }: { selectors: Selectors }) {
+  const { data } = useView<Overview>('overview/preview', selectors, {});
+  const share = data?.state === 'ready' ? idleShare(data.payload) : null;
+  return (
+    share !== null && (
+      <span className={css.count} title="So much of the time the device waits">
+        {formatRatio(share)}
+      </span>
+    )
   );
 }

@@ -2,7 +2,7 @@ import { screen } from '@testing-library/react';
 import { expect, it } from 'vitest';
 import golden from '../../../tests/golden/payloads/overview.json';
 import { draw, serveGoldens } from '../testing/view';
-import { IdleShare } from './IdleShare';
+import { IdleShare } from './Nav';
 
 serveGoldens(golden);
 
