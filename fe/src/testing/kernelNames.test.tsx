@@ -8,7 +8,7 @@ import kernels from '../../../tests/golden/payloads/kernels.json';
 import operators from '../../../tests/golden/payloads/operators.json';
 import overview from '../../../tests/golden/payloads/overview.json';
 import trace from '../../../tests/golden/payloads/trace.json';
-import { drawView, serveGoldens } from '../testing/view';
+import { drawView, serveGoldens } from './view';
 import { VIEWS } from '../views';
 
 const { name: RAW, short_name: SHORT } = kernels.kernels.rows[0]!;
