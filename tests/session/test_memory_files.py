@@ -128,7 +128,7 @@ def test_the_tab_is_there_for_the_files_alone(session: Session) -> None:
     assert answer.payload is not None
     payload = json.loads(answer.payload)
     assert payload["devices"] == [] and payload["default_device"] is None
-    assert "profile_memory" in payload["reasons"]["devices"]
+    assert "profile_memory" in payload["reasons"]["devices"][0]["text"]
     lacks = session.unavailable(session.find(None, None, None))
     assert lacks is not None and "memory" not in lacks and "modules" in lacks
 

@@ -11,7 +11,7 @@ from torch_tb_profiler.base.errors import ProfilerError
 from torch_tb_profiler.summary.payload import VERSION, Advice, Communication, Health, Memory, Summary
 from torch_tb_profiler.summary.steps import device_use, step_time
 from torch_tb_profiler.summary.tops import tops
-from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views._shared.text import plain, text
 from torch_tb_profiler.views.distributed.payload.job import Distributed
 from torch_tb_profiler.views.memory.payload import MemoryPayload
 from torch_tb_profiler.views.overview.payload import Overview
@@ -174,7 +174,8 @@ def _explained(summary: Summary, reasons: Mapping[str, str], decisive: Overview)
     """With why sections are empty."""
     said = {name: reasons[name] for name in ("operators", "kernels", "modules", "memory") if name in reasons}
     if summary.step is None:
-        said["step"] = decisive.reasons.get("average") or decisive.reasons.get("steps") or "no complete step"
+        why = decisive.reasons.get("average") or decisive.reasons.get("steps") or text("no complete step")
+        said["step"] = plain(why)
     if summary.devices is None:
         said["devices"] = "no device work is recorded"
     if summary.communication is None:

@@ -4957,7 +4957,7 @@ export interface components {
       beside: components['schemas']['Phrase'][];
       waiting: components['schemas']['CommunicationParts'] | null;
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
       health: components['schemas']['Note'][];
     };
@@ -5031,7 +5031,7 @@ export interface components {
       tensor_core_ratio: number | null;
       tensor_cores: components['schemas']['TensorCoreTime'];
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
@@ -5059,7 +5059,7 @@ export interface components {
       peaks: string | null;
       sources: string[];
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
@@ -5138,7 +5138,7 @@ export interface components {
       phases: string[];
       has_stacks: boolean;
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
@@ -5223,7 +5223,7 @@ export interface components {
       stacks: components['schemas']['OperatorStack'][];
       frames: components['schemas']['StackFrame'][];
       bare: number;
-      reason: string | null;
+      reason: components['schemas']['Phrase'][] | null;
     };
     /**
      * OperatorStack
@@ -5310,7 +5310,7 @@ export interface components {
       streams: components['schemas']['KernelStream'][];
       steps: string[];
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
@@ -5426,7 +5426,7 @@ export interface components {
       steps: string[];
       note: string | null;
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
@@ -6041,7 +6041,7 @@ export interface components {
       explained: number | null;
       clock_shift_ns: number;
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
@@ -6252,7 +6252,7 @@ export interface components {
       share: number | null;
       time_ns: number;
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
@@ -6311,7 +6311,7 @@ export interface components {
       explained: number | null;
       clock_shift_ns: number;
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
@@ -6418,7 +6418,7 @@ export interface components {
       late_ranks: string[];
       late_gain_ns: number | null;
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
@@ -6476,7 +6476,7 @@ export interface components {
       has_device: boolean;
       has_backward: boolean;
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
@@ -6674,7 +6674,7 @@ export interface components {
       has_device: boolean;
       has_backward: boolean;
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
@@ -6741,7 +6741,7 @@ export interface components {
       heat_map: components['schemas']['HeatMap'] | null;
       meanwhile: components['schemas']['Meanwhile'][];
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
@@ -7147,7 +7147,7 @@ export interface components {
       total: number;
       first: number;
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
@@ -7197,7 +7197,7 @@ export interface components {
       participants: components['schemas']['Participant'][];
       median_worker: string | null;
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
@@ -7266,7 +7266,7 @@ export interface components {
       rows: components['schemas']['Connection'][];
       total: number;
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
@@ -7448,7 +7448,7 @@ export interface components {
       trace_start_ns: number;
       base_ns: number;
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
@@ -7617,7 +7617,7 @@ export interface components {
       total_rows: number;
       rows: components['schemas']['LiveRow'][];
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
@@ -7651,7 +7651,7 @@ export interface components {
       total_bytes: number;
       rows: components['schemas']['MemoryEvent'][];
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
@@ -7751,7 +7751,7 @@ export interface components {
       peak_allocated_bytes: number;
       peak_entry: number | null;
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
@@ -7875,7 +7875,7 @@ export interface components {
       memory: components['schemas']['DiffMemory'][];
       communication: components['schemas']['DiffCommunication'];
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**
@@ -7986,7 +7986,7 @@ export interface components {
       parts: components['schemas']['DiffPart'][];
       operators: components['schemas']['DiffOperator'][];
       reasons: {
-        [key: string]: string;
+        [key: string]: components['schemas']['Phrase'][];
       };
     };
     /**

@@ -1,10 +1,6 @@
+import type { Phrase } from '../base/text';
 import { Button } from './inputs/Button';
 import { useSelection } from '../state/selection';
-
-export interface Phrase {
-  text: string;
-  link?: string | null;
-}
 
 interface Props {
   text: readonly Phrase[];

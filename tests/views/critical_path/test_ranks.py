@@ -117,7 +117,7 @@ def test_the_path_is_cut_where_a_rank_begins_a_step() -> None:
 def test_without_a_collective_of_a_device_the_path_stays_and_says_why() -> None:
     payload = answer(step(1, 0, 100), step(1, 0, 90))
     assert [brief(stay) for stay in payload.stays] == [(0, "1", 0, 100)]
-    assert "no collective of a device" in payload.reasons["stays"]
+    assert "no collective of a device" in plain(payload.reasons["stays"])
     assert payload.late_gain_ns is None
 
 
@@ -154,4 +154,4 @@ def test_while_ranks_are_read_nothing_is_said_of_the_whole_job() -> None:
     reading: Member[RankPath] = Member(coming.worker, coming.rank, coming.span, "loading", None, None)
     payload = build(Members([there, reading]), RanksParams())
     assert payload.headline == ()
-    assert payload.reasons["ranks"] == "1 trace still to be read"
+    assert plain(payload.reasons["ranks"]) == "1 trace still to be read"

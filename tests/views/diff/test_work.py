@@ -64,7 +64,7 @@ def test_flops_that_only_one_side_knows_of_are_not_fewer() -> None:
     assert "100%" in said(compare(known, half)) and "50" in said(compare(known, half))
     payload = compare(known, side(2, mm(shaped=False)))
     assert said(payload) == ""
-    assert "record_shapes" in payload.reasons["work"]
+    assert "record_shapes" in plain(payload.reasons["work"])
     assert payload.work.candidate_flops is None
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.traces import draw
-from tests.support.views import ask
+from tests.support.views import ask, words
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.views.idle.build import unavailable
 
@@ -158,9 +158,10 @@ def test_the_parts_about_launches() -> None:
 def test_what_cannot_be_known_is_said() -> None:
     alone = ask(draw("gpu0 kernel a 0 10 stream=7\ngpu0 kernel b 50 10 stream=7"), "idle")
     assert alone["causes"][0]["cause"] == "unlinked"
-    assert "ProfilerActivity.CPU" in alone["reasons"]["causes"]
+    assert "ProfilerActivity.CPU" in words(alone["reasons"]["causes"])
     quiet = ask(draw("host cpu_op aten::mm 0 50\ngpu0 kernel a 0 10 stream=7\ngpu0 kernel b 50 10"), "idle")
-    assert "runtime calls" in quiet["reasons"]["causes"]
+    assert "runtime calls" in words(quiet["reasons"]["causes"])
+    assert "distributed" in [phrase["link"] for phrase in quiet["reasons"]["waiting_ns"]]
     assert "ProfilerActivity.CUDA" in (unavailable(draw("host cpu_op aten::mm 0 50")) or "")
     with pytest.raises(NotFoundError):
         ask(draw("host cpu_op aten::mm 0 50"), "idle")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.traces import draw
-from tests.support.views import ask
+from tests.support.views import ask, words
 from torch_tb_profiler.views.lightning.build import unavailable
 
 HOOKS = """
@@ -80,9 +80,9 @@ def test_modules_nest_as_their_names_say() -> None:
 def test_what_is_not_marked_has_a_reason() -> None:
     assert "PyTorchProfiler" in str(unavailable(draw("host cpu_op aten::mm 0 10")))
     only_hooks = ask(draw("host user_annotation [pl][profile]run 0 10"), "lightning")
-    assert only_hooks["rows"] == [] and "record_module_names" in only_hooks["reasons"]["rows"]
+    assert only_hooks["rows"] == [] and "record_module_names" in words(only_hooks["reasons"]["rows"])
     only_modules = ask(draw("host user_annotation [pl][module]torch.nn.ReLU:~act 0 10"), "lightning")
-    assert only_modules["hooks"] == [] and "[pl][profile]" in only_modules["reasons"]["hooks"]
+    assert only_modules["hooks"] == [] and "[pl][profile]" in words(only_modules["reasons"]["hooks"])
 
 
 def test_copies_on_the_device_are_no_hooks() -> None:

@@ -52,7 +52,7 @@ def test_it_does_not_say_that_nothing_is_to_gain_before_that_is_known() -> None:
 
 
 def test_where_the_use_of_the_peak_cannot_be_known_the_first_page_says_so() -> None:
-    assert "record_shapes=True" in build_preview(read_bytes(training(3)), NoParams()).reasons["hardware"]
+    assert "record_shapes=True" in plain(build_preview(read_bytes(training(3)), NoParams()).reasons["hardware"])
     assert "hardware" not in build_preview(read_bytes(products()), NoParams()).reasons
 
 

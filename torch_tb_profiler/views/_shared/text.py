@@ -5,7 +5,7 @@ text("Rank {rank} keeps the others waiting.", rank=Phrase("2", link("trace", wor
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from string import Formatter
 from urllib.parse import urlencode
 
@@ -48,6 +48,11 @@ def text(template: str, **parts: str | Phrase | Text) -> Text:
             part = parts[name]
             phrases += (Phrase(part),) if isinstance(part, str) else (part,) if isinstance(part, Phrase) else part
     return _joined(phrases)
+
+
+def explained(reasons: Mapping[str, str | Text]) -> dict[str, Text]:
+    """Why fields are null, by field; plain words open nothing."""
+    return {name: (Phrase(words),) if isinstance(words, str) else words for name, words in reasons.items()}
 
 
 def sentences(*texts: Text) -> Text:

@@ -14,7 +14,7 @@ from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import Tab, TraceView
-from torch_tb_profiler.views._shared.text import Text
+from torch_tb_profiler.views._shared.text import Text, explained
 from torch_tb_profiler.views._shared.truncated import truncated
 from torch_tb_profiler.views.critical_path import words
 from torch_tb_profiler.views.critical_path.parts import PARTS, target_row
@@ -47,7 +47,7 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
         what_if=[*_unnamed(targets), *_asked(trace, params)],
         explained=graph.explained,
         clock_shift_ns=graph.clock_shift_ns,
-        reasons=_reasons(trace),
+        reasons=explained(_reasons(trace)),
     )
 
 

@@ -111,7 +111,7 @@ class CriticalPathPayload(msgspec.Struct, frozen=True):
     what_if: list[WhatIf]
     explained: float | None
     clock_shift_ns: int
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]
 
 
 class PathPiecesPayload(msgspec.Struct, frozen=True):
@@ -191,4 +191,4 @@ class JobPathPayload(msgspec.Struct, frozen=True):
     total: int
     late_ranks: list[str]
     late_gain_ns: float | None
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]

@@ -16,7 +16,7 @@ from torch_tb_profiler.view import Member, Members, Reduction, RunView
 from torch_tb_profiler.views._shared.job.judgment import judge_members
 from torch_tb_profiler.views._shared.job.members import coming, compare_members
 from torch_tb_profiler.views._shared.job.verdict import headline
-from torch_tb_profiler.views._shared.text import link
+from torch_tb_profiler.views._shared.text import explained, link
 from torch_tb_profiler.views.critical_path import words
 from torch_tb_profiler.views.critical_path.payload import (
     Category,
@@ -47,7 +47,7 @@ def build(members: Members[RankPath], params: RanksParams) -> JobPathPayload:
         total=len(legs),
         late_ranks=[comparison.sources[each].worker for each in suspect.members] if suspect else [],
         late_gain_ns=suspect.cost if suspect else None,
-        reasons=_reasons(summaries, found),
+        reasons=explained(_reasons(summaries, found)),
     )
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.units import format_bytes, format_duration, format_ratio
+from torch_tb_profiler.views._shared.text import plain, text
 from torch_tb_profiler.views.diff.budget import Budget
 from torch_tb_profiler.views.diff.payload import DiffOperator, DiffPayload
 from torch_tb_profiler.views.diff.verdicts import signed_duration
@@ -84,8 +85,7 @@ def _budgets(diff: DiffPayload, budget: Budget) -> Iterator[Check]:
     if budget.peak_memory is not None:
         peak = _peak(diff)
         if peak is None:
-            reason = diff.reasons.get("memory", "the trace does not record it")
-            raise TraceError(f"the budget of peak memory cannot be checked: {reason}")
+            raise TraceError(f"the budget of peak memory cannot be checked: {_why(diff, 'memory')}")
         words = f"{format_bytes(peak)}; allowed {format_bytes(budget.peak_memory)}"
         yield Check("budget: peak memory", peak <= budget.peak_memory, words)
     rows = {row.candidate_name or row.name: row for row in diff.level.operators}
@@ -102,9 +102,13 @@ def _default_time(row: DiffOperator | None) -> str:
     return "device_total" if row is not None and row.device_total.candidate_ns else "host_total"
 
 
+def _why(diff: DiffPayload, field: str) -> str:
+    return plain(diff.reasons.get(field, text("the trace does not record it")))
+
+
 def _time(name: str, value: float | None, limit: int, diff: DiffPayload, reason: str) -> Check:
     if value is None:
-        raise TraceError(f"{name} cannot be checked: {diff.reasons.get(reason, 'the trace does not record it')}")
+        raise TraceError(f"{name} cannot be checked: {_why(diff, reason)}")
     return Check(name, value <= limit, f"{format_duration(value)} per step; allowed {format_duration(limit)}")
 
 

@@ -120,7 +120,7 @@ class DiffLevel(msgspec.Struct, frozen=True):
     part: DiffPart
     parts: list[DiffPart]
     operators: list[DiffOperator]
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]
 
 
 class DiffBar(msgspec.Struct, frozen=True):
@@ -291,7 +291,7 @@ class DiffPayload(msgspec.Struct, frozen=True):
     devices: list[DiffDevice]
     memory: list[DiffMemory]
     communication: DiffCommunication
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]
 
 
 class DiffParams(msgspec.Struct, frozen=True):

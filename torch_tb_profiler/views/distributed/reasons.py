@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.gaps import gaps
+from torch_tb_profiler.views._shared.text import Text, explained
 
 _ALONE = "there is only one rank here; the traces of the others are needed"
 _NOT_COMPARED = "no other rank recorded the same operation alike, with a time"
 
 
-def reasons(comparison: Comparison) -> dict[str, str]:
+def reasons(comparison: Comparison) -> dict[str, Text]:
     """Field -> why it is null, where some are."""
     gap = gaps(comparison)
     reason: dict[str, str] = {}
@@ -47,4 +48,4 @@ def reasons(comparison: Comparison) -> dict[str, str]:
         reason["computation_ns"] = "without kernels, computation is the host's CPU Exec"
     if not comparison.arrivals.attributable.any():
         reason["stragglers"] = "no collective has a last arrival that can be attributed to a rank"
-    return reason
+    return explained(reason)

@@ -26,6 +26,7 @@ from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import has_host_events, steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Tab, TraceView
+from torch_tb_profiler.views._shared.text import Phrase, Text, explained, link, text
 from torch_tb_profiler.views._shared.truncated import truncated
 from torch_tb_profiler.views.idle.launches import LAUNCH_PARTS
 from torch_tb_profiler.views.idle.parts import PARTS
@@ -78,7 +79,7 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
         item_ns=speed.item_ns,
         explained=schedule(trace).explained,
         clock_shift_ns=clock_shift_ns(trace),
-        reasons=_reasons(trace),
+        reasons=explained(_reasons(trace)),
     )
     if is_truncated(trace.health):
         return structs.replace(payload, headline=truncated())
@@ -174,10 +175,13 @@ def _streams(trace: Trace) -> list[IdleStream]:
     return [IdleStream(device, stream) for device, stream in pairs]
 
 
-def _reasons(trace: Trace) -> dict[str, str]:
-    reasons = {
+def _reasons(trace: Trace) -> dict[str, str | Text]:
+    reasons: dict[str, str | Text] = {
         "gain_ns": unexplained(trace) or "known of the largest rows for which the host is late, each alone",
-        "waiting_ns": "one rank does not show whom its collectives wait for; Distributed does",
+        "waiting_ns": text(
+            "one rank does not show whom its collectives wait for; {tab} does",
+            tab=Phrase("Distributed", link("distributed")),
+        ),
     }
     if not has_host_events(trace):
         reasons["causes"] = f"{NO_HOST}, so no gap can be attributed to it"

@@ -9,6 +9,7 @@ import msgspec
 
 from torch_tb_profiler.analyses.launches.bandwidth import Direction, HostMemory
 from torch_tb_profiler.analyses.launches.calls import LONG_DELAY_NS, SLOW_CALL_NS
+from torch_tb_profiler.views._shared.text import Text
 
 
 class WorkParams(msgspec.Struct, frozen=True):
@@ -153,7 +154,7 @@ class SequencesPayload(msgspec.Struct, frozen=True):
     rows: list[SequenceRow]
     share: float | None
     time_ns: int
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]
 
 
 class SequencesParams(msgspec.Struct, frozen=True):

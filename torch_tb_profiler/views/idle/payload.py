@@ -132,7 +132,7 @@ class IdlePayload(msgspec.Struct, frozen=True):
     item_ns: float | None
     explained: float | None
     clock_shift_ns: int
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]
 
 
 class IdleGap(msgspec.Struct, frozen=True):

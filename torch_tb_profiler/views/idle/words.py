@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.views._shared.causes import SPOKEN
 from torch_tb_profiler.views._shared.names import spoken_name
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, plain, sentences, text
 from torch_tb_profiler.views.idle.payload import IdlePayload, IdleRow
 
 IDLE = 0.05
@@ -63,7 +63,7 @@ def _talk(payload: IdlePayload) -> str:
 def explanation(payload: IdlePayload) -> Text:
     """The next cause, what emptied the queue, and whether the host launches too slowly."""
     if "causes" in payload.reasons:
-        reason = payload.reasons["causes"]
+        reason = plain(payload.reasons["causes"])
         return text("{reason}.", reason=reason[:1].upper() + reason[1:])
     if payload.idle_ns <= 0 or payload.counted == 0:
         return ()

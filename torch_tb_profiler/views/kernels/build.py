@@ -32,6 +32,7 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.instances import Instances, instances
 from torch_tb_profiler.views._shared.tensor_cores import cores_name, tensor_core_time
+from torch_tb_profiler.views._shared.text import explained
 from torch_tb_profiler.views.kernels.payload import (
     KernelFamily,
     KernelRow,
@@ -65,7 +66,7 @@ def build(trace: Trace, params: KernelsParams) -> KernelsPayload:
         group_by=params.group_by,
         streams=[KernelStream(each.device, each.stream, each.calls, each.total) for each in stream_times(trace)],
         steps=list(dict.fromkeys(recorded.names)) if recorded.recorded else [],
-        reasons=_reasons(trace, rows),
+        reasons=explained(_reasons(trace, rows)),
     )
 
 

@@ -127,4 +127,4 @@ class KernelsPayload(msgspec.Struct, frozen=True):
     group_by: str
     streams: list[KernelStream]
     steps: list[str]
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]

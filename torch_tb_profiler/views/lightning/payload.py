@@ -61,4 +61,4 @@ class LightningPayload(msgspec.Struct, frozen=True):
     unlinked: UnplacedWork
     has_device: bool
     has_backward: bool
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]

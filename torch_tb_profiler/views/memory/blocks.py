@@ -21,6 +21,7 @@ from torch_tb_profiler.model.memory.blocks import State, has_addresses
 from torch_tb_profiler.model.modules.modules import has_modules
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Page, TraceView
+from torch_tb_profiler.views._shared.text import Text, explained
 from torch_tb_profiler.views.memory.reasons import NO_ADDRESSES
 
 
@@ -75,7 +76,7 @@ class MemoryEvents(msgspec.Struct, frozen=True):
     total: int
     total_bytes: int
     rows: list[MemoryEvent]
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]
 
 
 def build_events(trace: Trace, params: EventsParams) -> MemoryEvents:
@@ -90,7 +91,7 @@ def build_events(trace: Trace, params: EventsParams) -> MemoryEvents:
         total=len(chosen),
         total_bytes=total_bytes(trace, chosen),
         rows=[_row(trace, block, with_modules) for block in page],
-        reasons={} if has_addresses(trace) else {"released_ns": NO_ADDRESSES},
+        reasons=explained({} if has_addresses(trace) else {"released_ns": NO_ADDRESSES}),
     )
 
 

@@ -13,6 +13,7 @@ from torch_tb_profiler.analyses.tracks.sources import Frame, frame
 from torch_tb_profiler.model.memory.blocks import has_addresses
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Page, TraceView
+from torch_tb_profiler.views._shared.text import Text, explained
 from torch_tb_profiler.views.memory.reasons import NO_ADDRESSES
 
 
@@ -72,7 +73,7 @@ class MemoryLive(msgspec.Struct, frozen=True):
     older_released_bytes: int
     total_rows: int
     rows: list[LiveRow]
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]
 
 
 def build_live(trace: Trace, params: LiveParams) -> MemoryLive:
@@ -94,7 +95,7 @@ def build_live(trace: Trace, params: LiveParams) -> MemoryLive:
         older_released_bytes=alive.older_released,
         total_rows=alive.total_groups,
         rows=[_row(trace, group, params.group_by, alive.bytes + (alive.older or 0)) for group in alive.groups],
-        reasons=_reasons(trace, level, alive, index),
+        reasons=explained(_reasons(trace, level, alive, index)),
     )
 
 

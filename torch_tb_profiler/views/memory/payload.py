@@ -141,4 +141,4 @@ class MemoryPayload(msgspec.Struct, frozen=True):
     has_modules: bool
     trace_start_ns: int
     base_ns: int
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]

@@ -24,7 +24,7 @@ from torch_tb_profiler.analyses.memory.snapshot import (
 from torch_tb_profiler.analyses.tracks.sources import Frame, frame
 from torch_tb_profiler.model.memory.snapshot import Snapshot
 from torch_tb_profiler.view import FileParams, FileView, Float64s
-from torch_tb_profiler.views._shared.text import Text
+from torch_tb_profiler.views._shared.text import Text, explained
 from torch_tb_profiler.views.memory import file_words
 from torch_tb_profiler.views.memory.curve import Points
 
@@ -122,7 +122,7 @@ class MemorySnapshot(msgspec.Struct, frozen=True):
     reserved_last: Float64s
     peak_allocated_bytes: int
     peak_entry: int | None
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]
 
 
 def build_snapshot(snapshot: Snapshot, params: SnapshotParams) -> MemorySnapshot:
@@ -165,7 +165,7 @@ def build_snapshot(snapshot: Snapshot, params: SnapshotParams) -> MemorySnapshot
         reserved_last=drawn.reserved_last,
         peak_allocated_bytes=max(held.allocated, past.peak_allocated),
         peak_entry=past.peak,
-        reasons=_reasons(snapshot, past),
+        reasons=explained(_reasons(snapshot, past)),
     )
 
 

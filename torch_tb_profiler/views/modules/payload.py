@@ -31,4 +31,4 @@ class ModulesPayload(msgspec.Struct, frozen=True):
     unlinked: UnplacedWork
     has_device: bool
     has_backward: bool
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]

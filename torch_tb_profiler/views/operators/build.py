@@ -17,6 +17,7 @@ from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.tensor_cores import cores_name
+from torch_tb_profiler.views._shared.text import explained
 from torch_tb_profiler.views.operators.parts import NO_STACKS, PARTS
 from torch_tb_profiler.views.operators.payload import (
     OperatorRow,
@@ -51,7 +52,7 @@ def build(trace: Trace, params: OperatorsParams) -> OperatorsPayload:
         threads=operator_threads(trace),
         phases=list(PHASES),
         has_stacks=has_stacks(trace),
-        reasons=_reasons(trace, device, params.group_by),
+        reasons=explained(_reasons(trace, device, params.group_by)),
     )
 
 

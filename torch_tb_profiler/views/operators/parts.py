@@ -10,6 +10,7 @@ from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.trace import NO_CODE, Int64, Trace
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views._shared.instances import Instances, instances
+from torch_tb_profiler.views._shared.text import text
 from torch_tb_profiler.views.operators.payload import OperatorStack, OperatorStacks, RowParams, StackFrame
 
 
@@ -39,7 +40,7 @@ def build_stacks(trace: Trace, params: RowParams) -> OperatorStacks:
         stacks=stacks,
         frames=[_merged(each) for each in answer.merged],
         bare=answer.bare,
-        reason=None if stacks else missing,
+        reason=None if stacks else text(missing),
     )
 
 

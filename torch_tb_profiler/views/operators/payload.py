@@ -108,7 +108,7 @@ class OperatorsPayload(msgspec.Struct, frozen=True):
     threads: list[str]
     phases: list[str]
     has_stacks: bool
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]
 
 
 class OperatorStack(msgspec.Struct, frozen=True):
@@ -147,4 +147,4 @@ class OperatorStacks(msgspec.Struct, frozen=True):
     stacks: list[OperatorStack]
     frames: list[StackFrame]
     bare: int
-    reason: str | None
+    reason: Text | None

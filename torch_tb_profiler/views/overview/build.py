@@ -25,7 +25,7 @@ from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams, RankView, Tab, TraceView
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences
+from torch_tb_profiler.views._shared.text import Phrase, Text, explained, link, sentences
 from torch_tb_profiler.views._shared.token_words import tokens_sentence
 from torch_tb_profiler.views._shared.truncated import truncated
 from torch_tb_profiler.views.overview import words
@@ -52,7 +52,7 @@ def build(trace: Trace, params: NoParams) -> Overview:
     used = hardware_use(trace)
     hardware = None if isinstance(used, str) else used
     if isinstance(used, str):
-        reasons["hardware"] = used
+        reasons["hardware"] = (Phrase(used),)
     recommendations = [recommendation(each, whole) for each in advice(trace)]
     replayed = not is_truncated(trace.health) and unexplained(trace) is None
     bounds = bound_times(trace) if replayed else None
@@ -108,7 +108,7 @@ def _measured(trace: Trace) -> Overview:
         else words.no_advice(average, reason, configured.device_type, _whole(trace)),
         beside=(),
         waiting=None,
-        reasons=reasons,
+        reasons=explained(reasons),
         health=[*trace.health, *doubts(trace, times)],
     )
 

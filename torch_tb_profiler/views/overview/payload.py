@@ -81,7 +81,7 @@ class Device(msgspec.Struct, frozen=True):
     achieved_occupancy: float | None
     tensor_core_ratio: float | None
     tensor_cores: TensorCoreTime
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]
 
 
 class HardwareUse(msgspec.Struct, frozen=True):
@@ -98,7 +98,7 @@ class HardwareUse(msgspec.Struct, frozen=True):
     complete: bool
     peaks: str | None
     sources: list[str]
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]
 
 
 class Configuration(msgspec.Struct, frozen=True):
@@ -173,5 +173,5 @@ class Overview(msgspec.Struct, frozen=True):
     no_advice: Text
     beside: Text
     waiting: CommunicationParts | None
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]
     health: list[Note]

@@ -191,4 +191,4 @@ class RooflinePayload(msgspec.Struct, frozen=True):
     devices: list[DevicePeaks]
     steps: list[str]
     note: str | None
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]

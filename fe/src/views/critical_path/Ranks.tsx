@@ -41,8 +41,10 @@ export function JobPath({ selectors }: { selectors: Required<Selectors> }) {
       <p>
         <Sentence text={headline} /> <Sentence text={explanation} />
       </p>
-      {Object.values(reasons).map(reason => (
-        <p key={reason}>{reason}</p>
+      {Object.entries(reasons).map(([field, reason]) => (
+        <p key={field}>
+          <Sentence text={reason} />
+        </p>
       ))}
       <div className={css.stays}>
         <DataTable

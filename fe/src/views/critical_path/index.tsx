@@ -66,8 +66,10 @@ export default function CriticalPathView({
         {payload.clock_shift_ns > 0 &&
           ` The device's clock is moved by ${formatDuration(payload.clock_shift_ns)}: work was recorded before its launch.`}
       </p>
-      {Object.values(payload.reasons).map(reason => (
-        <p key={reason}>{reason}</p>
+      {Object.entries(payload.reasons).map(([field, reason]) => (
+        <p key={field}>
+          <Sentence text={reason} />
+        </p>
       ))}
     </div>
   );

@@ -2,6 +2,7 @@
 import type { DiffPayload } from '../../api/types';
 import { formatBytes, formatDuration, formatNumber, formatRatio } from '../../base/format';
 import { percent, points, signed, signedBytes, Verdict } from './Verdict';
+import { Sentence } from '../../widgets/Sentence';
 import css from './Whole.module.css';
 
 export function WholeTable({ payload }: { payload: DiffPayload }) {
@@ -77,7 +78,7 @@ export function WholeTable({ payload }: { payload: DiffPayload }) {
           <tr>
             <td>Memory</td>
             <td colSpan={4} className="dim">
-              {reasons.memory ?? 'not recorded'}
+              {reasons.memory ? <Sentence text={reasons.memory} /> : 'not recorded'}
             </td>
           </tr>
         )}
@@ -103,7 +104,7 @@ function Work({ payload: { work, work_coverage: coverage, reasons } }: { payload
       <tr>
         <td>FLOPs of matrix operators</td>
         <td colSpan={4} className="dim">
-          {reasons.work}
+          <Sentence text={reasons.work} />
         </td>
       </tr>
     );

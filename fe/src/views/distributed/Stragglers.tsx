@@ -51,7 +51,9 @@ export function Stragglers({ payload, onWorker, onLate }: Props) {
         }
       >
         {stragglers.length === 0 ? (
-          <p className="dim">{payload.reasons.stragglers}</p>
+          <p className="dim">
+            <Sentence text={payload.reasons.stragglers ?? []} />
+          </p>
         ) : (
           <ol className={css.list}>
             <li className={`${css.row} dim`} data-part="straggler-row">

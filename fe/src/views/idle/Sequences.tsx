@@ -5,6 +5,7 @@ import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { Panel } from '../../widgets/Panel';
 import { chosen } from './select';
+import { Sentence } from '../../widgets/Sentence';
 import css from './Panels.module.css';
 
 const WIDTH = 160;
@@ -66,7 +67,7 @@ export function Sequences() {
       )}
       {found?.reasons.capture_ns && (
         <p className="dim">
-          What capturing them in a graph would save is unknown: {found.reasons.capture_ns}.
+          What capturing them in a graph would save is unknown: <Sentence text={found.reasons.capture_ns} />.
         </p>
       )}
     </Panel>

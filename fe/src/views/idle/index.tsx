@@ -49,7 +49,7 @@ export default function IdleView({ payload, crumb }: { payload: IdlePayload; cru
           `${formatRatio(payload.explained)} of the device's work starts when the recorded launches and waits say. `}
         {payload.clock_shift_ns > 0 &&
           `The device's clock is moved by ${formatDuration(payload.clock_shift_ns)}: work was recorded before its launch. `}
-        Waiting for other ranks: {payload.reasons.waiting_ns}.
+        Waiting for other ranks: <Sentence text={payload.reasons.waiting_ns ?? []} />.
       </p>
     </>
   );

@@ -9,6 +9,7 @@ import { SourceFrame } from '../../widgets/SourceFrame';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { signed } from './ByOperator';
+import type { Phrase } from '../../base/text';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
 import sourceFrameCss from '../../widgets/SourceFrame.module.css';
 import css from './Growth.module.css';
@@ -18,7 +19,7 @@ type Row = MemoryGrowth['holders'][number];
 
 interface Props {
   growth: MemoryGrowth | undefined;
-  reason: string | undefined;
+  reason: readonly Phrase[] | undefined;
   onEvent: (event: number) => void;
   before: React.ReactNode;
 }
@@ -42,7 +43,7 @@ export function Growth({ growth, reason, onEvent, before }: Props) {
         placeholder={`Filter ${formatCount(rows.length)} holders`}
         before={before}
         noun="holders"
-        empty={growth ? <Sentence text={growth.verdict} /> : reason}
+        empty={<Sentence text={growth?.verdict ?? reason ?? []} />}
         foot={
           growth?.per_step_bytes !== undefined &&
           growth.per_step_bytes !== null &&

@@ -6,6 +6,7 @@ import { SourceFrame } from '../../widgets/SourceFrame';
 import { Select } from '../../widgets/inputs/Select';
 import { Term } from '../../widgets/Term';
 import type { GroupBy } from './state';
+import { plain } from '../../base/text';
 import sourceFrameCss from '../../widgets/SourceFrame.module.css';
 import css from './Live.module.css';
 import panelCss from '../../widgets/Panel.module.css';
@@ -120,9 +121,9 @@ export function Live({ live, when, isPeak, group, groups, onGroup, onPeak, onPic
           <Rest name="from before the trace" term bytes={live.older_bytes} whole={whole} />
         )}
       </ol>
-      {Object.values(live.reasons).map(reason => (
-        <p key={reason} className={`dim ${pageCss.pad}`}>
-          {sentenceCase(reason)}.
+      {Object.entries(live.reasons).map(([field, reason]) => (
+        <p key={field} className={`dim ${pageCss.pad}`}>
+          {sentenceCase(plain(reason))}.
         </p>
       ))}
     </section>

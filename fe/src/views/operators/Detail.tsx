@@ -12,6 +12,7 @@ import { Icon } from '../../widgets/Icon';
 import { Select } from '../../widgets/inputs/Select';
 import { SourceFrame, SourceSettingsMenu } from '../../widgets/SourceFrame';
 import { flame } from './select';
+import { Sentence } from '../../widgets/Sentence';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
 
 interface Props {
@@ -111,7 +112,11 @@ export function Detail({ row, payload, onClose }: Props) {
         )}
         {stacks && stacks.stacks.length > 0 && <SourceSettingsMenu />}
       </h3>
-      {stacks?.reason && <p className="dim">{stacks.reason}</p>}
+      {stacks?.reason && (
+        <p className="dim">
+          <Sentence text={stacks.reason} />
+        </p>
+      )}
       {tree && tree.value > 0 && (
         <FlameGraph root={tree} color="var(--c-kernel)" format={formatDuration} maxHeight={260} />
       )}
@@ -145,7 +150,11 @@ export function Detail({ row, payload, onClose }: Props) {
       {stacks && stacks.stacks.length > LISTED && (
         <p className="dim">and {formatCount(stacks.stacks.length - LISTED)} more, all in the picture above</p>
       )}
-      {payload.reasons.stacks && !stacks && <p className="dim">{payload.reasons.stacks}</p>}
+      {payload.reasons.stacks && !stacks && (
+        <p className="dim">
+          <Sentence text={payload.reasons.stacks} />
+        </p>
+      )}
     </aside>
   );
 }

@@ -129,9 +129,13 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
             />
           }
           empty={
-            filtered.length > 0
-              ? 'No operator passes these filters.'
-              : (payload.reasons.input_shape ?? 'No operators are recorded.')
+            filtered.length > 0 ? (
+              'No operator passes these filters.'
+            ) : payload.reasons.input_shape ? (
+              <Sentence text={payload.reasons.input_shape} />
+            ) : (
+              'No operators are recorded.'
+            )
           }
           foot={
             <>

@@ -1,11 +1,12 @@
 import type { Recommendation } from '../../api/types';
 import { formatRatio } from '../../base/format';
+import type { Phrase } from '../../base/text';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { CopyButton } from '../../widgets/inputs/CopyButton';
 import { Icon } from '../../widgets/Icon';
 import { Room } from '../../widgets/Room';
-import { Sentence, targetOf, type Phrase } from '../../widgets/Sentence';
+import { Sentence, targetOf } from '../../widgets/Sentence';
 import { Tip } from '../../widgets/Term';
 import css from './Advice.module.css';
 

@@ -11,6 +11,7 @@ import { Panel } from '../../widgets/Panel';
 import { Term, Tip } from '../../widgets/Term';
 import { communicationParts, range, rows, type Shown } from './select';
 import type { Overview } from '../../api/types';
+import { plain, type Phrase } from '../../base/text';
 import css from './Breakdown.module.css';
 
 interface Props {
@@ -135,13 +136,13 @@ export function Duration({ ns }: { ns: number }) {
   );
 }
 
-export function Unknown({ reason }: { reason: string | undefined }) {
+export function Unknown({ reason }: { reason: readonly Phrase[] | undefined }) {
   return (
     <span className="dim">
       not known
       <Tip
         label="Why is it not known?"
-        entry={{ title: 'Not known', text: reason ?? 'The trace does not say.' }}
+        entry={{ title: 'Not known', text: reason ? plain(reason) : 'The trace does not say.' }}
       />
     </span>
   );

@@ -6,6 +6,7 @@ import { Button } from '../../widgets/inputs/Button';
 import { Meter } from '../../widgets/charts/Meter';
 import { Panel } from '../../widgets/Panel';
 import { Term, Tip } from '../../widgets/Term';
+import { plain } from '../../base/text';
 import css from './Devices.module.css';
 
 /** Figures of a device, and the view that shows what each is made of. */
@@ -39,13 +40,15 @@ export function DeviceCard({ device }: { device: Device }) {
                 {ratio === null || ratio === undefined ? (
                   <span className={`dim ${css.unknown}`}>
                     not recorded
-                    {reason && <Tip label="Why?" entry={{ title, text: `${reason}.` }} />}
+                    {reason && <Tip label="Why?" entry={{ title, text: `${plain(reason)}.` }} />}
                   </span>
                 ) : (
                   <>
                     <Meter ratio={ratio} color="var(--c-kernel)" />
                     <span className="num">
-                      {reason && <Tip label="About this number" entry={{ title, text: `${reason}.` }} />}
+                      {reason && (
+                        <Tip label="About this number" entry={{ title, text: `${plain(reason)}.` }} />
+                      )}
                       <Button
                         look="link"
                         title="Show it"

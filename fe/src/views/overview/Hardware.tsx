@@ -1,11 +1,13 @@
 // How much of what the devices can do the steps use, each figure with what it means and whose peak it rests on.
 import type { HardwareUse } from '../../api/types';
 import { formatNumber, formatRatio } from '../../base/format';
+import { plain, type Phrase } from '../../base/text';
 import type { TermId } from '../../base/glossary';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { Meter } from '../../widgets/charts/Meter';
 import { Panel } from '../../widgets/Panel';
+import { Sentence } from '../../widgets/Sentence';
 import { Term, Tip } from '../../widgets/Term';
 import css from './Devices.module.css';
 
@@ -18,7 +20,7 @@ const METERS = [
 interface Props {
   use: HardwareUse | null;
   /** Why there is none; undefined while it is still to come. */
-  reason: string | undefined;
+  reason: readonly Phrase[] | undefined;
 }
 
 export function Hardware({ use, reason }: Props) {
@@ -37,7 +39,9 @@ export function Hardware({ use, reason }: Props) {
       }
     >
       {unknown ? (
-        <p className="dim">Not known: {reason}.</p>
+        <p className="dim">
+          Not known: <Sentence text={reason} />.
+        </p>
       ) : (
         <dl className={css.meters}>
           {METERS.map(([key, title]) => (
@@ -71,7 +75,7 @@ interface RatioProps {
   ratio: number | null;
   /** It is a lower bound. */
   least: boolean;
-  reason: string | undefined;
+  reason: readonly Phrase[] | undefined;
 }
 
 function Ratio({ title, ratio, least, reason }: RatioProps) {
@@ -79,7 +83,7 @@ function Ratio({ title, ratio, least, reason }: RatioProps) {
     return (
       <span className={`dim ${css.unknown}`}>
         unknown
-        {reason && <Tip label="Why?" entry={{ title, text: `${reason}.` }} />}
+        {reason && <Tip label="Why?" entry={{ title, text: `${plain(reason)}.` }} />}
       </span>
     );
   }

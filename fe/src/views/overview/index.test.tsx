@@ -26,7 +26,7 @@ it('says how much of the peak is used, at least, or why nobody knows', () => {
       peaks: 'H100 SXM',
       sources: ['a whitepaper'],
     },
-    reasons: { hfu: 'why' },
+    reasons: { hfu: [{ text: 'why' }] },
   };
   drawView(View, { ...golden.overview, hardware: use });
   expect(screen.getByText('MFU').closest('div')!.textContent).toContain('≥ 16.6%');

@@ -40,6 +40,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
   const ready = [ranks.data, whole.data].find(data => data?.state === 'ready');
   const payload = ready?.payload ?? first;
   const coming = payload.preview && !whole.error;
+  const failed = whole.error ? [{ text: whole.error.message }] : undefined;
   const bar = useRef<SVGSVGElement | null>(null);
   const columns = useRef<SVGSVGElement | null>(null);
   const chosen = payload.steps.some(step => step.name === selection.params.step)
@@ -50,7 +51,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
   const advice = (
     <Advice
       items={payload.recommendations}
-      gains={whole.error ? [{ text: whole.error.message }] : payload.gains}
+      gains={failed ?? payload.gains}
       none={payload.no_advice}
       coming={coming}
     />
@@ -58,7 +59,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
   if (!now) {
     return (
       <>
-        <Answer crumb={crumb} why={payload.reasons.average}>
+        <Answer crumb={crumb} why={<Sentence text={payload.reasons.average ?? []} />}>
           <Sentence text={payload.headline} />
         </Answer>
         {advice}
@@ -125,7 +126,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
             <DeviceCard key={device.id} device={device} />
           ))}
           {payload.devices.length > 0 && (
-            <Hardware use={payload.hardware} reason={payload.reasons.hardware ?? whole.error?.message} />
+            <Hardware use={payload.hardware} reason={payload.reasons.hardware ?? failed} />
           )}
           <Configuration overview={payload} />
         </div>

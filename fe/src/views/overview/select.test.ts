@@ -14,7 +14,7 @@ describe('the overview', () => {
 
   it('draws only what takes time and keeps what is unknown in the table', () => {
     const unknown = overview();
-    unknown.reasons = { runtime: 'not recorded' };
+    unknown.reasons = { runtime: [{ text: 'not recorded', link: null }] };
     unknown.average!.categories = { ...unknown.average!.categories, runtime: null };
     expect(parts(unknown.average!.categories, 1e6).map(part => part.category)).toEqual([
       'kernel',
@@ -25,7 +25,7 @@ describe('the overview', () => {
     const all = rows(unknown, shown(unknown, undefined)!);
     expect(all.find(one => one.category === 'runtime')).toMatchObject({
       average: null,
-      reason: 'not recorded',
+      reason: [{ text: 'not recorded', link: null }],
     });
     expect(all.some(one => one.category === 'memcpy')).toBe(false);
   });

@@ -2,6 +2,7 @@
 import type { Overview } from '../../api/types';
 import { BUSY, CATEGORIES, CATEGORY_TITLE, type Category } from '../../base/category';
 import { formatNumber, timeUnit } from '../../base/format';
+import type { Phrase } from '../../base/text';
 
 export type Step = Overview['steps'][number];
 type Times = Step['categories'];
@@ -132,7 +133,7 @@ export interface Row {
   share: number | null;
   least: number;
   most: number;
-  reason: string | undefined;
+  reason: readonly Phrase[] | undefined;
 }
 
 /** The breakdown table: known categories that take time somewhere, and the unknown ones with their reason. */

@@ -8,6 +8,7 @@ import {
   formatNumber,
   formatRatio,
 } from '../../base/format';
+import { plain, type Phrase } from '../../base/text';
 import type { TermId } from '../../base/glossary';
 import css from './Table.module.css';
 
@@ -17,6 +18,8 @@ export const ROW = 28;
 export type Cell = string | number | boolean | null | undefined;
 
 export type Kind = 'text' | 'code' | 'count' | 'number' | 'duration' | 'bytes' | 'ratio' | 'rate' | 'flag';
+
+type Reason = string | readonly Phrase[];
 
 export interface Column<R> {
   /** Names the column in the address, in the CSV and among the hidden ones. */
@@ -30,7 +33,7 @@ export interface Column<R> {
   /** What stands in the cell instead of the formatted value. */
   render?: (row: R) => ReactNode;
   /** Why a null is not known. */
-  reason?: string | ((row: R) => string | undefined);
+  reason?: Reason | ((row: R) => Reason | undefined);
   width?: number;
   /** Takes what room is left; text columns do. */
   grow?: boolean;
@@ -114,12 +117,14 @@ export function formatCell(kind: Kind, value: Cell): { text: string; unit?: stri
   }
 }
 
+const UNSAID = [{ text: 'The trace does not say.' }];
+
 export function CellContent<R>({ column, row }: { column: Column<R>; row: R }) {
   const value = column.value(row);
   if (value === null || value === undefined) {
     const reason = typeof column.reason === 'function' ? column.reason(row) : column.reason;
     return (
-      <span className="dim" title={reason ?? 'The trace does not say.'}>
+      <span className="dim" title={typeof reason === 'string' ? reason : plain(reason ?? UNSAID)}>
         –
       </span>
     );

@@ -8,6 +8,7 @@ import msgspec
 
 from torch_tb_profiler.analyses.distributed.collectives.table import Sort
 from torch_tb_profiler.view import Page
+from torch_tb_profiler.views._shared.text import Text
 
 
 class CollectivesParams(Page, frozen=True):
@@ -71,7 +72,7 @@ class Collectives(msgspec.Struct, frozen=True):
     rows: list[CollectiveInstance]
     total: int
     first: int
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]
 
 
 class CollectiveParams(msgspec.Struct, frozen=True):
@@ -137,4 +138,4 @@ class Collective(msgspec.Struct, frozen=True):
     instance: CollectiveInstance
     participants: list[Participant]
     median_worker: str | None
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]

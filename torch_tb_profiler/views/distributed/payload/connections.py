@@ -64,4 +64,4 @@ class Connections(msgspec.Struct, frozen=True):
     origin_ns: int | None
     rows: list[Connection]
     total: int
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]

@@ -80,4 +80,4 @@ class Distributed(msgspec.Struct, frozen=True):
     stragglers: list[Straggler]
     heat_map: HeatMap | None
     meanwhile: list[Meanwhile]
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Text]

@@ -1,5 +1,6 @@
 import type { ReactElement } from 'react';
 import type { ModulesPayload } from '../../../api/types';
+import type { Phrase } from '../../../base/text';
 import { useSelection } from '../../../state/selection';
 import { Answer } from '../../../widgets/Answer';
 import { Choice } from '../../../widgets/inputs/Choice';
@@ -17,7 +18,7 @@ export interface Show {
   title: string;
   content: 'tree' | 'flame' | ReactElement;
   /** Why there is nothing to show. */
-  missing?: string;
+  missing?: readonly Phrase[];
 }
 
 interface Props {
@@ -58,7 +59,11 @@ export function ModulesPage({ tab, name, payload, crumb, shows, first }: Props) 
           select({ params: picked === first ? others : { ...others, show: picked } });
         }}
       />
-      {missing && <p className="dim">{missing}</p>}
+      {missing && (
+        <p className="dim">
+          <Sentence text={missing} />
+        </p>
+      )}
       <div className={`${grid.grid} ${path.length > 0 ? grid.withDetail : ''}`}>
         {!missing && content === 'tree' && (
           <div className={grid.table}>

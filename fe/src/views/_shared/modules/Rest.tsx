@@ -1,6 +1,7 @@
 import type { ModulesPayload } from '../../../api/types';
 import { formatDuration, plural } from '../../../base/format';
 import { Term } from '../../../widgets/Term';
+import { Sentence } from '../../../widgets/Sentence';
 
 /** Device work of no module. */
 export function Rest({
@@ -9,7 +10,7 @@ export function Rest({
   payload: Pick<ModulesPayload, 'outside' | 'unlinked' | 'has_device' | 'has_backward' | 'reasons'>;
 }) {
   if (!payload.has_device) {
-    return payload.has_backward ? null : <>{payload.reasons.backward}</>;
+    return payload.has_backward ? null : <Sentence text={payload.reasons.backward ?? []} />;
   }
   const { outside, unlinked } = payload;
   return (

@@ -6,6 +6,7 @@ import { DataTable } from '../../../widgets/table/DataTable';
 import { classColumns, moduleColumns, totalHost } from './columns';
 import { Choice } from '../../../widgets/inputs/Choice';
 import { onTimeline, trunk } from './select';
+import type { Phrase } from '../../../base/text';
 
 interface Props {
   name: string;
@@ -13,7 +14,7 @@ interface Props {
   classes: ModuleClass[];
   deviceTime: number;
   hasBackward: boolean;
-  reasons: Record<string, string>;
+  reasons: Record<string, readonly Phrase[]>;
   place: number | undefined;
   onPlace: (place: number | undefined) => void;
   foot?: ReactNode;

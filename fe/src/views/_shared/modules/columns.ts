@@ -1,6 +1,7 @@
 import type { ModuleClass, ModuleRow } from '../../../api/types';
 import type { Column } from '../../../widgets/table/columns';
 import { speedColumns } from '../speed/columns';
+import type { Phrase } from '../../../base/text';
 import { familyColumn } from './families';
 
 const DEVICE = 'var(--c-kernel)';
@@ -14,7 +15,7 @@ interface Shape {
   backward: boolean;
   deviceTime: number;
   hostTime: number;
-  reasons: Record<string, string>;
+  reasons: Record<string, readonly Phrase[]>;
 }
 
 /** Columns of the module tree; those that would be empty in this trace are left out. */

@@ -68,7 +68,9 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
           note={`${formatCount(held.entries)} ${held.entries === 1 ? 'entry' : 'entries'}; peak ${formatBytes(snapshot.peak_allocated_bytes)}`}
         >
           {snapshot.reasons.entry ? (
-            <p className="dim">{snapshot.reasons.entry}</p>
+            <p className="dim">
+              <Sentence text={snapshot.reasons.entry} />
+            </p>
           ) : (
             <History snapshot={snapshot} />
           )}
@@ -90,7 +92,9 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
             </span>
           </header>
           {!known && snapshot.reasons.stacks && (
-            <p className={`dim ${pageCss.pad}`}>{snapshot.reasons.stacks}</p>
+            <p className={`dim ${pageCss.pad}`}>
+              <Sentence text={snapshot.reasons.stacks} />
+            </p>
           )}
           <ol className={liveCss.rows} data-part="live-rows">
             {snapshot.stacks.map((stack, i) => (
