@@ -2,6 +2,7 @@
 
     pip install --group mutation
     python scripts/mutate.py --sample 300 --seed 1 --minutes 30 > mutants.jsonl
+    python scripts/mutate.py --sample 60 analyses/overview views/overview > mutants.jsonl
 
 Cosmic Ray's operators change one token or node of a module; a forked child compiles the changed text instead of
 the file and runs the tests that execute that line (those that execute anything of the module, if the line runs on
@@ -11,16 +12,19 @@ import). One line of JSON per mutant: where, what, outcome. Nothing on disk chan
 from __future__ import annotations
 
 import argparse
+import contextlib
+import itertools
 import json
 import os
 import random
 import re
+import resource
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -34,7 +38,7 @@ from cosmic_ray.plugins import get_operator, operator_names
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "torch_tb_profiler"
 MUTATED = ("model", "analyses", "base/intervals.py")
-TESTS = ("tests/base", "tests/model", "tests/analyses", "tests/views")
+TESTS = ("tests/base", "tests/model", "tests/analyses", "tests/views", "tests/api")
 
 OPERATORS = re.compile(
     r"NumberReplacer|AddNot|ReplaceAndWithOr|ReplaceOrWithAnd|ReplaceTrueWithFalse|ReplaceFalseWithTrue|"
@@ -45,7 +49,12 @@ OPERATORS = re.compile(
 )
 """One plausible mistake each. Cosmic Ray has many more (`&` to `**`), which any test notices."""
 
-MUTANT_SECONDS = 120
+PROCESSOR_SECONDS, SECONDS = 120, 1200
+"""In which a mutant's tests have to end: one that loops never does, nor one that waits for what does not come."""
+
+
+OUTCOMES = {0: "survived", 1: "killed", -signal.SIGXCPU: "timeout", -signal.SIGALRM: "timeout"}
+"""By exit code of the tests; all others say that they did not run."""
 
 
 @dataclass(frozen=True)
@@ -61,18 +70,24 @@ class Mutant:
 def main() -> None:
     """Draw, run, report."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("places", nargs="*", default=MUTATED, help="folders and files of the package")
     parser.add_argument("--sample", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument(
+        "--coverage", type=Path, help="which test runs which line: kept here, and read if it exists"
+    )
     options = parser.parse_args()
     deadline = time.monotonic() + 60 * options.minutes
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
     os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = tempfile.mkdtemp()
-    mutants = sorted(all_mutants(), key=lambda each: (each.path, each.line, each.operator, each.occurrence))
+    mutants = sorted(
+        all_mutants(options.places), key=lambda each: (each.path, each.line, each.operator, each.occurrence)
+    )
     drawn = random.Random(options.seed).sample(mutants, min(options.sample, len(mutants)))
     print(f"{len(mutants)} mutants, {len(drawn)} drawn", file=sys.stderr)
-    tests = Coverage()
+    tests = Coverage(options.coverage or Path(tempfile.mkdtemp()) / "data")
     # Forked children need not import these again.
     import numpy  # noqa: F401
     import pyarrow.compute  # noqa: F401
@@ -89,18 +104,18 @@ def main() -> None:
         )
 
 
-def all_mutants() -> Iterator[Mutant]:
-    """Every mutant of the modules, those of type annotations aside: nothing evaluates them."""
+def all_mutants(places: Sequence[str]) -> Iterator[Mutant]:
+    """Every mutant of the modules of these places, those of type annotations aside: nothing evaluates them."""
     operators = {
         name: get_operator(name)() for name in operator_names() if OPERATORS.fullmatch(name.partition("/")[2])
     }
-    for place in MUTATED:
+    for place in places:
         files = [PACKAGE / place] if place.endswith(".py") else sorted((PACKAGE / place).rglob("*.py"))
         for file in files:
             nodes = list(ast_nodes(get_ast(file.read_text())))
             for name, operator in operators.items():
-                places = ((node, start) for node in nodes for start, _ in operator.mutation_positions(node))
-                for occurrence, (node, (line, _)) in enumerate(places):
+                positions = ((node, start) for node in nodes for start, _ in operator.mutation_positions(node))
+                for occurrence, (node, (line, _)) in enumerate(positions):
                     if not _is_annotation(node):
                         yield Mutant(str(file.relative_to(ROOT)), line, name, occurrence)
 
@@ -136,32 +151,36 @@ def pytest_runtest_protocol(item):
 class Coverage:
     """Which tests execute which line."""
 
-    def __init__(self) -> None:
-        folder = Path(tempfile.mkdtemp())
-        (folder / "contexts.py").write_text(CONTEXTS)
-        data = folder / "data"
-        command = [
-            sys.executable,
-            "-m",
-            "coverage",
-            "run",
-            "--rcfile=",
-            f"--data-file={data}",
-            f"--source={PACKAGE}",
-        ]
-        command += ["-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", "-p", "contexts", *TESTS]
-        path = os.pathsep.join((str(ROOT), str(folder)))
-        subprocess.run(command, check=True, stdout=sys.stderr, env={**os.environ, "PYTHONPATH": path})
+    def __init__(self, data: Path) -> None:
+        if not data.exists():
+            _record(data)
         self._data = coverage.CoverageData(str(data))
         self._data.read()
 
     def of(self, mutant: Mutant) -> list[str]:
-        """The ids of the tests that execute the line of a mutant."""
+        """The ids of the tests that execute the line of a mutant, those nearest to its module first."""
         by_line = self._data.contexts_by_lineno(str(ROOT / mutant.path))
         contexts = set(by_line.get(mutant.line, ()))
         if "" in contexts or not contexts:  # on import, or in the middle of a statement
             contexts = {context for of_line in by_line.values() for context in of_line}
-        return sorted(contexts - {""})
+        near = Path(mutant.path).parts[1:-1]
+        return sorted(
+            contexts - {""}, key=lambda test: (-_shared(near, Path(test.partition("::")[0]).parts[1:]), test)
+        )
+
+
+def _shared(near: tuple[str, ...], folders: tuple[str, ...]) -> int:
+    """How many folders lead to both."""
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(near, folders, strict=False)))
+
+
+def _record(data: Path) -> None:
+    folder = Path(tempfile.mkdtemp())
+    (folder / "contexts.py").write_text(CONTEXTS)
+    command = [sys.executable, "-m", "coverage", "run", "--rcfile=", f"--data-file={data}", f"--source={PACKAGE}"]
+    command += ["-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", "-p", "contexts", *TESTS]
+    path = os.pathsep.join((str(ROOT), str(folder)))
+    subprocess.run(command, check=True, stdout=sys.stderr, env={**os.environ, "PYTHONPATH": path})
 
 
 def run(path: str, source: str, tests: list[str]) -> str:
@@ -171,20 +190,17 @@ def run(path: str, source: str, tests: list[str]) -> str:
     child = os.fork()
     if child == 0:
         os.setpgrp()
+        resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, resource.RLIM_INFINITY))
+        signal.alarm(SECONDS)
         code = 70  # of what goes wrong around the tests
         try:
             code = _run_here(path, source, tests)
         finally:
             os._exit(code)
-    deadline = time.monotonic() + MUTANT_SECONDS
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return {0: "survived", 1: "killed"}.get(os.waitstatus_to_exitcode(status), "error")
-        time.sleep(0.05)
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return "timeout"
+    _, status = os.waitpid(child, 0)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)  # processes that its tests started
+    return OUTCOMES.get(os.waitstatus_to_exitcode(status), "error")
 
 
 def _run_here(path: str, source: str, tests: list[str]) -> int:

@@ -123,6 +123,7 @@ class _View(Generic[P, R]):
     payload  JSON-safe values in base units (ns, bytes, ratios 0..1)
     rows     the field of the payload that stands for it where one table is asked for (CSV, a data frame);
              where it has none of this name, its first list
+    answers  what it answers, in a sentence; the first one of its payload where that says so
     """
 
     slug: str
@@ -130,6 +131,7 @@ class _View(Generic[P, R]):
     params: type[P]
     payload: type[R]
     rows: str = field(default="rows", kw_only=True)
+    answers: str = field(default="", kw_only=True)
 
     @property
     def tab(self) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+
 from msgspec.structs import fields
 
 from torch_tb_profiler.view import View, options_of
@@ -12,10 +15,17 @@ def listing() -> str:
     """Every view: what it answers, and its parameters with their defaults."""
     lines = []
     for view in all_views():
-        answers = (view.payload.__doc__ or view.title).split("\n", 1)[0]
-        lines.append(f"  {view.slug:24}{answers}\n")
+        lines.append(f"  {view.slug:24}{answer_of(view)}\n")
         lines += [f"      {parameter}\n" for parameter in _parameters(view)]
     return "".join(lines)
+
+
+def answer_of(view: View) -> str:
+    """What a view answers, in a sentence."""
+    if view.answers:
+        return view.answers
+    first = inspect.cleandoc(view.payload.__doc__ or view.title).split("\n\n", 1)[0]
+    return re.split(r"(?<=[.;]) ", " ".join(first.split()), maxsplit=1)[0].rstrip(".;") + "."
 
 
 def _parameters(view: View) -> list[str]:

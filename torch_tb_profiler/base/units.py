@@ -67,8 +67,10 @@ def parse_duration(text: str) -> int:
 
 
 def format_bytes(count: float | None) -> str:
-    """1.23 GiB; "–" where nothing is known."""
-    return UNKNOWN if count is None else _scaled(count, _BYTES)
+    """8 B, 1.23 GiB; a mean may be 8.50 B; "–" where nothing is known."""
+    if count is None:
+        return UNKNOWN
+    return f"{int(count)} B" if abs(count) < 1000 and count == int(count) else _scaled(count, _BYTES)
 
 
 def parse_bytes(text: str) -> int:

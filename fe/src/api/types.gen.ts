@@ -6013,6 +6013,7 @@ export interface components {
      *     launch_ns, item_ns  medians: from one launch call to the next on its thread; duration of an item
      *     explained       share of the device's work that starts when the recorded launches and waits say; null: no work
      *     clock_shift_ns  by which the device's clock is moved to compare it with the host's
+     *     limits          how well the recorded launches and waits explain the work, and what one rank cannot show
      *     reasons         field -> why it is null
      */
     IdlePayload: {
@@ -6040,6 +6041,7 @@ export interface components {
       item_ns: number | null;
       explained: number | null;
       clock_shift_ns: number;
+      limits: components['schemas']['Phrase'][];
       reasons: {
         [key: string]: components['schemas']['Phrase'][];
       };
@@ -6291,7 +6293,7 @@ export interface components {
      * @description What bounds the steps of a trace.
      *
      *     headline, explanation  what bounds the step, and what the largest part of that is
-     *     limits     what no what-if knows
+     *     limits     what no what-if knows, and whether the device's clock was moved
      *     path       of the mean step
      *     targets    most time on the path first
      *     what_if    of the targets without a name at each percent of `percents`, and what was asked for

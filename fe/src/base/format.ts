@@ -89,7 +89,7 @@ export function formatBytes(bytes: number | null): string {
     return UNKNOWN;
   }
   const { value, unit } = scaled(bytes, BYTES);
-  return `${value} ${unit}`;
+  return Math.abs(bytes) < 1000 && Number.isInteger(bytes) ? `${bytes} B` : `${value} ${unit}`;
 }
 
 const TENTHS = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1, signDisplay: 'negative' });

@@ -56,10 +56,10 @@ def test_what_holds_most_is_older_or_outside_or_unknown(events: str, said: str) 
 
 def test_a_device_that_the_file_does_not_describe_has_no_share() -> None:
     assert plain(device("115 CPU a 64 64 0", name="CPU").headline) == (
-        "Memory peaks at 64.0 B; aten::relu holds 64.0 B of it."
+        "Memory peaks at 64 B; aten::relu holds 64 B of it."
     )
     said = plain(device("115 XPU0 a 64 64 0", name="XPU0").headline)
-    assert said.startswith("Memory peaks at 64.0 B, 0.6% of the device;")
+    assert said.startswith("Memory peaks at 64 B, 0.6% of the device;")
 
 
 @pytest.mark.parametrize(
@@ -174,5 +174,5 @@ def test_without_events_the_headline_names_the_option() -> None:
 def test_names_of_a_trace_are_text() -> None:
     hostile = CALLS.replace("aten::relu", "{share}<img>&q=1")
     said = device("115 GPU0 a 64 64 64", hostile).headline
-    assert "{share}<img>&q=1 holds 64.0 B" in plain(said)
+    assert "{share}<img>&q=1 holds 64 B" in plain(said)
     assert links(said)["{share}<img>&q=1"] == "memory?device=GPU0&q=%7Bshare%7D%3Cimg%3E%26q%3D1"

@@ -115,6 +115,7 @@ def parts(tab: str, source: Callable[[Trace], Modules]) -> tuple[View, ...]:
             FlameParams,
             ModuleFlame,
             lambda trace, params: build_flame(source(trace), trace, params),
+            answers="Modules as a flame graph.",
         ),
         TraceView(
             f"{tab}/instances",
@@ -122,5 +123,6 @@ def parts(tab: str, source: Callable[[Trace], Modules]) -> tuple[View, ...]:
             InstancesParams,
             ModuleInstances,
             lambda trace, params: build_instances(source(trace), trace, params),
+            answers="The calls of one module, one by one.",
         ),
     )

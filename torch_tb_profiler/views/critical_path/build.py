@@ -39,7 +39,7 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
     return CriticalPathPayload(
         headline=truncated() if cut_off else _headline(trace, path, targets),
         explanation=() if cut_off else words.explanation(path, targets, graph.explained, recorded),
-        limits=words.LIMITS,
+        limits=words.limits(graph.clock_shift_ns),
         path=path,
         steps=_steps(trace),
         targets=targets,

@@ -92,7 +92,7 @@ class CriticalPathPayload(msgspec.Struct, frozen=True):
     """What bounds the steps of a trace.
 
     headline, explanation  what bounds the step, and what the largest part of that is
-    limits     what no what-if knows
+    limits     what no what-if knows, and whether the device's clock was moved
     path       of the mean step
     targets    most time on the path first
     what_if    of the targets without a name at each percent of `percents`, and what was asked for

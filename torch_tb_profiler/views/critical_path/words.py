@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.model.schedule.schedule import LEAST_EXPLAINED
 from torch_tb_profiler.views._shared.bounds import bounded
+from torch_tb_profiler.views._shared.clock import clock_moved
 from torch_tb_profiler.views._shared.names import spoken_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.critical_path.payload import PathSummary, RankOnPath, TargetRow
@@ -58,11 +59,16 @@ _MOST = 0.5
 _PART = 0.1
 """What is named in place of the range around it takes at least this share of the step."""
 
-LIMITS = text(
+_LIMITS = text(
     "The recorded schedule is replayed with shorter pieces. Contention for SMs and memory, clocks, the GIL, locks "
     "and what the allocator would do instead are not modeled; a removed wait assumes that nobody needs the value; "
     "what the profiler itself costs is inside."
 )
+
+
+def limits(clock_shift_ns: int) -> Text:
+    """What no what-if knows, and how the clocks were brought together."""
+    return sentences(_LIMITS, clock_moved(clock_shift_ns))
 
 
 def title(kind: str, name: str, kernels: Mapping[str, str]) -> str:

@@ -68,7 +68,16 @@ def unavailable(trace: Trace) -> str | None:
 
 TAB = Tab(
     "Resources",
-    RunView("distributed", "Distributed", NoParams, Distributed, build, RANK_SUMMARIES, rows="ranks"),
+    RunView(
+        "distributed",
+        "Distributed",
+        NoParams,
+        Distributed,
+        build,
+        RANK_SUMMARIES,
+        rows="ranks",
+        answers="Whether ranks wait for each other, for whom, and what it costs.",
+    ),
     unavailable,
     (COLLECTIVES, COLLECTIVE, CONNECTIONS),
 )

@@ -81,5 +81,11 @@ def instance(members: Members[RankSummary], collective: int) -> CollectiveInstan
 
 
 COLLECTIVES = RunView(
-    "distributed/collectives", "Collectives", CollectivesParams, Collectives, build, RANK_SUMMARIES
+    "distributed/collectives",
+    "Collectives",
+    CollectivesParams,
+    Collectives,
+    build,
+    RANK_SUMMARIES,
+    answers="Collectives one by one: how long, how large, who came last.",
 )

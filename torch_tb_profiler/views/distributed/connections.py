@@ -70,5 +70,11 @@ def _aligned(members: Members[RankSummary], worker: str) -> AlignedRank:
 
 
 CONNECTIONS = RunView(
-    "distributed/connections", "Connected ranks", ConnectionsParams, Connections, build, RANK_SUMMARIES
+    "distributed/connections",
+    "Connected ranks",
+    ConnectionsParams,
+    Connections,
+    build,
+    RANK_SUMMARIES,
+    answers="Which collectives join the chosen ranks in a window.",
 )

@@ -26,7 +26,7 @@ from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import has_host_events, steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Tab, TraceView
-from torch_tb_profiler.views._shared.text import Phrase, Text, explained, link, text
+from torch_tb_profiler.views._shared.text import Text, explained
 from torch_tb_profiler.views._shared.truncated import truncated
 from torch_tb_profiler.views.idle.launches import LAUNCH_PARTS
 from torch_tb_profiler.views.idle.parts import PARTS
@@ -38,7 +38,7 @@ from torch_tb_profiler.views.idle.payload import (
     IdleStep,
     IdleStream,
 )
-from torch_tb_profiler.views.idle.words import explanation, headline
+from torch_tb_profiler.views.idle.words import WAITING, explanation, headline, limits
 
 MOST_SUBJECTS = 40
 """Rows of each cause that are sent; the rest is summed up in one."""
@@ -79,6 +79,7 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
         item_ns=speed.item_ns,
         explained=schedule(trace).explained,
         clock_shift_ns=clock_shift_ns(trace),
+        limits=limits(schedule(trace).explained, clock_shift_ns(trace)),
         reasons=explained(_reasons(trace)),
     )
     if is_truncated(trace.health):
@@ -178,10 +179,7 @@ def _streams(trace: Trace) -> list[IdleStream]:
 def _reasons(trace: Trace) -> dict[str, str | Text]:
     reasons: dict[str, str | Text] = {
         "gain_ns": unexplained(trace) or "known of the largest rows for which the host is late, each alone",
-        "waiting_ns": text(
-            "one rank does not show whom its collectives wait for; {tab} does",
-            tab=Phrase("Distributed", link("distributed")),
-        ),
+        "waiting_ns": WAITING,
     }
     if not has_host_events(trace):
         reasons["causes"] = f"{NO_HOST}, so no gap can be attributed to it"

@@ -137,8 +137,36 @@ def _item(trace: Trace, row: int) -> SequenceItem:
 
 
 LAUNCH_PARTS = (
-    TraceView("idle/launches", "Launches", LaunchesParams, Launches, build_launches),
-    TraceView("idle/queue", "Queue length", CurveParams, QueueLengths, build_queue),
-    TraceView("idle/bandwidth", "Bandwidth", CurveParams, Bandwidth, build_bandwidth),
-    TraceView("idle/sequences", "Sequences", SequencesParams, SequencesPayload, build_sequences),
+    TraceView(
+        "idle/launches",
+        "Launches",
+        LaunchesParams,
+        Launches,
+        build_launches,
+        answers="Which calls launch work, how long they take, and how long the work waits.",
+    ),
+    TraceView(
+        "idle/queue",
+        "Queue length",
+        CurveParams,
+        QueueLengths,
+        build_queue,
+        answers="How many launches wait in the queue of each stream.",
+    ),
+    TraceView(
+        "idle/bandwidth",
+        "Bandwidth",
+        CurveParams,
+        Bandwidth,
+        build_bandwidth,
+        answers="How fast copies are, by direction.",
+    ),
+    TraceView(
+        "idle/sequences",
+        "Sequences",
+        SequencesParams,
+        SequencesPayload,
+        build_sequences,
+        answers="Sequences of launches that repeat, and what capturing them in a graph saves at most.",
+    ),
 )

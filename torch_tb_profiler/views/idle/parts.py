@@ -78,6 +78,20 @@ def _device(trace: Trace, params: IdleParams | IdleGapsParams) -> int:
 
 
 PARTS = (
-    TraceView("idle/gaps", "Gaps", IdleGapsParams, IdleGaps, build_gaps),
-    TraceView("idle/flame", "Idle flame graph", IdleParams, IdleFlame, build_flame),
+    TraceView(
+        "idle/gaps",
+        "Gaps",
+        IdleGapsParams,
+        IdleGaps,
+        build_gaps,
+        answers="The gaps of one cause, longest first.",
+    ),
+    TraceView(
+        "idle/flame",
+        "Idle flame graph",
+        IdleParams,
+        IdleFlame,
+        build_flame,
+        answers="Idle time by what the host ran meanwhile, as a flame graph.",
+    ),
 )

@@ -106,6 +106,7 @@ class IdlePayload(msgspec.Struct, frozen=True):
     launch_ns, item_ns  medians: from one launch call to the next on its thread; duration of an item
     explained       share of the device's work that starts when the recorded launches and waits say; null: no work
     clock_shift_ns  by which the device's clock is moved to compare it with the host's
+    limits          how well the recorded launches and waits explain the work, and what one rank cannot show
     reasons         field -> why it is null
     """
 
@@ -132,6 +133,7 @@ class IdlePayload(msgspec.Struct, frozen=True):
     item_ns: float | None
     explained: float | None
     clock_shift_ns: int
+    limits: Text
     reasons: Mapping[str, Text]
 
 

@@ -6,9 +6,16 @@ from collections.abc import Sequence
 
 from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.views._shared.causes import SPOKEN
+from torch_tb_profiler.views._shared.clock import clock_moved
 from torch_tb_profiler.views._shared.names import spoken_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, plain, sentences, text
 from torch_tb_profiler.views.idle.payload import IdlePayload, IdleRow
+
+WAITING = text(
+    "one rank does not show whom its collectives wait for; {tab} does",
+    tab=Phrase("Distributed", link("distributed")),
+)
+"""Why how long it waits for them is null."""
 
 IDLE = 0.05
 """A device that waits for less than this share of the time counts as busy."""
@@ -114,6 +121,19 @@ def _bound(payload: IdlePayload) -> Text:
         whole="step" if payload.steps_recorded else "trace",
         launch=format_duration(payload.launch_ns),
         item=format_duration(payload.item_ns),
+    )
+
+
+def limits(explained: float | None, clock_shift_ns: int) -> Text:
+    """How well the recorded launches and waits explain the work, and what one rank cannot show."""
+    schedule = text(
+        "{share} of the device's work starts when the recorded launches and waits say.",
+        share=format_ratio(explained),
+    )
+    return sentences(
+        () if explained is None else schedule,
+        clock_moved(clock_shift_ns),
+        text("Waiting for other ranks: {reason}.", reason=WAITING),
     )
 
 

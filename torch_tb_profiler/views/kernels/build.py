@@ -174,7 +174,24 @@ def unavailable(trace: Trace) -> str | None:
 
 TAB = Tab(
     "Where the time goes",
-    TraceView("kernels", "Kernels", KernelsParams, KernelsPayload, build),
+    TraceView(
+        "kernels",
+        "Kernels",
+        KernelsParams,
+        KernelsPayload,
+        build,
+        answers="Kernels, copies and memsets: how often they ran, how long, and what limits them.",
+    ),
     unavailable,
-    (TraceView("kernels/instances", "Durations", KernelRowParams, Instances, build_instances, rows="longest"),),
+    (
+        TraceView(
+            "kernels/instances",
+            "Durations",
+            KernelRowParams,
+            Instances,
+            build_instances,
+            rows="longest",
+            answers="How long the launches of a kernel take: median, tail, outliers.",
+        ),
+    ),
 )

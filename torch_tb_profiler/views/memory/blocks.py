@@ -111,4 +111,11 @@ def _row(trace: Trace, block: Block, with_modules: bool) -> MemoryEvent:
     )
 
 
-EVENTS = TraceView("memory/events", "Memory events", EventsParams, MemoryEvents, build_events)
+EVENTS = TraceView(
+    "memory/events",
+    "Memory events",
+    EventsParams,
+    MemoryEvents,
+    build_events,
+    answers="The blocks of memory of a device, one by one.",
+)

@@ -9,7 +9,14 @@ from torch_tb_profiler.views.modules.payload import ModulesPayload
 
 TAB = Tab(
     "Where the time goes",
-    TraceView("modules", "Modules", NoParams, ModulesPayload, build),
+    TraceView(
+        "modules",
+        "Modules",
+        NoParams,
+        ModulesPayload,
+        build,
+        answers="Modules as a tree: how often they ran, how long on the host and the device.",
+    ),
     unavailable,
     (*parts("modules", modules), CALLS),
 )

@@ -117,7 +117,14 @@ def unavailable(trace: Trace) -> str | None:
 
 TAB = Tab(
     "Where the time goes",
-    TraceView("operators", "Operators", OperatorsParams, OperatorsPayload, build),
+    TraceView(
+        "operators",
+        "Operators",
+        OperatorsParams,
+        OperatorsPayload,
+        build,
+        answers="Operators by name, shape or module: how often they ran, how long on the host and the device.",
+    ),
     unavailable,
     PARTS,
 )

@@ -72,5 +72,13 @@ def build_instances(trace: Trace, params: RowParams) -> Instances:
 
 PARTS = (
     TraceView("operators/stacks", "Call stacks", RowParams, OperatorStacks, build_stacks),
-    TraceView("operators/instances", "Durations", RowParams, Instances, build_instances, rows="longest"),
+    TraceView(
+        "operators/instances",
+        "Durations",
+        RowParams,
+        Instances,
+        build_instances,
+        rows="longest",
+        answers="How long the calls of an operator take: median, tail, outliers.",
+    ),
 )

@@ -149,7 +149,16 @@ def _unavailable(trace: Trace) -> str | None:
     return None
 
 
-_ALONE = TraceView("overview", "Overview", NoParams, Overview, build, kept="asked", rows="steps")
+_ALONE = TraceView(
+    "overview",
+    "Overview",
+    NoParams,
+    Overview,
+    build,
+    kept="asked",
+    rows="steps",
+    answers="How the time of a step is spent, what bounds it, and what to do first.",
+)
 
 TAB = Tab(
     "",
@@ -164,6 +173,7 @@ TAB = Tab(
             build_preview,
             kept="parsed",
             rows="steps",
+            answers="The overview without what takes long: no schedule replayed, no work of operators modeled.",
         ),
         RankView(
             "overview/ranks",
@@ -175,6 +185,7 @@ TAB = Tab(
             RANK_SUMMARIES,
             MOST_RANKS,
             rows="steps",
+            answers="The overview of a rank beside the others of its job: what it waits for, and who is late.",
         ),
     ),
 )

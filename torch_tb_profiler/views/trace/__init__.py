@@ -18,7 +18,15 @@ from torch_tb_profiler.views.trace.payload import TraceParams, TracePayload
 
 TAB = Tab(
     "Where the time goes",
-    TraceView("trace", "Trace", TraceParams, TracePayload, build, rows="tracks"),
+    TraceView(
+        "trace",
+        "Trace",
+        TraceParams,
+        TracePayload,
+        build,
+        rows="tracks",
+        answers="What there is to draw: tracks, steps, counters.",
+    ),
     unavailable,
     tuple(
         view

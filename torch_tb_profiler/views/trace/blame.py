@@ -171,6 +171,13 @@ def _part(trace: Trace, part: Part) -> MomentPart:
 
 
 PARTS = (
-    TraceView("trace/blame", "Timeline of a device's time", BlameParams, TraceTile, build_blame),
+    TraceView(
+        "trace/blame",
+        "Timeline of a device's time",
+        BlameParams,
+        TraceTile,
+        build_blame,
+        answers="What the time of a device goes to in a window, as slices.",
+    ),
     TraceView("trace/moment", "A moment of a device", MomentParams, TraceMoment, build_moment),
 )

@@ -47,4 +47,13 @@ def build_headline(trace: Trace, params: HeadlineParams) -> TraceHeadline:
     )
 
 
-PARTS = (TraceView("trace/headline", "Headline of a window", HeadlineParams, TraceHeadline, build_headline),)
+PARTS = (
+    TraceView(
+        "trace/headline",
+        "Headline of a window",
+        HeadlineParams,
+        TraceHeadline,
+        build_headline,
+        answers="What a window of the timeline shows, in words.",
+    ),
+)

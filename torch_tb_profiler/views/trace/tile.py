@@ -123,6 +123,13 @@ def build_names(trace: Trace, params: NamesParams) -> TraceNames:
 
 
 PARTS = (
-    TraceView("trace/tile", "Timeline tile", TileParams, TraceTile, build_tile),
+    TraceView(
+        "trace/tile",
+        "Timeline tile",
+        TileParams,
+        TraceTile,
+        build_tile,
+        answers="The slices of a window, by lane.",
+    ),
     TraceView("trace/names", "Timeline names", NamesParams, TraceNames, build_names),
 )

@@ -18,13 +18,6 @@ it('says what bounds the step, and what each target would bring', () => {
   expect(screen.getByText(/assumes that nobody needs the value/)).toBeTruthy();
 });
 
-it('says by how much the clock of the device is moved, if it is', () => {
-  drawView(View, golden.critical_path);
-  expect(screen.queryByText(/clock is moved/)).toBeNull();
-  drawView(View, { ...golden.critical_path, clock_shift_ns: 12_000 });
-  expect(screen.getByText(/clock is moved by 12\.0 µs/)).toBeTruthy();
-});
-
 it('answers a slider at once, for the target that is chosen', () => {
   drawView(View, golden.critical_path);
   const slider = () => screen.getByRole('slider', { name: 'Less time' });

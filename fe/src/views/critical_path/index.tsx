@@ -57,14 +57,12 @@ export default function CriticalPathView({
           {...table}
           placeholder={`Filter ${formatCount(payload.targets.length)} targets`}
           noun="targets"
-          empty="Nothing of the steps could be faster."
+          empty="No part to make faster is known."
           foot={explained(payload)}
         />
       </div>
       <p>
         <Sentence text={payload.limits} />
-        {payload.clock_shift_ns > 0 &&
-          ` The device's clock is moved by ${formatDuration(payload.clock_shift_ns)}: work was recorded before its launch.`}
       </p>
       {Object.entries(payload.reasons).map(([field, reason]) => (
         <p key={field}>

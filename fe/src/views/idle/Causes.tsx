@@ -91,7 +91,7 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] })
             )}
           </>
         }
-        empty="The device is never idle."
+        empty="No idle time in these steps."
         foot={`${formatCount(payload.gaps)} gaps; the causes sum to ${formatDuration(idle)} of idle time a step`}
       />
       {open && <Gaps key={open.key} payload={payload} row={open} onClose={() => put({ select: '' })} />}

@@ -5,6 +5,7 @@ import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { Icon } from '../../widgets/Icon';
+import { RowDetail } from '../../widgets/table/RowDetail';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
 import { causeColor } from '../../base/causes';
 import { chosen, onTimeline, type Row } from './select';
@@ -26,16 +27,17 @@ export function Gaps({ payload, row, onClose }: { payload: IdlePayload; row: Row
   const answer = useView<IdleGaps>('idle/gaps', { run, worker, span }, asked);
   const gaps = answer.data?.state === 'ready' ? answer.data.payload : undefined;
   return (
-    <aside className={rowDetailCss.detail} data-part="row-detail" aria-label={`Gaps of ${row.title}`}>
-      <header>
-        <h2 title={row.whole}>
+    <RowDetail
+      label={`Gaps of ${row.title}`}
+      title={
+        <>
           <i className="dot" style={{ background: causeColor(row.cause) }} />
           {row.title}
-        </h2>
-        <Button look="quiet" title="Close (Escape)" onClick={onClose}>
-          <Icon name="close" size={14} />
-        </Button>
-      </header>
+        </>
+      }
+      whole={row.whole}
+      onClose={onClose}
+    >
       <p className="dim">
         {formatDuration(row.time)} a step, {formatRatio(idle > 0 ? row.time / idle : 0)} of the idle time
       </p>
@@ -82,6 +84,6 @@ export function Gaps({ payload, row, onClose }: { payload: IdlePayload; row: Row
           </ul>
         </>
       )}
-    </aside>
+    </RowDetail>
   );
 }

@@ -1,6 +1,6 @@
 import { useMemo } from 'react';
 import type { IdlePayload } from '../../api/types';
-import { formatDuration, formatRatio } from '../../base/format';
+import { formatDuration } from '../../base/format';
 import { Answer } from '../../widgets/Answer';
 import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
@@ -45,11 +45,7 @@ export default function IdleView({ payload, crumb }: { payload: IdlePayload; cru
         <Sequences />
       </div>
       <p className="dim">
-        {payload.explained !== null &&
-          `${formatRatio(payload.explained)} of the device's work starts when the recorded launches and waits say. `}
-        {payload.clock_shift_ns > 0 &&
-          `The device's clock is moved by ${formatDuration(payload.clock_shift_ns)}: work was recorded before its launch. `}
-        Waiting for other ranks: <Sentence text={payload.reasons.waiting_ns ?? []} />.
+        <Sentence text={payload.limits} />
       </p>
     </>
   );

@@ -6,8 +6,9 @@ import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { CopyButton } from '../../widgets/inputs/CopyButton';
-import { Histogram } from '../../widgets/charts/Histogram';
+import { Spread } from '../_shared/durations/Spread';
 import { Icon } from '../../widgets/Icon';
+import { RowDetail } from '../../widgets/table/RowDetail';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
 
 interface Props {
@@ -44,15 +45,13 @@ export function Detail({ row, onClose }: Props) {
     ],
   ];
   return (
-    <aside className={rowDetailCss.detail} data-part="row-detail" aria-label={`Details of ${row.name}`}>
-      <header>
-        <h2 className="mono" title={row.name}>
-          {row.short_name}
-        </h2>
-        <Button look="quiet" title="Close (Escape)" onClick={onClose}>
-          <Icon name="close" size={14} />
-        </Button>
-      </header>
+    <RowDetail
+      label={`Details of ${row.name}`}
+      title={row.short_name}
+      whole={row.name}
+      mono
+      onClose={onClose}
+    >
       <p className="dim">
         {formatCount(row.calls)} launches · {formatDuration(row.total_ns)} · {formatDuration(row.mean_ns)}{' '}
         each
@@ -73,27 +72,10 @@ export function Detail({ row, onClose }: Props) {
       </dl>
       <h3>Time per launch</h3>
       <div className={rowDetailCss.spread}>
-        {instances && instances.calls > 0 && (
-          <>
-            <Histogram
-              edges={instances.edges}
-              counts={instances.counts}
-              median={instances.median_ns!}
-              p95={instances.p95_ns!}
-              outliers={instances.outliers.map(each => ({ value: each.duration_ns, event: each.event }))}
-              onOutlier={outlier => show(outlier.event)}
-            />
-            {instances.far_out > 0 && (
-              <p className="dim">
-                {formatCount(instances.far_out)} far above the rest; a click on a mark shows the launch on the
-                timeline.
-              </p>
-            )}
-          </>
-        )}
+        {instances && instances.calls > 0 && <Spread instances={instances} noun="launch" onOutlier={show} />}
       </div>
       <h3>Whole name</h3>
       <p className={`mono ${rowDetailCss.shape}`}>{row.name}</p>
-    </aside>
+    </RowDetail>
   );
 }

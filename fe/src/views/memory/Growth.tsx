@@ -20,11 +20,13 @@ type Row = MemoryGrowth['holders'][number];
 interface Props {
   growth: MemoryGrowth | undefined;
   reason: readonly Phrase[] | undefined;
+  /** Why no stacks are recorded. */
+  stacks: readonly Phrase[] | undefined;
   onEvent: (event: number) => void;
   before: React.ReactNode;
 }
 
-export function Growth({ growth, reason, onEvent, before }: Props) {
+export function Growth({ growth, reason, stacks, onEvent, before }: Props) {
   const table = useTableState({ id: 'growth_bytes', descending: true });
   const [chosen, setChosen] = useState<Row>();
   const columns = useMemo(() => columnsOf(growth?.steps ?? []), [growth]);
@@ -71,7 +73,7 @@ export function Growth({ growth, reason, onEvent, before }: Props) {
               ))}
             </ol>
           ) : (
-            <p className="dim">No stack is recorded. Profile with with_stack=True.</p>
+            <p className="dim">{stacks ? <Sentence text={stacks} /> : 'No frame is around it.'}</p>
           )}
         </aside>
       )}

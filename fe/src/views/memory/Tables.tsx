@@ -102,7 +102,13 @@ export function Tables({ payload, device, growth, selectors, state, onEvent }: P
         <ByOperator operators={operators.data.payload} onEvent={onEvent} before={before} />
       )}
       {table === 'growth' && (
-        <Growth growth={growth} reason={payload.reasons.growth} onEvent={onEvent} before={before} />
+        <Growth
+          growth={growth}
+          reason={payload.reasons.growth}
+          stacks={payload.reasons.stacks}
+          onEvent={onEvent}
+          before={before}
+        />
       )}
     </div>
   );

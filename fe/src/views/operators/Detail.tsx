@@ -7,12 +7,13 @@ import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { CopyButton } from '../../widgets/inputs/CopyButton';
 import { FlameGraph } from '../../widgets/charts/FlameGraph';
-import { Histogram } from '../../widgets/charts/Histogram';
+import { Spread } from '../_shared/durations/Spread';
 import { Icon } from '../../widgets/Icon';
 import { Select } from '../../widgets/inputs/Select';
 import { SourceFrame, SourceSettingsMenu } from '../../widgets/SourceFrame';
 import { flame } from './select';
 import { Sentence } from '../../widgets/Sentence';
+import { RowDetail } from '../../widgets/table/RowDetail';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
 
 interface Props {
@@ -49,13 +50,7 @@ export function Detail({ row, payload, onClose }: Props) {
   const tree = useMemo(() => (stacks ? flame(stacks, time) : undefined), [stacks, time]);
   const show = (event: number) => select({ view: 'trace', params: { event: String(event) } });
   return (
-    <aside className={rowDetailCss.detail} data-part="row-detail" aria-label={`Details of ${row.name}`}>
-      <header>
-        <h2 className="mono">{row.name}</h2>
-        <Button look="quiet" title="Close (Escape)" onClick={onClose}>
-          <Icon name="close" size={14} />
-        </Button>
-      </header>
+    <RowDetail label={`Details of ${row.name}`} title={row.name} mono onClose={onClose}>
       <p className="dim">
         {formatCount(row.calls)} calls · {formatDuration(row.host_total_ns)} on the host
         {row.device_self_ns !== null && ` · ${formatDuration(row.device_self_ns)} on the device`}
@@ -82,24 +77,7 @@ export function Detail({ row, payload, onClose }: Props) {
         )}
       </h3>
       <div className={rowDetailCss.spread}>
-        {instances && instances.calls > 0 && (
-          <>
-            <Histogram
-              edges={instances.edges}
-              counts={instances.counts}
-              median={instances.median_ns!}
-              p95={instances.p95_ns!}
-              outliers={instances.outliers.map(each => ({ value: each.duration_ns, event: each.event }))}
-              onOutlier={outlier => show(outlier.event)}
-            />
-            {instances.far_out > 0 && (
-              <p className="dim">
-                {formatCount(instances.far_out)} far above the rest; a click on a mark shows the call on the
-                timeline.
-              </p>
-            )}
-          </>
-        )}
+        {instances && instances.calls > 0 && <Spread instances={instances} noun="call" onOutlier={show} />}
         {instances && instances.calls === 0 && <p className="dim">No call of it has {time} time.</p>}
       </div>
       <h3>
@@ -155,6 +133,6 @@ export function Detail({ row, payload, onClose }: Props) {
           <Sentence text={payload.reasons.stacks} />
         </p>
       )}
-    </aside>
+    </RowDetail>
   );
 }

@@ -5,6 +5,7 @@ import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { CopyButton } from '../../widgets/inputs/CopyButton';
 import { Icon } from '../../widgets/Icon';
+import { RowDetail } from '../../widgets/table/RowDetail';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
 
 interface Props {
@@ -33,15 +34,13 @@ export function Detail({ row, peaks, onClose }: Props) {
     ['Not known', row.reason],
   ];
   return (
-    <aside className={rowDetailCss.detail} data-part="row-detail" aria-label={`Details of ${row.name}`}>
-      <header>
-        <h2 className="mono" title={row.name}>
-          {row.short_name}
-        </h2>
-        <Button look="quiet" title="Close (Escape)" onClick={onClose}>
-          <Icon name="close" size={14} />
-        </Button>
-      </header>
+    <RowDetail
+      label={`Details of ${row.name}`}
+      title={row.short_name}
+      whole={row.name}
+      mono
+      onClose={onClose}
+    >
       <p className="dim">
         {formatCount(row.calls)} calls · {formatDuration(row.device_ns)} ·{' '}
         {formatDuration(row.device_ns / row.calls)} each
@@ -60,7 +59,7 @@ export function Detail({ row, peaks, onClose }: Props) {
           .filter(([, value]) => value !== null)
           .flatMap(([key, value]) => [<dt key={`${key} of`}>{key}</dt>, <dd key={key}>{value}</dd>])}
       </dl>
-    </aside>
+    </RowDetail>
   );
 }
 

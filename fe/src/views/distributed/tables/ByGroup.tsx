@@ -5,7 +5,7 @@ import { useTableState } from '../../../state/table';
 import type { Column } from '../../../widgets/table/columns';
 import { DataTable } from '../../../widgets/table/DataTable';
 import { groupLabel } from '../select';
-import { Rate, type TableProps } from './parts';
+import { bandwidthColumn, type TableProps } from './parts';
 
 type GroupRow = Distributed['groups'][number]['operations'][number] & {
   group: Distributed['groups'][number];
@@ -74,16 +74,7 @@ export function ByGroup({ payload, before }: TableProps) {
         reason: payload.reasons.max_skew_ns,
       },
       { id: 'bytes', title: 'Bytes', kind: 'bytes', value: row => row.bytes, reason: payload.reasons.bytes },
-      {
-        id: 'bus_bandwidth',
-        title: 'Bus bandwidth',
-        kind: 'rate',
-        width: 124,
-        value: row => row.bus_bandwidth,
-        term: 'bus_bandwidth',
-        reason: payload.reasons.bus_bandwidth,
-        render: row => <Rate value={row.bus_bandwidth!} least={row.lower_bound} />,
-      },
+      bandwidthColumn(payload),
     ],
     [payload],
   );

@@ -4,7 +4,7 @@ import { useTableState } from '../../../state/table';
 import type { Column } from '../../../widgets/table/columns';
 import { DataTable } from '../../../widgets/table/DataTable';
 import { rankName } from '../select';
-import { groupName, Rate, TransferBar, type TableProps } from './parts';
+import { bandwidthColumn, groupName, rankColumn, TransferBar, type TableProps } from './parts';
 
 /** The collectives of each rank: moving data, and waiting. */
 export function ByWorker({ payload, before }: TableProps) {
@@ -21,14 +21,7 @@ export function ByWorker({ payload, before }: TableProps) {
         width: 140,
         value: row => groupName(payload, row.group),
       },
-      {
-        id: 'rank',
-        title: 'Rank',
-        kind: 'number',
-        width: 72,
-        value: row => row.rank ?? row.worker,
-        render: row => <span title={row.worker}>{row.rank ?? row.worker}</span>,
-      },
+      rankColumn(),
       { id: 'calls', title: 'Calls', kind: 'count', value: row => row.calls },
       {
         id: 'split',
@@ -56,16 +49,7 @@ export function ByWorker({ payload, before }: TableProps) {
       },
       { id: 'exposed_ns', title: 'Exposed', kind: 'duration', value: row => row.exposed_ns, term: 'exposed' },
       { id: 'bytes', title: 'Bytes', kind: 'bytes', value: row => row.bytes, reason: payload.reasons.bytes },
-      sizes && {
-        id: 'bus_bandwidth',
-        title: 'Bus bandwidth',
-        kind: 'rate',
-        width: 124,
-        value: row => row.bus_bandwidth,
-        term: 'bus_bandwidth',
-        reason: payload.reasons.bus_bandwidth,
-        render: row => <Rate value={row.bus_bandwidth!} least={row.lower_bound} />,
-      },
+      sizes && bandwidthColumn(payload),
       sizes && {
         id: 'algorithm_bandwidth',
         title: 'Algorithm',

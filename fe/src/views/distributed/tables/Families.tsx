@@ -7,7 +7,7 @@ import { Meter } from '../../../widgets/charts/Meter';
 import type { Column } from '../../../widgets/table/columns';
 import { DataTable } from '../../../widgets/table/DataTable';
 import { rankName } from '../select';
-import type { TableProps } from './parts';
+import { rankColumn, type TableProps } from './parts';
 
 type Row = Distributed['families'][number];
 
@@ -29,14 +29,7 @@ export function Families({ payload, before }: TableProps) {
         ),
       },
       { id: 'sort', title: 'Kind', kind: 'text', width: 128, grow: false, value: row => row.kind },
-      {
-        id: 'rank',
-        title: 'Rank',
-        kind: 'number',
-        width: 72,
-        value: row => row.rank ?? row.worker,
-        render: row => <span title={row.worker}>{row.rank ?? row.worker}</span>,
-      },
+      rankColumn(),
       { id: 'calls', title: 'Calls', kind: 'count', value: row => row.calls },
       { id: 'device_ns', title: 'Device time', kind: 'duration', value: row => row.device_ns },
       {

@@ -6,7 +6,7 @@ import { Button } from '../../../widgets/inputs/Button';
 import type { Column } from '../../../widgets/table/columns';
 import { PAGE, PagedTable } from '../../../widgets/table/PagedTable';
 import { rankName } from '../select';
-import { groupName, Rate, type TableProps } from './parts';
+import { bandwidthColumn, groupName, type TableProps } from './parts';
 
 interface Props extends TableProps {
   selectors: Selectors;
@@ -125,14 +125,6 @@ function instanceColumns(payload: Distributed, onPick: (id: number) => void): Co
       value: row => (row.late_worker === null ? null : rankName(row.late_rank, row.late_worker)),
       reason: payload.reasons.late_worker,
     },
-    {
-      id: 'bandwidth',
-      title: 'Bus bandwidth',
-      kind: 'rate',
-      width: 124,
-      value: row => row.bus_bandwidth,
-      reason: payload.reasons.bus_bandwidth,
-      render: row => <Rate value={row.bus_bandwidth!} least={row.lower_bound} />,
-    },
+    { ...bandwidthColumn(payload), id: 'bandwidth' },
   ];
 }

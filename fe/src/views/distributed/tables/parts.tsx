@@ -2,6 +2,7 @@
 import type { ReactNode } from 'react';
 import type { Distributed } from '../../../api/types';
 import { formatDuration } from '../../../base/format';
+import type { Column } from '../../../widgets/table/columns';
 import { groupLabel } from '../select';
 import css from './parts.module.css';
 
@@ -34,13 +35,41 @@ export function TransferBar({
   );
 }
 
-export function Rate({ value, least }: { value: number; least: boolean }) {
+function Rate({ value, least }: { value: number; least: boolean }) {
   return (
     <span title={least ? 'At least: the time includes waiting for other ranks.' : undefined}>
       {least && '≥ '}
       {(value / 1e9).toPrecision(3)} <span className="unit">GB/s</span>
     </span>
   );
+}
+
+/** The rank of a row; where its number is not known, the worker. */
+export function rankColumn<R extends { rank: number | null; worker: string }>(): Column<R> {
+  return {
+    id: 'rank',
+    title: 'Rank',
+    kind: 'number',
+    width: 72,
+    value: row => row.rank ?? row.worker,
+    render: row => <span title={row.worker}>{row.rank ?? row.worker}</span>,
+  };
+}
+
+/** Bytes on the busiest link over the time of collectives. */
+export function bandwidthColumn<R extends { bus_bandwidth: number | null; lower_bound: boolean }>(
+  payload: Distributed,
+): Column<R> {
+  return {
+    id: 'bus_bandwidth',
+    title: 'Bus bandwidth',
+    kind: 'rate',
+    width: 124,
+    value: row => row.bus_bandwidth,
+    term: 'bus_bandwidth',
+    reason: payload.reasons.bus_bandwidth,
+    render: row => <Rate value={row.bus_bandwidth!} least={row.lower_bound} />,
+  };
 }
 
 export const groupName = (payload: Distributed, id: number): string => {
