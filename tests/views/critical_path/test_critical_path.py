@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.traces import BUSY_HOST, draw
+from tests.support.views import ask
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views._shared.text import plain
@@ -241,3 +242,19 @@ def test_events_without_a_name_are_no_target() -> None:
     payload = build(draw(HOST_BOUND, *nameless), CriticalPathParams())
     assert {row.target for row in payload.targets} >= {"operator:aten::mul"}
     assert all(row.target.partition(":")[2] for row in payload.targets if ":" in row.target)
+
+
+def test_the_pieces_of_one_step_are_those_within_it() -> None:
+    trace = draw(
+        "\n".join(
+            f"host user_annotation ProfilerStep#{i} {100 * i} 100\n"
+            f"host cuda_runtime cudaLaunchKernel {100 * i + 10} 10 correlation={i}\n"
+            f"gpu0 kernel gemm {100 * i + 30} 50 correlation={i} stream=7"
+            for i in (1, 2, 3)
+        )
+    )
+    pieces = ask(trace, "critical_path/pieces", step="2")
+    begins, durations = pieces["begin_ns"], pieces["duration_ns"]
+    assert 0 < len(begins) < len(ask(trace, "critical_path/pieces")["begin_ns"])
+    first = begins[0]
+    assert all(first <= begin < first + 100_000 for begin in begins) and sum(durations) == 100_000
