@@ -116,7 +116,7 @@ it('draws no roofline of counters without times', () => {
     device_ns: 0,
     devices: [],
     counters: { ...counters, note },
-    reasons: { mfu: 'no times of kernels' },
+    reasons: { mfu: [{ text: 'no times of kernels' }] },
   });
   expect(screen.getByRole('note').textContent).toBe(note);
   expect(screen.getByText('no times of kernels')).toBeTruthy();

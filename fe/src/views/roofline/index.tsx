@@ -51,7 +51,7 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
   if (counters && payload.device_ns === 0 && !filtered) {
     return (
       <div className={`${splitCss.view} fill`}>
-        <Answer crumb={crumb} why={payload.reasons.mfu}>
+        <Answer crumb={crumb} why={<Sentence text={payload.reasons.mfu ?? []} />}>
           <Sentence text={payload.headline} />
         </Answer>
         <Counters counters={counters} />
