@@ -33,6 +33,19 @@ def test_tokens_of_all_iterations_until_the_work_of_the_last_ends() -> None:
     assert found.per_second == pytest.approx(133 / 1e-3)
 
 
+def test_work_goes_on_after_the_host_has_launched_it() -> None:
+    found = tokens(
+        draw(f"""
+        host  user_annotation  {DECODE}  0  100
+        host  cuda_runtime     cudaLaunchKernel  12  5  correlation=1
+        host  cuda_runtime     cudaLaunchKernel  200  5  correlation=2
+        gpu0  kernel           gemm   90  410  correlation=1
+        gpu0  kernel           after  500  400  correlation=2
+        """)
+    )
+    assert found is not None and found.duration_ns == 500_000
+
+
 def test_the_overview_and_the_roofline_say_it() -> None:
     trace = draw(SERVING)
     said = (
@@ -53,8 +66,9 @@ def test_the_overview_and_the_roofline_say_it() -> None:
         f"host  user_annotation  {DECODE}  5  0",
         f"host  user_annotation  {DECODE.replace('sq3sk', 'sqXsk')}  0  100",
         f"host  user_annotation  {DECODE}_more  0  100",
+        f"host  user_annotation  {DECODE}  0  100\ngpu0  kernel  gemm  50  400",
     ],
-    ids=["another annotation", "no annotation", "no time", "no number", "a longer name"],
+    ids=["another annotation", "no annotation", "no time", "no number", "a longer name", "work of nobody"],
 )
 def test_what_is_no_iteration_tells_nothing(picture: str) -> None:
     assert tokens(draw(picture)) is None

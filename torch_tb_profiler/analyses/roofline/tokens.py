@@ -13,6 +13,7 @@ import re
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.model.calls.links import launches
 from torch_tb_profiler.model.kinds import Kind, ends, of_kind
 from torch_tb_profiler.model.trace import Trace, derived, distinct
 
@@ -46,7 +47,7 @@ class Tokens(msgspec.Struct, frozen=True):
 
 @derived
 def tokens(trace: Trace) -> Tokens | None:
-    """None where no annotation tells, or none takes time."""
+    """None where no annotation tells, none takes time, or nothing tells which device work is theirs."""
     host, device = of_kind(trace, Kind.ANNOTATION), of_kind(trace, Kind.DEVICE_ANNOTATION)
     told = {
         code: (int(match["prompt"]), int(match["generated"]))
@@ -57,10 +58,13 @@ def tokens(trace: Trace) -> Tokens | None:
     mine = host[np.isin(trace.events.name[host], names)]
     if len(mine) == 0:
         return None
-    every = np.concatenate([mine, device[np.isin(trace.events.name[device], names)]])
-    begin, end = int(trace.events.start[mine].min()), int(ends(trace)[every].max())
-    if end <= begin:
+    begin, end = int(trace.events.start[mine].min()), int(ends(trace)[mine].max())
+    rows, launch = launches(trace)
+    launched = rows[(launch >= 0) & (trace.events.start[launch] >= begin) & (trace.events.start[launch] <= end)]
+    work = np.concatenate([launched, device[np.isin(trace.events.name[device], names)]])
+    if end <= begin or (len(rows) > 0 and len(work) == 0):
         return None
+    end = max(end, int(ends(trace)[work].max(initial=end)))
     counts = [told[code] for code in trace.events.name[mine].tolist()]
     first = int(mine[np.argmin(trace.events.start[mine])])
     return Tokens(len(mine), sum(p for p, _ in counts), sum(g for _, g in counts), end - begin, first)
