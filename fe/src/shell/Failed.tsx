@@ -8,6 +8,7 @@ import { ChooseBase } from './ChooseBase';
 import { CopyButton } from '../widgets/inputs/CopyButton';
 import { Icon } from '../widgets/Icon';
 import { Panel } from '../widgets/Panel';
+import { Words } from '../widgets/Sentence';
 import type { ErrorInfo, FileHealth } from '../api/types';
 import css from './Failed.module.css';
 
@@ -34,14 +35,14 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
         crumb={run ?? ''}
         why={
           missing
-            ? !undecided && info.hint
+            ? !undecided && info.hint && <Words text={info.hint} />
             : others > 0
               ? `The other ${formatCount(others)} of ${files.length} files of this run are not affected.`
               : undefined
         }
       >
         {missing ? (
-          capital(info.message) + '.'
+          <Words text={`${capital(info.message)}.`} />
         ) : (
           <>
             <Mark color="var(--st-bad)">This file cannot be read</Mark>: {info.message}.
@@ -95,7 +96,9 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
             {info.hint && (
               <>
                 <dt>What to do</dt>
-                <dd>{capital(info.hint)}</dd>
+                <dd>
+                  <Words text={capital(info.hint)} />
+                </dd>
               </>
             )}
           </dl>

@@ -115,15 +115,16 @@ function badge(
   if (failed || state?.state === 'failed') {
     return ['bad', 'error', 'Cannot be read'];
   }
-  if (answer?.state === 'loading' && answer.progress?.bytes_total) {
+  const read = answer?.state === 'ready' || state?.state === 'ready';
+  if (!read && answer?.state === 'loading' && answer.progress?.bytes_total) {
     return [
       'neutral',
       'clock',
       `Reading, ${formatRatio(answer.progress.bytes_done / answer.progress.bytes_total)}`,
     ];
   }
-  if (answer?.state !== 'ready' || !state?.health) {
-    return answer?.state === 'ready' ? ['neutral', 'check', 'Read'] : ['neutral', 'clock', 'Reading'];
+  if (!read || !state?.health) {
+    return read ? ['neutral', 'check', 'Read'] : ['neutral', 'clock', 'Reading'];
   }
   const { error, warning, info } = state.health;
   if (error > 0) {

@@ -120,6 +120,9 @@ export function draw(element: ReactElement, params: Record<string, string> = {})
   return { ...drawn, settled };
 }
 
-/** A sentence of the server as one text. */
+/** A sentence of the server as one text, as it is drawn: what stands between backticks is code. */
 export const textOf = (phrases: readonly { text: string }[]): string =>
-  phrases.map(({ text }) => text).join('');
+  phrases
+    .map(({ text }) => text)
+    .join('')
+    .replaceAll('`', '');

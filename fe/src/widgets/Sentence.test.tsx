@@ -3,7 +3,7 @@ import { MantineProvider } from '@mantine/core';
 import { cleanup, render, screen } from '@testing-library/react';
 import { afterEach, expect, it, vi } from 'vitest';
 import { SelectionContext, type Selection } from '../state/selection';
-import { Sentence } from './Sentence';
+import { Sentence, Words } from './Sentence';
 
 afterEach(cleanup);
 
@@ -39,4 +39,11 @@ it('keeps named parameters within the view, and no others', () => {
 
 it('keeps nothing in another view', () => {
   expect(opened('trace', { params: { base_run: 'a' } }, ['base_run'])).toEqual({ view: 'trace', params: {} });
+});
+
+it('draws what stands between backticks as code, and a backtick alone as it is', () => {
+  const { container } = render(<Words text="call `prof.step()` in the loop" />);
+  expect(container.innerHTML).toBe('call <code>prof.step()</code> in the loop');
+  cleanup();
+  expect(render(<Words text="a ` <b>" />).container.innerHTML).toBe('a ` &lt;b&gt;');
 });

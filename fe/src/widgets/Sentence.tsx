@@ -26,11 +26,18 @@ export function Sentence({ text, keep = [] }: Props) {
             {words}
           </Button>
         ) : (
-          words
+          <Words key={i} text={words} />
         ),
       )}
     </>
   );
+}
+
+/** Words of which those between backticks are code. */
+export function Words({ text }: { text: string }) {
+  const parts = text.split('`');
+  // A backtick without its partner is one that a name brought along.
+  return parts.length % 2 === 0 ? text : parts.map((part, i) => (i % 2 ? <code key={i}>{part}</code> : part));
 }
 
 /** The words alone. */
