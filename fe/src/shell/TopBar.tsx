@@ -30,10 +30,10 @@ export function TopBar({ runs, run, workers, answer, failed, onHealth }: Props) 
     0,
   );
   if (runs.length === 0) {
-    return <header className={css.top} />;
+    return <div className={css.top} />;
   }
   return (
-    <header className={css.top}>
+    <div className={css.top} role="region" aria-label="What is shown">
       <span data-picker="r">
         <Picker
           name="Run"
@@ -81,7 +81,7 @@ export function TopBar({ runs, run, workers, answer, failed, onHealth }: Props) 
       ) : (
         <CopyButton text={shareLink} label="Share link" icon="link" showLabel />
       )}
-    </header>
+    </div>
   );
 }
 

@@ -60,33 +60,40 @@ export function Picker({ name, value, options, note, onPick }: Props) {
           <Icon name="chevron" size={14} />
         </Button>
       </Combobox.Target>
-      <Combobox.Dropdown className={css.list} role="dialog" aria-label={find}>
-        <Combobox.Search
-          value={search}
-          onChange={event => {
-            setSearch(event.currentTarget.value);
-            combobox.selectFirstOption();
-          }}
-          placeholder={find}
-          aria-label={find}
-        />
-        <Combobox.Options aria-label={`${name}: what there is`} mah={320} style={{ overflowY: 'auto' }}>
-          {matches.slice(0, MOST).map(option => (
-            <Combobox.Option key={option.value} value={option.value} active={option.value === value}>
-              {option.mark}
-              <span className={css.label} title={option.label}>
-                {option.label}
-              </span>
-              <span className={css.detail}>{option.detail}</span>
-            </Combobox.Option>
-          ))}
-          {matches.length === 0 && <Combobox.Empty>Nothing matches</Combobox.Empty>}
-          {matches.length > MOST && (
-            <div className={css.more}>
-              {(matches.length - MOST).toLocaleString('en-US')} more: type to narrow
-            </div>
-          )}
-        </Combobox.Options>
+      <Combobox.Dropdown className={css.list}>
+        <div role="dialog" aria-label={find}>
+          <Combobox.Search
+            value={search}
+            onChange={event => {
+              setSearch(event.currentTarget.value);
+              combobox.selectFirstOption();
+            }}
+            placeholder={find}
+            aria-label={find}
+          />
+          <Combobox.Options
+            aria-label={`${name}: what there is`}
+            mah={320}
+            style={{ overflowY: 'auto' }}
+            tabIndex={0}
+          >
+            {matches.slice(0, MOST).map(option => (
+              <Combobox.Option key={option.value} value={option.value} active={option.value === value}>
+                {option.mark}
+                <span className={css.label} title={option.label}>
+                  {option.label}
+                </span>
+                <span className={css.detail}>{option.detail}</span>
+              </Combobox.Option>
+            ))}
+            {matches.length === 0 && <Combobox.Empty>Nothing matches</Combobox.Empty>}
+            {matches.length > MOST && (
+              <div className={css.more}>
+                {(matches.length - MOST).toLocaleString('en-US')} more: type to narrow
+              </div>
+            )}
+          </Combobox.Options>
+        </div>
       </Combobox.Dropdown>
     </Combobox>
   );

@@ -1,0 +1,40 @@
+"""Every view with a run in which it has something to show, and a page that goes from one to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from playwright.sync_api import Page, expect
+
+from torch_tb_profiler.views import SLUGS
+
+_RUNS = {
+    "memory": "n_memory",
+    "modules": "m_modules",
+    "lightning": "m_modules",
+    "roofline": "r_roofline",
+    "distributed": "o_job",
+    "overlap": "s_rocm",
+    "diff": "p_faster",
+}
+
+VIEWS: Mapping[str, dict[str, str]] = {
+    slug: {"view": slug, "run": _RUNS.get(slug, "a_training")} for slug in SLUGS
+}
+"""The state of the address by view."""
+
+
+def start(page: Page, server: str) -> None:
+    """Opens the page by itself, without the host's frame."""
+    page.goto(f"{server}/data/plugin_entry.html?name=pytorch_profiler#pytorch_profiler")
+    expect(page.locator("h1")).to_be_visible()
+
+
+def go(page: Page, state: Mapping[str, str]) -> None:
+    """Shows what an address says, and waits until it is drawn."""
+    parts = [f"p.pytorch_profiler.{key}={value}" for key, value in state.items()]
+    page.evaluate("hash => { location.hash = hash }", "&".join(["pytorch_profiler", *parts]))
+    expect(page.locator(f"#page[data-shown='{state['view']} {state['run']}']")).to_be_visible()
+    expect(page.locator("#page [aria-busy=true]")).to_have_count(0)
+    if state["view"] == "trace":
+        expect(page.locator("[data-part=timeline][data-state=drawn]")).to_be_visible()

@@ -1,0 +1,78 @@
+"""Every view against the rules of axe-core, in both themes: nothing is found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.page.places import VIEWS, go, start
+from tests.support.waiting import PATIENCE
+
+AXE = Path(__file__).resolve().parents[3] / "fe" / "node_modules" / "axe-core" / "axe.min.js"
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: `npm ci` in fe/"),
+]
+
+FOUND = """async rules => {
+  const options = rules ? { runOnly: rules } : {};
+  const { violations } = await axe.run({ ...options, resultTypes: ['violations'] });
+  return violations.flatMap(rule => rule.nodes.map(node => `${rule.id}: ${node.html.slice(0, 300)}`));
+}"""
+COLORS = ["color-contrast", "link-in-text-block"]
+"""The rules whose answer another theme can change."""
+
+ALSO = {
+    "a slice and a window": {"view": "trace", "run": "a_training", "event": "1", "area": "1200000-3450000"},
+    "ranks": {"view": "trace", "run": "o_job", "ranks": "rank3,rank4"},
+    "no data": {"view": "idle", "run": "n_memory"},
+    "damaged": {"view": "overview", "run": "b_damaged", "worker": "rank1"},
+    "unreadable": {"view": "overview", "run": "b_damaged", "worker": "rank2"},
+}
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page that may load axe (its own policy allows no script of others) and changes colors at once."""
+    viewport = {"width": 1440, "height": 900}
+    context = browser.new_context(viewport=viewport, reduced_motion="reduce", bypass_csp=True)  # type: ignore[arg-type]
+    context.set_default_timeout(1000 * PATIENCE)
+    yield context.new_page()
+    context.close()
+
+
+def test_axe_finds_nothing(page: Page, server: str) -> None:
+    """One page that goes from place to place, as its user does."""
+    start(page, server)
+    page.add_script_tag(path=AXE)
+    found = {}
+    for name, state in {**VIEWS, **ALSO}.items():
+        go(page, state)
+        if name == "unreadable":
+            expect(page.locator("h1")).to_contain_text("cannot be read")
+        found[name] = _found(page)
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Shortcuts")).to_be_visible()
+    found["shortcuts"] = _found(page)
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog", name="Shortcuts")).to_have_count(0)
+    page.keyboard.press("r")
+    expect(page.get_by_placeholder("Find a run")).to_be_focused()
+    found["picker"] = _found(page)
+    assert [f"{place}: {row}" for place, rows in found.items() for row in rows] == []
+
+
+def _found(page: Page) -> list[str]:
+    """Findings as they stand in light, and those of the colors in dark."""
+    page.emulate_media(color_scheme="light")
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    found: list[str] = page.evaluate(FOUND)
+    page.emulate_media(color_scheme="dark")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    dark = page.evaluate(FOUND, COLORS)
+    return found + [f"dark: {row}" for row in dark]

@@ -1,0 +1,43 @@
+"""Every view from the narrowest to the widest screen: nothing is cut off."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.e2e.page.places import VIEWS, go, start
+from tests.support.page import NewPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+WIDTHS = (900, 1440, 1920, 2560)
+
+OVER = """wide => {
+  const over = (element, name) => element.scrollWidth > element.clientWidth + 1 ? [name] : [];
+  const page = document.getElementById('page');
+  const tables = wide ? [...page.querySelectorAll('[role=grid], [role=treegrid], table')] : [];
+  return [
+    ...over(document.documentElement, 'document'),
+    ...over(page, 'page'),
+    ...tables.flatMap(table => {
+      const frame = table.closest('.scroll') ?? table.parentElement;
+      return over(frame, `table ${table.getAttribute('aria-label')}`);
+    }),
+  ];
+}"""
+
+
+def test_no_width_cuts_a_view_off(new_page: NewPage, server: str) -> None:
+    """From 1440 on the tables fit, too; narrower ones are scrolled by themselves."""
+    page: Page = new_page()
+    start(page, server)
+    found = {}
+    for slug, state in VIEWS.items():
+        go(page, state)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            page.evaluate("() => new Promise(requestAnimationFrame)")
+            over = page.evaluate(OVER, width >= 1440)
+            if over:
+                found[f"{slug} at {width}"] = over
+    assert found == {}
