@@ -36,6 +36,8 @@ def _spell(hint: Any, spelled: set[type]) -> str:
         return "".join([_spell(arguments[0], spelled), *layouts])
     if origin in (Union, types.UnionType):
         return " | ".join(sorted(_spell(each, spelled) for each in arguments))
+    if hasattr(origin, "__value__"):  # an alias by `type`, as newer versions of numpy have for arrays
+        return _spell(origin.__value__[arguments], spelled)
     if origin is np.ndarray:  # its first argument, the shape, depends on the version of numpy
         return f"array[{_spell(get_args(arguments[1])[0], spelled)}]"
     if origin is not None:
