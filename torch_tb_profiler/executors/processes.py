@@ -156,11 +156,12 @@ class ProcessExecutor(JobExecutor):
             self._waiting.clear()
             pools = [pool for slot in self._slots if (pool := slot.release()) is not None]
         # Without our lock: a pool that breaks right now holds its own and waits for ours in `_finish`.
+        # Each is waited for, which with killed workers takes no time: a pool that ends while the interpreter
+        # does can keep it from ending (its thread closes the pipe that the interpreter wakes it through).
         for pool in pools:
-            processes = list((pool._processes or {}).values())
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in processes:
+            for process in list((pool._processes or {}).values()):
                 process.kill()
+            pool.shutdown(wait=True, cancel_futures=True)
 
     def _dispatch(self) -> None:
         for slot in self._slots:
