@@ -12,6 +12,7 @@ import torch_tb_profiler as ttp
 from tests.support.jobs import Job, ddp
 from tests.support.traces import document
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.units import format_ratio
 from torch_tb_profiler.cli import main
 from torch_tb_profiler.summary import MAX_BYTES, VERSION, Summary, as_json, as_markdown, schema
 
@@ -31,6 +32,8 @@ def test_a_job_is_summed_up_not_its_first_rank(log: ttp.Log) -> None:
     assert found.step is not None and found.step.mean_ns == pytest.approx(sum(means.values()) / 8)
     assert found.step.slowest == max(means, key=means.__getitem__)
     assert sum(time or 0 for time in found.step.breakdown.values()) == pytest.approx(found.step.mean_ns)
+    used = [device.utilization or 0.0 for each in overviews.values() for device in each.devices]
+    assert f"kernels run for {format_ratio(sum(used) / 8)} of the time in steps" in as_markdown(found)
     rows = [row for worker in run.workers for row in run.operators(worker=worker).data.rows]
     mm = [row for row in rows if row.name == "aten::mm"]
     assert (found.operators[0].name, found.operators[0].calls) == ("aten::mm", sum(row.calls for row in mm))

@@ -70,12 +70,12 @@ def _step(step: StepTime) -> Iterator[str]:
 def _devices(use: DeviceUse) -> str:
     named = f" ({_escaped(use.name)})" if use.name else ""
     if use.mean_utilization is None:
-        return f"{plural(use.devices, 'device')}{named}; how busy they are is not known"
+        return f"{plural(use.devices, 'device')}{named}; how long kernels run on them is not known"
     least = ""
     if use.devices > 1 and use.least_utilization is not None:
         least = f", the least {format_ratio(use.least_utilization)} ({_escaped(use.least_worker or '')})"
-    busy = f"busy for {format_ratio(use.mean_utilization)} of the steps"
-    return f"{plural(use.devices, 'device')}{named}: {busy}{least}"
+    used = f"kernels run for {format_ratio(use.mean_utilization)} of the time in steps"
+    return f"{plural(use.devices, 'device')}{named}: {used}{least}"
 
 
 def _communication(spent: Communication) -> str:

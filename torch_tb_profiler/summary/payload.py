@@ -45,7 +45,7 @@ class Top(msgspec.Struct, frozen=True):
 
 
 class DeviceUse(msgspec.Struct, frozen=True):
-    """The accelerators of all workers; utilization: share of the steps in which a device runs something."""
+    """The accelerators of all workers; utilization: share of the time in steps with a kernel."""
 
     devices: int
     name: str | None

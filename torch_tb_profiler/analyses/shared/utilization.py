@@ -20,14 +20,14 @@ from torch_tb_profiler.model.trace import ABSENT, Float64, Int64, Trace, derived
 class Utilization(msgspec.Struct, frozen=True):
     """One device over the window from the first to the last complete step.
 
-    utilization         share of the window with at least one kernel running
+    utilization         share of the window with at least one kernel running; the device is busy with copies, too
     computing           the part of it in which one runs that does not communicate; the rest is communication that
                         no kernel hides: data that moves, or waiting for other ranks
     sm_efficiency       mean over the window of min(1, sum of `blocks per SM` of the running kernels)
     achieved_occupancy  mean of `est. achieved occupancy %` / 100 weighted by time in the window
     cores               kernel time on Tensor Cores, over all kernels of the device, in and outside of steps
     tensor_core_ratio   the share of it that runs on them, at least
-    unknown             field -> why it is None, or in what way it is uncertain
+    unknown             field -> why it is None, in what way it is uncertain, or what it does not count
     """
 
     device: DeviceInfo
@@ -62,12 +62,18 @@ def _of_device(trace: Trace, device: DeviceInfo) -> Utilization:
     start, finish = trace.events.start[kernels], ends(trace)[kernels]
     unknown: dict[str, str] = {}
     computes = ~communication_kernels(trace)[kernels]
-    busy = computing = None
+    used = computing = None
     if end > begin:
-        busy, computing = (
-            int(covered(merge(start[which], finish[which]), np.array([begin]), np.array([end]))[0]) / (end - begin)
-            for which in (np.full(len(kernels), True), computes)
+        used, computing, busy = (
+            int(covered(merge(trace.events.start[rows], ends(trace)[rows]), np.array([begin]), np.array([end]))[0])
+            / (end - begin)
+            for rows in (kernels, kernels[computes], mine)
         )
+        if format_ratio(busy) != format_ratio(used):
+            unknown["utilization"] = (
+                f"it counts kernels alone: with copies and memsets the device is busy for {format_ratio(busy)} of "
+                "the same time"
+            )
     else:
         unknown["utilization"] = unknown["computing"] = "there is no step to measure against"
     blocks = _mean_sm_efficiency(start, finish, trace.arg_float("blocks per SM", kernels), begin, end)
@@ -87,7 +93,7 @@ def _of_device(trace: Trace, device: DeviceInfo) -> Utilization:
     return Utilization(
         device=device,
         streams=len(np.unique(streams[streams != ABSENT])),
-        utilization=busy,
+        utilization=used,
         computing=computing,
         sm_efficiency=blocks,
         achieved_occupancy=occupancy,
