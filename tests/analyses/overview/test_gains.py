@@ -26,6 +26,13 @@ def test_what_would_be_waited_for_then_is_no_gain() -> None:
     assert found.gain.ns == pytest.approx(10_000_000 - (8_015 + 800) * 1_000, abs=20_000)
 
 
+def test_a_host_that_never_waits_gains_what_the_device_outlasts_it_by() -> None:
+    """A conversion of 9 of 11 ms, the last of which the host no longer runs in."""
+    device = f"{work(500, 1_500, 100, 1, 'conv')}\n{work(2_000, 9_000, 110, 2, 'nchwToNhwcKernel')}"
+    (found,) = measured_advice(draw(f"{STEP}\n{device}"))
+    assert (found.finding.id, found.gain and found.gain.measured_ns) == ("layout_conversion", 1_000_000)
+
+
 def test_a_host_that_is_ahead_gains_nothing_from_faster_kernels() -> None:
     """One rank's all-reduce takes 3 of 10 ms, while the host takes 9.9 whatever the device does."""
     line = "gpu0 kernel ncclDevKernel_AllReduce_Sum_f32_RING_LL 6020 3000 correlation=2 stream=20"

@@ -7,40 +7,30 @@ from typing import Any
 import pytest
 
 from tests.analyses.overview.drawn import given, measured
-from tests.model.work.drawn import BF16, FLOAT, SCALAR, kernel, launch, operator
+from tests.analyses.overview.kernel_calls import (
+    ALIGN1,
+    ALIGN8,
+    H100,
+    SM90,
+    STEP,
+    SYNC,
+    B,
+    Call,
+    D,
+    K,
+    M,
+    N,
+    attention,
+    chain,
+    events,
+    product,
+)
+from tests.model.work.drawn import BF16, FLOAT, operator
 from tests.support.traces import read
 from torch_tb_profiler.analyses.overview.finding import Advice
 
-H100 = {"id": 0, "name": "NVIDIA H100 80GB HBM3", "computeMajor": 9, "computeMinor": 0, "numSms": 132}
 BF16_RATE, BANDWIDTH = 989.4e12, 3352e9
-
-STEP = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 0, "dur": 10_000}
-SYNC = {
-    "ph": "X", "cat": "cuda_runtime", "name": "cudaDeviceSynchronize", "pid": 1, "tid": 1, "ts": 900, "dur": 9_100,
-}  # fmt: skip
-"""The host waits for the device: only so does less work of the device shorten the step."""
-
-ALIGN1 = "void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_nn_align1>(Params)"
-ALIGN8 = "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_nn_align8>(Params)"
-SM90 = (
-    "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel"
-)
-
-Call = tuple[str, list[Any], str, str, float]
-"""Operator, input shapes, type, kernel, us on the device."""
-
-
-def events(*calls: Call, host: float = 0) -> list[dict[str, Any]]:
-    """Calls one after the other, and their kernels; `host`: us from one call to the next beyond 10."""
-    found, at = [], 0.0 if host else 1_000.0
-    for number, (name, dims, kind, kernel_name, time) in enumerate(calls, 1):
-        begin = 10 * number + host * (number - 1)
-        at = max(at, begin + 3)
-        types = [kind if shape else SCALAR for shape in dims]
-        found += [operator(name, begin, 8, dims=dims, types=types), launch(begin + 1, number)]
-        found.append(kernel(kernel_name, at, time, number))
-        at += time
-    return found
+AMPERE = {**H100, "computeMajor": 8}
 
 
 def advised(id: str, *calls: Call, device: dict[str, Any] = H100) -> Advice | None:
@@ -48,10 +38,6 @@ def advised(id: str, *calls: Call, device: dict[str, Any] = H100) -> Advice | No
 
 
 # ---- matrix products ------------------------------------------------------------------------------------
-
-
-def product(kernel_name: str = ALIGN1, n: int = 4100, name: str = "aten::mm", time: float = 1_200) -> Call:
-    return name, [[4096, 4096], [4096, n]], BF16, kernel_name, time
 
 
 def test_unaligned_products_gain_what_is_beyond_their_roof() -> None:
@@ -104,6 +90,7 @@ def test_alignment_counts_bytes(kernel_name: str, alone: bool) -> None:
         ((), 9, True),  # all kernels are of Ampere
         ((product(SM90, 4096, time=150),), 9, False),  # the library has kernels for this GPU
         ((product("mystery_tensorop_gemm", 4096, time=150),), 9, False),  # of which nobody knows
+        ((), 10, True),  # a B200, too, has products of its own
         ((), 8, False),  # an A100: they are its own
         ((), 12, False),  # NVIDIA's libraries use those of Ampere there
     ],
@@ -116,18 +103,12 @@ def test_an_old_library_has_no_product_for_the_device(
     assert (found.finding.case if found else None) == ("older" if advised_ else None)
 
 
+def test_products_of_volta_are_old_for_an_a100() -> None:
+    found = advised("slow_products", product("volta_s884gemm_fp16_128x128_ldg8_f2f_nn", 4096), device=AMPERE)
+    assert found is not None and found.finding.case == "older"
+
+
 # ---- attention ------------------------------------------------------------------------------------------
-
-B, M, K, N, D = 64, 1024, 64, 2048, 32
-
-
-def attention(softmax: str = "aten::_softmax", scores: int = N, between: str = "aten::mul", keys: int = N) -> Any:
-    return (
-        ("aten::bmm", [[B, M, K], [B, K, N]], BF16, SM90, 300),
-        (between, [[B, M, N], []], BF16, "scale", 400),
-        (softmax, [[4, 16, M, scores], [], []], BF16, "softmax", 500),
-        ("aten::bmm", [[B, M, keys], [B, keys, D]], BF16, SM90, 300),
-    )
 
 
 def test_unfused_attention_gains_what_is_beyond_a_fused_kernel() -> None:
@@ -139,19 +120,38 @@ def test_unfused_attention_gains_what_is_beyond_a_fused_kernel() -> None:
     assert measured(found) * 10_000 == pytest.approx(1_500 - max(compute, moved), abs=0.01)
 
 
+BACKWARD: tuple[Call, ...] = (
+    ("aten::bmm", [[B, N, M], [B, M, D]], BF16, SM90, 300),  # gradient of v
+    ("aten::bmm", [[B, M, D], [B, D, N]], BF16, SM90, 300),  # gradient of the weights
+    ("aten::_softmax_backward_data", [[4, 16, M, N], [4, 16, M, N], [], []], BF16, "softmax", 500),
+    ("aten::mul", [[B, M, N], []], BF16, "scale", 400),
+    ("aten::bmm", [[B, K, M], [B, M, N]], BF16, SM90, 300),
+    ("aten::bmm", [[B, M, N], [B, N, K]], BF16, SM90, 300),
+)
+
+
 def test_backward_of_unfused_attention_counts_too() -> None:
-    calls = (
-        ("aten::bmm", [[B, N, M], [B, M, D]], BF16, SM90, 300),  # gradient of v
-        ("aten::bmm", [[B, M, D], [B, D, N]], BF16, SM90, 300),  # gradient of the weights
-        ("aten::_softmax_backward_data", [[4, 16, M, N], [4, 16, M, N], [], []], BF16, "softmax", 500),
-        ("aten::mul", [[B, M, N], []], BF16, "scale", 400),
-        ("aten::bmm", [[B, K, M], [B, M, N]], BF16, SM90, 300),
-        ("aten::bmm", [[B, M, N], [B, N, K]], BF16, SM90, 300),
-    )
-    found = advised("unfused_attention", *attention(), *calls)
+    found = advised("unfused_attention", *attention(), *BACKWARD)
     assert found is not None and found.finding.value == 2
     compute = 1e6 * 2 * B * M * N * (K + D) / BF16_RATE
     assert measured(found) * 10_000 == pytest.approx(1_500 + 2_100 - 3 * compute, abs=0.02)
+
+
+@pytest.mark.parametrize(("calls", "widths"), [(BACKWARD[1:], D + 2 * K), (BACKWARD[:-1], 2 * D + K)])
+def test_backward_may_begin_or_end_with_a_product_of_its_own(calls: tuple[Call, ...], widths: int) -> None:
+    """No call before the first of them, or behind the last one, is part of it."""
+    found = advised("unfused_attention", *calls)
+    assert found is not None and found.finding.value == 1
+    compute = 1e6 * 2 * B * M * N * widths / BF16_RATE
+    assert measured(found) * 10_000 == pytest.approx(1_800 - compute, abs=0.02)
+
+
+def test_calls_of_another_thread_are_no_part_of_attention() -> None:
+    drawn = [STEP, SYNC, *events(*attention(), ("aten::mul", [[B, M, N], []], BF16, "scale", 10))]
+    for each in drawn[-3:-1]:  # the last operator and its launch
+        each["tid"] = 2
+    found = given(read(drawn, deviceProperties=[H100]), "unfused_attention")
+    assert found is not None and found.finding.value == 1
 
 
 @pytest.mark.parametrize(
@@ -181,13 +181,6 @@ def test_attention_that_falls_back_is_asked_for_other_inputs() -> None:
 
 
 # ---- chains of elementwise kernels ----------------------------------------------------------------------
-
-
-def chain(*names: str, sizes: tuple[int, ...] = (1000, 1000, 1000)) -> list[Call]:
-    return [
-        (f"aten::{name}", [[size, 8], [8]], FLOAT, "vectorized", time)
-        for name, size, time in zip(names, sizes, (300, 500, 400), strict=True)
-    ]
 
 
 def test_a_chain_gains_all_but_its_longest_kernel() -> None:

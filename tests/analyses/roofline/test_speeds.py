@@ -25,6 +25,16 @@ def module(name: str, start: float, duration: float, number: int) -> dict[str, A
     }  # fmt: skip
 
 
+def test_a_row_of_one_call_has_a_speed() -> None:
+    """The product of 2 GFLOP runs for 40 us."""
+    trace = read(
+        [operator("aten::mm", 12, 10, **MM), launch(14, 1), kernel("gemm", 40, 40, 1)], deviceProperties=[H100]
+    )
+    mm = np.flatnonzero(trace.events.name == trace.strings.index("aten::mm")).astype(np.int32)
+    (found,) = operator_speeds(trace, mm, np.zeros(1, np.int64), 1)
+    assert found is not None and found.flops_per_s == pytest.approx(2e9 / 40e-6)
+
+
 def step(**inputs: Any) -> Trace:
     """linear launches a product of 40 us inside it; a module launches another of 10 us around its own one."""
     return read(

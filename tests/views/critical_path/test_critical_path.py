@@ -14,9 +14,12 @@ from torch_tb_profiler.views.critical_path.parts import build_pieces, build_what
 from torch_tb_profiler.views.critical_path.payload import (
     CriticalPathParams,
     CriticalPathPayload,
+    PathSummary,
     PiecesParams,
     TargetParams,
+    TargetRow,
 )
+from torch_tb_profiler.views.critical_path.words import explanation
 
 HOST_BOUND = """
 host  user_annotation  ProfilerStep#1                                               0  100
@@ -62,6 +65,15 @@ def test_the_path_of_a_host_bound_step_is_the_host_by_what_it_does() -> None:
         "Data loading is 40.0 µs of that path; without it, a step takes 60.0 µs. "
         "Halving all kernels gains nothing."
     )
+
+
+@pytest.mark.parametrize(("half", "gains"), [(80_000, "20.0 µs"), (99_501, "nothing"), (99_500, "500 ns")])
+def test_what_half_of_all_kernels_gains_is_said_from_half_a_percent_of_the_step_on(half: int, gains: str) -> None:
+    path = PathSummary(100_000, 1, [])
+    row = TargetRow(
+        "device", "device", "All kernels and copies", 90_000, 9, 0, None, [100_000, 90_000, half, 0, 0]
+    )
+    assert plain(explanation(path, [row], 1.0, True)) == f"Halving all kernels gains {gains}."
 
 
 def test_the_headline_and_what_is_no_table_open_the_timeline_with_the_path_lit() -> None:

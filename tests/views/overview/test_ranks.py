@@ -10,9 +10,10 @@ from msgspec.structs import replace
 
 from tests.support.simulation.files import Collected
 from tests.support.simulation.simulator import Delay, Simulation, ddp, fsdp
+from torch_tb_profiler.analyses.distributed.verdict import WORTH_NAMING
 from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
 from torch_tb_profiler.view import Members, NoParams
-from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views._shared.text import plain, text
 from torch_tb_profiler.views.overview import ranks
 from torch_tb_profiler.views.overview.advice import recommendation
 from torch_tb_profiler.views.overview.build import build
@@ -156,6 +157,32 @@ def test_advice_on_communication_gains_no_waiting() -> None:
     assert only.evidence == "trace?event=7" and "1.20 ms" in plain(only.text)
     # The waiting is taken out: a late rank is a reason against the advice in a file alone only.
     assert "a rank is late" in advice[0].exception and "a rank is late" not in only.exception
+
+
+def test_where_gains_come_from_is_said_of_what_the_file_itself_tells() -> None:
+    job = Simulation(ddp(8, overlap=False), jitter=0.02).run()
+    members, own = job.members(), alone(job, 0)
+    assert own.average is not None
+    gain = Gain(0.2 * own.average.duration_ns, 0.2 * own.average.duration_ns, "share")
+    said = text("Gains are measured shares of the step.")
+    talk, code = (
+        recommendation(Advice(Finding(id, case=case, subject="load"), gain, 0.2), "the average step")
+        for id, case in (("communication", "ddp"), ("host_code", "code"))
+    )
+    for given, kept in (([talk], ()), ([talk, code], said)):
+        payload = beside(replace(own, recommendations=given, gains=said), members[0].worker, members, NoParams())
+        assert len(payload.recommendations) == len(given) and payload.gains == kept
+
+
+@pytest.mark.parametrize(("share", "named"), [(0.5, False), (3.0, True)])
+def test_a_rank_is_advised_on_where_its_lateness_is_worth_naming(share: float, named: bool) -> None:
+    """Late by half of what is worth naming, or by three times that."""
+    balanced = alone(Simulation(ddp(8, overlap=False)).run(), 0)
+    assert balanced.average is not None
+    us = share * WORTH_NAMING * balanced.average.duration_ns / 1000
+    job = Simulation(ddp(8, overlap=False), delays=[dataclasses.replace(LATE, us=us)]).run()
+    _, payload = both(job, 0)
+    assert ("straggler" in [each.id for each in payload.recommendations]) == named
 
 
 def test_advice_on_communication_that_is_all_waiting_is_not_given() -> None:

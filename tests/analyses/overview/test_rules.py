@@ -1,0 +1,54 @@
+"""Each case of each rule has three traces: one where it applies, a near miss, and one that is no matter of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.analyses.overview.rule_traces import RULES, Document
+from tests.support.traces import read_bytes
+from torch_tb_profiler.analyses.overview.advice import advice
+from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN
+from torch_tb_profiler.analyses.overview.job import no_advice
+from torch_tb_profiler.model.health import is_truncated
+from torch_tb_profiler.views.overview.sentences import SENTENCES
+
+
+def advised(document: Document) -> list[tuple[str, str]]:
+    """(id, case) of all advice; what is drawn can be advised on."""
+    trace = read_bytes(json.dumps(document).encode())
+    assert no_advice(trace) is None and not is_truncated(trace.health)
+    found = advice(trace)
+    assert all(each.gain_share is None or each.gain_share >= LEAST_GAIN for each in found)
+    return [(each.finding.id, each.finding.case) for each in found]
+
+
+def leaves(value: Any, path: tuple[object, ...] = ()) -> Iterator[tuple[tuple[object, ...], object]]:
+    if isinstance(value, dict | list):
+        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(each, (*path, key))
+    else:
+        yield path, value
+
+
+def test_every_case_that_has_words_has_three_traces() -> None:
+    """And every rule has words: tests/views/overview/test_advice.py."""
+    assert set(RULES) == set(SENTENCES)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=" ".join)
+def test_a_rule_applies_nearly_applies_and_does_not(rule: tuple[str, str]) -> None:
+    three = RULES[rule]
+    assert rule in advised(three.applies)
+    assert rule not in advised(three.nearly)
+    assert rule not in advised(three.not_at_all)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=" ".join)
+def test_a_near_miss_differs_in_one_value(rule: tuple[str, str]) -> None:
+    applies, nearly = (dict(leaves(each)) for each in RULES[rule][:2])
+    assert applies.keys() == nearly.keys()
+    assert len([path for path in applies if applies[path] != nearly[path]]) == 1
