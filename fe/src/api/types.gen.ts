@@ -6103,12 +6103,13 @@ export interface components {
     };
     /**
      * IdleCause
-     * @description All rows of a cause together: a gap with parts of several subjects counts once.
+     * @description All rows of a cause together: a gap with parts of several subjects counts once; `gain_ns` as of a row.
      */
     IdleCause: {
       cause: string;
       time_ns: number;
       gaps: number;
+      gain_ns: number | null;
     };
     /**
      * IdleGaps

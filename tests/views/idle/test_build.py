@@ -51,6 +51,32 @@ def test_steps_and_causes_sum_exactly() -> None:
     assert {"gain_ns", "waiting_ns"} <= payload["reasons"].keys()
 
 
+def test_a_cause_gains_what_all_its_rows_do_together() -> None:
+    payload = ask(draw(PICTURE), "idle")
+    rows: dict[str, list[float | None]] = {}
+    for row in payload["causes"]:
+        rows.setdefault(row["cause"], []).append(row["gain_ns"])
+    whole = {row["cause"]: row["gain_ns"] for row in payload["sums"]}
+    assert whole["launch_latency"] is None and whole["data_loading"] == rows["data_loading"][0] == 50_000
+    # The step of each row ends 1 us earlier without it: both together, the mean step does.
+    assert (rows["annotation"], whole["annotation"]) == ([500, 500], 1_000)
+
+
+def test_time_in_which_nothing_is_recorded_has_a_gain_too() -> None:
+    """The host does something between its launches, whatever it is."""
+    payload = ask(
+        draw("""
+        host  cuda_runtime  cudaLaunchKernel   0   2  correlation=1
+        gpu0  kernel        gemm               4  10  correlation=1 stream=7
+        host  cuda_runtime  cudaLaunchKernel  80   2  correlation=2
+        gpu0  kernel        gemm              84  10  correlation=2 stream=7
+        """),
+        "idle",
+    )
+    gains = {row["cause"]: row["gain_ns"] for row in payload["causes"]}
+    assert gains["unrecorded"] == 66_000 and gains["launch_latency"] is None
+
+
 def test_of_one_step_device_and_stream() -> None:
     trace = draw(PICTURE)
     assert ask(trace, "idle", step="2")["idle_ns"] == 57_000

@@ -52,8 +52,9 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
     table = idle_table(trace, device, params.stream, params.by, params.step)
     listed = _steps(step_times(trace, device, params.stream))
     counted = [step for step in listed if step.complete and params.step in ("", step.name)]
-    gains = {row: saved / max(len(counted), 1) for row, saved in idle_gains(trace, table).items()}
-    rows, speed = _rows(trace, table, gains, params.by == "cause"), pace(trace, device)
+    gains = idle_gains(trace, table)
+    rows = _rows(trace, table, _per_step(gains.rows, len(counted)), params.by == "cause")
+    speed = pace(trace, device)
     caught_up = int(table.time.sum()) - int(table.emptied_time.sum())
     payload = IdlePayload(
         headline=(),
@@ -71,7 +72,7 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
         exposed_copy_ns=sum(step.exposed_copy_ns for step in counted),
         idle_ns=sum(step.idle_ns for step in counted),
         causes=rows,
-        sums=_sums(table),
+        sums=_sums(table, _per_step(gains.causes, len(counted))),
         gaps=len(table.segments.gaps.begin),
         caught_up_ns=caught_up,
         launch_bound=speed.launch_bound,
@@ -161,11 +162,19 @@ def _others(table: IdleTable, cause: int, at: list[int]) -> IdleRow:
     )
 
 
-def _sums(table: IdleTable) -> list[IdleCause]:
+def _per_step(gains: Mapping[int, int], steps: int) -> dict[int, float]:
+    return {key: saved / max(steps, 1) for key, saved in gains.items()}
+
+
+def _sums(table: IdleTable, gains: Mapping[int, float]) -> list[IdleCause]:
+    """`gains`: by cause, ns per step."""
     rows: dict[int, list[int]] = {}
     for at, cause in enumerate(table.cause.tolist()):
         rows.setdefault(cause, []).append(at)
-    sums = [IdleCause(CAUSES[cause], int(table.time[at].sum()), table.gaps_of(at)) for cause, at in rows.items()]
+    sums = [
+        IdleCause(CAUSES[cause], int(table.time[at].sum()), table.gaps_of(at), gains.get(cause))
+        for cause, at in rows.items()
+    ]
     return sorted(sums, key=lambda each: -each.time_ns)
 
 
@@ -178,7 +187,8 @@ def _streams(trace: Trace) -> list[IdleStream]:
 
 def _reasons(trace: Trace) -> dict[str, str | Text]:
     reasons: dict[str, str | Text] = {
-        "gain_ns": unexplained(trace) or "known of the largest rows for which the host is late, each alone",
+        "gain_ns": unexplained(trace)
+        or "known of the largest rows for which the host is late, each alone, and of their causes",
         "waiting_ns": WAITING,
     }
     if not has_host_events(trace):

@@ -80,11 +80,12 @@ class IdleRow(msgspec.Struct, frozen=True):
 
 
 class IdleCause(msgspec.Struct, frozen=True):
-    """All rows of a cause together: a gap with parts of several subjects counts once."""
+    """All rows of a cause together: a gap with parts of several subjects counts once; `gain_ns` as of a row."""
 
     cause: str
     time_ns: int
     gaps: int
+    gain_ns: float | None
 
 
 class IdleStream(msgspec.Struct, frozen=True):

@@ -145,7 +145,7 @@ function columnsOf(payload: IdlePayload, idle: number): Column<Row>[] {
       id: 'gain',
       title: 'Gain at most',
       kind: 'duration',
-      value: row => row.of?.gain_ns ?? null,
+      value: row => row.gain,
       reason: payload.reasons.gain_ns,
     },
   ];

@@ -18,13 +18,13 @@ export function Flame() {
   return (
     <Panel
       title="What the host did meanwhile"
-      note="width is time the device waited; a click zooms in, another shows a slice on the timeline"
+      note="width is time the device waited, color the cause; a click zooms in, another shows a slice on the timeline"
     >
       {answer.error && <p className="status error">{answer.error.message}</p>}
       {root && root.value > 0 && (
         <FlameGraph
           root={root}
-          color="var(--x-operator)"
+          color="var(--x-unknown)"
           format={formatDuration}
           onOpen={node =>
             typeof node.data === 'number' && select({ view: 'trace', params: { event: String(node.data) } })

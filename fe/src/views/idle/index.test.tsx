@@ -41,6 +41,24 @@ it('sums the rows of a cause per step', () => {
   }
 });
 
+it('says of a cause what all of its rows together would gain', () => {
+  const sums = payload.sums.map(each => (each.cause === 'operator' ? { ...each, gain_ns: 7000 } : each));
+  const rows = new Map(causeRows({ ...payload, sums }).map(row => [row.cause, row]));
+  expect(rows.get('operator')!.gain).toBe(7000);
+  expect(rows.get('operator')!.below!.map(row => row.gain)).toEqual([null]);
+  expect(rows.get('tail')!.gain).toBe(null);
+});
+
+it('colors every frame by its cause', () => {
+  const root = flameRoot(golden['idle/flame']);
+  const colors = new Map(root.children.map(child => [child.name, child.color]));
+  expect(colors.get('Launch calls')).toBe('var(--x-launch)');
+  expect(colors.get('Kernel gaps')).toBe('var(--x-gap)');
+  for (const cause of root.children) {
+    expect(cause.children.filter(child => child.color !== cause.color)).toEqual([]);
+  }
+});
+
 it('keeps the time of every frame within the one around it', () => {
   const root = flameRoot(golden['idle/flame']);
   expect(root.children.reduce((sum, child) => sum + child.value, 0)).toBe(root.value);

@@ -2,7 +2,7 @@
 import type { IdleFlame, IdlePayload, IdleRow } from '../../api/types';
 import { formatCount } from '../../base/format';
 import type { FlameNode } from '../../widgets/charts/flame';
-import { causeTitle } from '../../base/causes';
+import { causeColor, causeTitle } from '../../base/causes';
 
 /** A cause with its subjects below it, or a subject. */
 export interface Row {
@@ -15,6 +15,8 @@ export interface Row {
   time: number;
   gaps: number;
   median: number | null;
+  /** By which a step would be shorter, at most, if the host took no time here. */
+  gain: number | null;
   emptied: number;
   emptiedBy: string | null;
   begin: number;
@@ -33,6 +35,7 @@ export function causeRows({ causes, sums, counted, by }: IdlePayload): Row[] {
   return [...groups]
     .map(([cause, rows]) => {
       const longest = rows.reduce((most, row) => (length(row) > length(most) ? row : most));
+      const whole = sums.find(each => each.cause === cause);
       const callers = rows.filter(row => row.emptied_by !== null);
       return {
         key: cause,
@@ -41,7 +44,8 @@ export function causeRows({ causes, sums, counted, by }: IdlePayload): Row[] {
         whole: causeTitle(cause),
         of: null,
         time: sum(rows.map(row => row.time_ns)) / steps,
-        gaps: sums.find(each => each.cause === cause)?.gaps ?? 0,
+        gaps: whole?.gaps ?? 0,
+        gain: whole?.gain_ns ?? null,
         median: rows.length === 1 ? rows[0]!.median_ns : null,
         emptied: sum(rows.map(row => row.emptied_ns)) / steps,
         emptiedBy: callers.toSorted((a, b) => b.emptied_ns - a.emptied_ns)[0]?.emptied_by ?? null,
@@ -56,6 +60,7 @@ export function causeRows({ causes, sums, counted, by }: IdlePayload): Row[] {
           of: row,
           time: row.time_ns / steps,
           gaps: row.gaps,
+          gain: row.gain_ns,
           median: row.others > 0 ? null : row.median_ns,
           emptied: row.emptied_ns / steps,
           emptiedBy: row.emptied_by,
@@ -113,6 +118,7 @@ export function flameRoot({ frames, total_ns: total }: IdleFlame): FlameNode {
     value: frame.value_ns,
     children: [],
     data: frame.event,
+    color: causeColor(frame.cause),
   }));
   const root: FlameNode = { name: 'idle time', value: total, children: [] };
   frames.forEach((frame, i) =>

@@ -6,6 +6,8 @@ export interface FlameNode {
   children: FlameNode[];
   /** Said after the time when the node is pointed at. */
   note?: string;
+  /** Where it is not that of the graph. */
+  color?: string;
   /** What the owner of the graph wants to find again. */
   data?: unknown;
 }

@@ -13,7 +13,7 @@ export interface Look {
 export function paintFlame(context: CanvasRenderingContext2D, boxes: Box[], look: Look): void {
   const style = getComputedStyle(context.canvas);
   const token = (name: string) => style.getPropertyValue(name).trim();
-  const base = look.color.startsWith('var(') ? token(look.color.slice(4, -1)) : look.color;
+  const css = (color: string) => (color.startsWith('var(') ? token(color.slice(4, -1)) : color);
   const ink = token('--tx');
   context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
   context.clearRect(0, 0, look.width, look.height);
@@ -23,7 +23,7 @@ export function paintFlame(context: CanvasRenderingContext2D, boxes: Box[], look
   for (const { node, x, width, depth, above } of boxes) {
     const strong = look.highlight ? look.highlight(node.name) : !above;
     context.globalAlpha = node === look.lit ? 0.75 : strong ? 0.34 + 0.08 * (hash(node.name) % 3) : 0.12;
-    context.fillStyle = base;
+    context.fillStyle = css(node.color ?? look.color);
     context.fillRect(x, depth * LINE, Math.max(width - 0.75, 0.5), LINE - 1);
     context.globalAlpha = 1;
     const letters = Math.floor((width - 8) / letter);
