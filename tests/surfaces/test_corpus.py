@@ -1,4 +1,4 @@
-"""The same question gets the same numbers on every surface, for every view of real runs."""
+"""The same question gets the same numbers on every surface, for every view of all real runs."""
 
 from __future__ import annotations
 
@@ -23,18 +23,6 @@ from torch_tb_profiler.views import SLUGS
 
 pytestmark = real_traces.MARKS
 
-RUNS = (
-    "composer_merged_dev",
-    "gen_lightning_dev",
-    "hta_amd_mi250_minitoy",
-    "hta_mtia_inference",
-    "malformed_empty_dev",
-    "malformed_nan_dev",
-    "malformed_rank1_broken_dev",
-    "malformed_truncated_dev",
-)
-"""Of several producers, one file of several ranks, damaged ones: small, so that every surface can be asked."""
-
 ASKED: dict[str, Callable[[Surfaces, str, str], Said]] = {
     "HTTP": Surfaces.http,
     "command line": Surfaces.command_line,
@@ -45,16 +33,14 @@ ASKED: dict[str, Callable[[Surfaces, str, str], Said]] = {
 
 
 @pytest.fixture(scope="module")
-def surfaces(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surfaces]:
-    path = tmp_path_factory.mktemp("log")
-    for run in RUNS:
-        (path / run).symlink_to(corpus / "traces" / run)
+def surfaces(corpus: Path) -> Iterator[Surfaces]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("torch_tb_profiler.session.loading.load_file", remembered)
         settings = Settings(cache_bytes=0, small_file_bytes=1 << 50, memory_bytes=1 << 50)
-        with Remembering([Root(str(path))], settings) as session:
+        with Remembering([Root(str(corpus / "traces"))], settings) as session:
             session.scan()
-            yield Surfaces(session, path)
+            assert len(session.catalog.runs) >= 70
+            yield Surfaces(session, corpus / "traces")
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +91,7 @@ def test_a_summary_says_the_numbers_of_the_views(surfaces: Surfaces) -> None:
         said = msgspec.json.decode(text, type=Summary)
         agreeing(said, answers(surfaces, run, said.span), run)
         summed += 1
-    assert summed == len(RUNS) - 1
+    assert summed > 70
 
 
 def answers(surfaces: Surfaces, run: str, span: str) -> dict[str, list[Any]]:
@@ -163,4 +149,4 @@ def test_a_report_of_every_run_fits(surfaces: Surfaces, told: Callable[[str, str
             text = page(surfaces.reports[run], About("today", "1", str(surfaces.path), "serve"), run)
             assert len(text.encode()) < MAX_REPORT_BYTES, run
             made += 1
-    assert made == len(RUNS) - 1
+    assert made > 70
