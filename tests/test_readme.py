@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shlex
 import shutil
@@ -11,14 +13,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.waiting import PATIENCE
+from tests.mcp.test_stdio import ask
+from tests.support.servers.tensorboard import read_json, started
+from tests.support.waiting import PATIENCE, until
 from tests.test_documentation import ROOT, fenced
 from torch_tb_profiler.cli import main
 
 README = (ROOT / "README.md").read_text("utf-8")
+(COMMANDS,) = (text.splitlines() for text in fenced(README, "sh") if text.startswith("torch-tb-profiler "))
+INSTALLED = {
+    **os.environ,
+    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    "PYTHONPATH": str(ROOT),
+}
 
 SERVERS = {"mcp", "serve"}
-"""They answer until they are stopped; tests of their own start them."""
+"""They answer until they are stopped."""
 
 pytestmark = pytest.mark.slow
 
@@ -32,9 +42,8 @@ def log(tmp_path: Path, samples: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_commands_run_as_they_stand_there(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (block,) = [text for text in fenced(README, "sh") if text.startswith("torch-tb-profiler ")]
     ran = []
-    for line in block.splitlines():
+    for line in COMMANDS:
         _, command, *arguments = shlex.split(line, comments=True)
         if command not in SERVERS:
             assert main([command, *arguments]) == 0, line
@@ -44,6 +53,29 @@ def test_the_commands_run_as_they_stand_there(log: Path, capsys: pytest.CaptureF
     assert "before" in printed and "faster" in printed
     assert (log.parent / "report.html").stat().st_size > 1_000_000
     assert (log.parent / "step12.json").stat().st_size > 1_000
+
+
+def command(name: str) -> list[str]:
+    """A command of README, in words."""
+    (line,) = (line for line in COMMANDS if line.startswith(f"torch-tb-profiler {name} "))
+    return shlex.split(line, comments=True)
+
+
+def test_agents_are_answered(log: Path) -> None:
+    program, *words = command("mcp")
+    installed = shutil.which(program, path=INSTALLED["PATH"])
+    assert installed is not None
+    offered, ((failed, runs),) = ask(words, ("list_runs", {}), program=(installed,))
+    assert "summary" in offered and not failed
+    assert [run["run"] for run in json.loads(runs)["answer"]["runs"]] == ["after", "before"]
+
+
+def test_tensorboard_is_started(log: Path) -> None:
+    with started(command("serve"), INSTALLED, log.parent) as address:
+        listed = until(
+            lambda: read_json(f"{address}/data/plugin/pytorch_profiler/runs"), lambda said: not said["scanning"]
+        )
+    assert [run["name"] for run in listed["runs"]] == ["after", "before"]
 
 
 @pytest.mark.torch

@@ -29,16 +29,26 @@ def version() -> str:
     return str(found[0])
 
 
+def checkout(folder: Path) -> Path:
+    """A copy without the samples, to build from: building writes beside the sources. The page is built already."""
+    return Path(shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*UNBUILT)))
+
+
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The source archive, and the wheel built from it; made from a copy: building writes beside the sources."""
+    """The source archive, and the wheel built from it."""
     folder = tmp_path_factory.mktemp("dist")
-    source = tmp_path_factory.mktemp("source") / "project"
-    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*UNBUILT))
+    source = checkout(tmp_path_factory.mktemp("source") / "project")
     build = [sys.executable, "-m", "build", "--no-isolation", "--skip-dependency-check", "--outdir", str(folder)]
     done = subprocess.run([*build, str(source)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder / f"{NAME}-{version()}.tar.gz", folder / f"{NAME}-{version()}-py3-none-any.whl"
+
+
+def files_below(folder: Path) -> set[str]:
+    """What is shipped of a folder of the checkout."""
+    paths = {path.relative_to(ROOT).as_posix() for path in folder.rglob("*") if path.is_file()}
+    return {path for path in paths if "__pycache__" not in path and "node_modules" not in path}
 
 
 @built
@@ -47,8 +57,7 @@ def test_the_wheel_holds_the_package_and_the_page(archives: tuple[Path, Path]) -
     with zipfile.ZipFile(archives[1]) as wheel:
         names = set(wheel.namelist())
     info = f"{NAME}-{version()}.dist-info"
-    files = {path.relative_to(ROOT).as_posix() for path in PACKAGE.rglob("*") if path.is_file()}
-    shipped = {name for name in files if "__pycache__" not in name}
+    shipped = files_below(PACKAGE)
     about = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE", "top_level.txt"}
     page = {f"{NAME}/static/{each}" for each in ("index.js", "report/report.js", "report/report.css")}
     assert page | {f"{NAME}/py.typed", f"{NAME}/static/THIRD_PARTY_NOTICES.txt"} <= shipped
@@ -57,12 +66,14 @@ def test_the_wheel_holds_the_package_and_the_page(archives: tuple[Path, Path]) -
 
 @built
 @pytest.mark.slow
-def test_the_source_archive_holds_what_the_wheel_is_made_of(archives: tuple[Path, Path]) -> None:
+def test_the_source_archive_holds_what_the_wheel_and_the_site_are_made_of(archives: tuple[Path, Path]) -> None:
     with tarfile.open(archives[0]) as source:
-        names = {name.partition("/")[2] for name in source.getnames()}
-    wanted = {"pyproject.toml", "setup.py", "README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md", "CITATION.cff"}
-    assert wanted | {"fe/package-lock.json", "fe/src/Page.tsx", "docs/guide.md", "mkdocs.yml"} <= names
-    assert not {name for name in names if name.startswith(("samples", "build", "dist")) or "node_modules" in name}
+        names = {member.name.partition("/")[2] for member in source.getmembers() if member.isfile()}
+    said = {"README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CITATION.cff"}
+    build = {"pyproject.toml", "setup.py", "MANIFEST.in", "mkdocs.yml", "scripts/site.py"}
+    folders = files_below(PACKAGE) | files_below(ROOT / "docs") | files_below(ROOT / "fe")
+    made = {name for name in names if name.startswith(f"{NAME}.egg-info/")} | {"PKG-INFO", "setup.cfg"}
+    assert names == folders | said | build | made
 
 
 @built

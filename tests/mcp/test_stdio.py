@@ -25,13 +25,17 @@ ROOT = Path(__file__).resolve().parents[2]
 Ask = tuple[str, dict[str, Any]]
 
 
-def ask(arguments: list[str], *questions: Ask) -> tuple[list[str], list[tuple[bool, str]]]:
+def ask(
+    arguments: list[str],
+    *questions: Ask,
+    program: tuple[str, ...] = (sys.executable, "-m", "torch_tb_profiler", "mcp"),
+) -> tuple[list[str], list[tuple[bool, str]]]:
     """(the tools that are offered, whether it is an error and the text of each answer)."""
-    command = ["-m", "torch_tb_profiler", "mcp", *arguments]
+    command, *before = program
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
 
     async def talk() -> tuple[list[str], list[tuple[bool, str]]]:
-        server = StdioServerParameters(command=sys.executable, args=command, env=environment)
+        server = StdioServerParameters(command=command, args=[*before, *arguments], env=environment)
         answers = []
         with anyio.fail_after(PATIENCE):
             async with Client(stdio_client(server)) as client:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import logging
 import os
-import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from tests.support.servers import storage as servers
 from tests.support.servers.storage import SECRET, CuttingProxy, Place
-from tests.support.servers.tensorboard import tensorboard
+from tests.support.servers.tensorboard import read_json, tensorboard
 from tests.support.traces import document
 from tests.support.waiting import PATIENCE, until
 from torch_tb_profiler.base.errors import StorageError
@@ -187,8 +185,3 @@ def test_tensorboard_serves_a_bucket(monkeypatch: pytest.MonkeyPatch, tmp_path: 
             overview = f"{plugin}/view/overview"
             answer = until(lambda: read_json(overview), lambda answer: answer["state"] == "ready")
             assert answer["payload"]["steps"][0]["duration_ns"] == 395_000
-
-
-def read_json(url: str) -> Any:
-    with urllib.request.urlopen(url, timeout=PATIENCE) as response:
-        return json.loads(response.read())

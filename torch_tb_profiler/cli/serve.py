@@ -14,7 +14,7 @@ from torch_tb_profiler.cli._command import OK, Command, add_path
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_path(parser)
     parser.add_argument("--host", default="localhost")
-    parser.add_argument("--port", default="6006", help="0 chooses a free one")
+    parser.add_argument("--port", help="default: 6006, or the next free one; 0 chooses any")
 
 
 def _run(options: argparse.Namespace, settings: Settings) -> int:
@@ -22,7 +22,9 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
         raise UsageError("there is no such folder or file", where=options.path)
     from tensorboard import main as tensorboard_main
 
-    sys.argv = ["tensorboard", "--logdir", options.path, "--host", options.host, "--port", options.port]
+    # Only without a port of its own does TensorBoard look for a free one.
+    port = ["--port", options.port] if options.port is not None else []
+    sys.argv = ["tensorboard", "--logdir", options.path, "--host", options.host, *port]
     tensorboard_main.run_main()
     return OK
 

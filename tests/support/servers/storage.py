@@ -57,7 +57,7 @@ def wait_for(port: int, process: subprocess.Popen[bytes] | None = None) -> None:
 
 
 @contextmanager
-def s3(bucket: str = "traces") -> Iterator[Place]:
+def s3(bucket: str = "traces", folder: str = "deep/down") -> Iterator[Place]:
     """Moto's S3 server."""
     pytest.importorskip("s3fs")
     server = pytest.importorskip("moto.server").ThreadedMotoServer("127.0.0.1", 0)
@@ -82,10 +82,10 @@ def s3(bucket: str = "traces") -> Iterator[Place]:
     client.create_bucket(Bucket=bucket)
     try:
         yield Place(
-            f"s3://{bucket}/deep/down",
+            f"s3://{bucket}/{folder}",
             environ,
-            lambda path, content: client.put_object(Bucket=bucket, Key=f"deep/down/{path}", Body=content),
-            lambda path: client.delete_object(Bucket=bucket, Key=f"deep/down/{path}"),
+            lambda path, content: client.put_object(Bucket=bucket, Key=f"{folder}/{path}", Body=content),
+            lambda path: client.delete_object(Bucket=bucket, Key=f"{folder}/{path}"),
         )
     finally:
         server.stop()

@@ -1,34 +1,56 @@
-"""A real TensorBoard process on a free port, for tests."""
+"""A real TensorBoard process, for tests."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tests.support.waiting import PATIENCE
 
 
 @contextmanager
 def tensorboard(*arguments: str, cache: Path) -> Iterator[str]:
-    """Starts TensorBoard and yields its address; the process is gone afterwards."""
+    """Starts TensorBoard on a free port and yields its address; the process is gone afterwards."""
     command = [sys.executable, "-m", "tensorboard.main", "--port", "0", "--load_fast", "false", *arguments]
     environment = {**os.environ, "TORCH_PROFILER_CACHE_DIR": str(cache), "TORCH_PROFILER_POLL_SECONDS": "0.5"}
+    with started(command, environment) as address:
+        yield address
+
+
+@contextmanager
+def started(command: Sequence[str], environment: Mapping[str, str], folder: Path | None = None) -> Iterator[str]:
+    """Runs what starts a TensorBoard and yields its address; all its processes are gone afterwards."""
     process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment
+        command,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        env=environment,
+        cwd=folder,
+        start_new_session=True,
     )
     try:
         yield _address(process)
     finally:
-        process.terminate()
+        os.killpg(process.pid, signal.SIGTERM)
         process.wait(PATIENCE)
         assert process.stderr is not None
         process.stderr.close()
+
+
+def read_json(url: str) -> Any:
+    with urllib.request.urlopen(url, timeout=PATIENCE) as response:
+        return json.load(response)
 
 
 def _address(process: subprocess.Popen[str]) -> str:
