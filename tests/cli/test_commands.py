@@ -76,6 +76,27 @@ def test_list_and_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert states["run/x.pt.trace.json"] == "failed"
 
 
+def test_the_ranks_in_a_merged_file_are_listed_and_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = [
+        {"ph": "X", "cat": cat, "name": cat, "pid": rank, "tid": tid, "ts": 0, "dur": 5 + rank}
+        for rank in (0, 1)
+        for tid, cat in enumerate(("cpu_op", "kernel"))
+    ]
+    (tmp_path / "node0.json").write_bytes(document(work))
+    (tmp_path / "node1.json").write_bytes(b"[")
+    assert main(["list", str(tmp_path), "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    listed = [(row["worker"], row["rank"]) for row in rows]
+    assert listed == [("node0/rank0", 0), ("node0/rank1", 1), ("node1", None)]
+    for row in rows[:2]:
+        assert main(["view", "kernels", str(tmp_path), "--worker", row["worker"]]) == 0
+        assert json.loads(capsys.readouterr().out)["total_ns"] == 5_000 + 1_000 * row["rank"]
+    assert main(["view", "kernels", str(tmp_path), "--worker", "node0/rank2"]) == 2
+    assert "node0/rank0, node0/rank1" in capsys.readouterr().err
+
+
 def test_memory_files_are_listed_and_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "run" / "s.pickle").write_bytes(pickle.dumps(snapshot()))
     assert main(["list", str(folder), "--format", "json"]) == 0

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli._command import OK, Command, add_format, add_path
 from torch_tb_profiler.cli._print.payload import print_payload
-from torch_tb_profiler.cli._session import open_session, other_files, say_others
+from torch_tb_profiler.cli._session import ProgressLine, open_session, other_files, say_others
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.session import Session
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,20 +23,21 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace, settings: Settings) -> int:
     with open_session(options.path, settings) as session:
         catalog = session.catalog
-    rows = [
-        {
-            "run": run.name,
-            "worker": worker.name,
-            "rank": worker.rank,
-            "span": span.name,
-            "label": span.label,
-            "file": span.file.path,
-            "bytes": span.file.size,
-        }
-        for run in catalog.runs
-        for worker in run.workers
-        for span in worker.spans
-    ]
+        _read_merged_files(session)
+        rows = [
+            {
+                "run": run.name,
+                "worker": worker.name,
+                "rank": worker.rank,
+                "span": span.name,
+                "label": span.label,
+                "file": span.file.path,
+                "bytes": span.file.size,
+            }
+            for run in catalog.runs
+            for worker in session.workers(run)
+            for span in worker.spans
+        ]
     for problem in catalog.problems:
         sys.stderr.write(f"warning: {problem}\n")
     say_others(catalog)
@@ -54,6 +59,19 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
         wide=options.wide,
     )
     return OK
+
+
+def _read_merged_files(session: Session) -> None:
+    """Only reading them tells which ranks they hold; no other file is read to be listed."""
+    from torch_tb_profiler.api.waiting import PATIENCE_SECONDS
+    from torch_tb_profiler.discovery.names import names_merged_file
+
+    workers = [worker for run in session.catalog.runs for worker in run.workers]
+    with ProgressLine() as line:
+        for span in [span for worker in workers if names_merged_file(worker.name) for span in worker.spans]:
+            file = session.load(span)
+            while not session.wait(file, PATIENCE_SECONDS):
+                line.show(session.state(span))
 
 
 COMMAND = Command("list", "list runs, workers and spans", _add_arguments, _run)

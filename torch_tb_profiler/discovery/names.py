@@ -26,6 +26,7 @@ _METRICS = re.compile(r"^rank_(?P<rank>\d{1,9})_metrics$")
 _NUMBERED = re.compile(r"^(?P<worker>.*?trace)[-_.]?(?:step|iter|iteration)[-_]?(?P<stamp>\d+)$", re.IGNORECASE)
 _RANK = re.compile(r"(?:^|[^a-z])rank[-_]?(\d+)(?:[^0-9]|$)", re.IGNORECASE)
 _NODE = re.compile(r"^(?:node|merged_trace)\d*$", re.IGNORECASE)
+_MERGED = re.compile(r"^(?:(?:node|merged_trace)\d*|merged-.+)$", re.IGNORECASE)
 RANK_FOLDER = re.compile(r"^rank[-_]?\d+$", re.IGNORECASE)
 SPAN_FOLDER = re.compile(r"^(?:iteration|iter|step)[-_]?(\d+)$", re.IGNORECASE)
 
@@ -64,6 +65,11 @@ def parse_file_name(name: str) -> FileName | None:
         worker = re.sub(r"[-_.]trace$", "", stem, flags=re.IGNORECASE) or stem
         certain = certain or worker != stem or stem.lower() == "trace" or bool(_NODE.match(stem))
     return FileName(worker or "worker", rank_in(stem), stamp, certain)
+
+
+def names_merged_file(worker: str) -> bool:
+    """Whether a worker has the name that Composer and sglang give to a file of several ranks."""
+    return _MERGED.match(worker.rsplit("/", 1)[-1]) is not None
 
 
 def rank_in(text: str) -> int | None:
