@@ -58,6 +58,28 @@ def test_who_is_late_and_what_bounds_it(log: ttp.Log) -> None:
     assert found.devices is not None and (found.devices.devices, found.devices.least_worker) == (8, "rank5")
 
 
+@pytest.mark.slow
+def test_of_a_hundred_ranks_it_is_the_job(tmp_path: Path) -> None:
+    """More than the Overview of one rank reads of the others."""
+    ranks, steps, late = 100, 3, 37
+    for rank, content in Job(ranks, ddp(ranks, 2), steps=steps, straggler=late).documents().items():
+        (tmp_path / f"rank{rank}.pt.trace.json").write_bytes(content)
+    run = ttp.open(str(tmp_path)).run()
+    found, job = run.summary(), run.distributed().data
+    assert (found.workers, found.read) == (ranks, ranks)
+    assert found.communication is not None and found.devices is not None and found.step is not None
+    assert found.headline[0].startswith(f"Rank {late} keeps the others waiting")
+    assert found.bound_worker == f"rank{late}" == found.communication.late_worker
+    assert found.communication.late_cost_ns == job.verdict.cost_ns == pytest.approx(5e6, rel=0.02)
+    assert found.devices.devices == ranks and found.devices.least_worker == f"rank{late}"
+    assert found.step.workers == ranks
+    gemm = next(row for row in found.kernels if row.name == "gemm")
+    assert gemm.calls == ranks * steps * 2
+    assert f"Find out why rank {late} is late" in {advice.title for advice in found.advice}
+    for text in (as_markdown(found), as_json(found)):
+        assert len(text.encode()) <= MAX_BYTES
+
+
 def test_what_is_not_known_has_its_reason(log: ttp.Log) -> None:
     found = log["transformer"].summary()
     assert found.devices is None and found.communication is None and found.kernels == []
