@@ -210,7 +210,11 @@ Section = Literal["", "Where the time goes", "Resources", "Compare"]
 """The headings of the navigation, in its order; "" stands above them all."""
 
 
-_RECORDS: dict[Clock, str] = {"epoch": "events", "iteration": "busy times of streams per iteration"}
+_RECORDS: dict[Clock, str] = {
+    "epoch": "events",
+    "iteration": "busy times of streams per iteration",
+    "local": "samples",
+}
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,10 @@ FILES: dict[str, tuple[bytes, str]] = {
     "gaudi/prof_config.json": (b"{}", "configuration of the Gaudi profiler"),
     "host/7_results.json": (b'{"rocprofiler-sdk-tool": []}', "rocprofv3 JSON"),
     "x.pftrace": (b"\x0a\x02\x08\x01", "Perfetto trace"),
-    "smi.csv": (b"timestamp, name, utilization.gpu [%]\n", "GPU metrics"),
+    "smi.csv": (b"device,Temperature (Sensor edge) (C),GPU use (%)\n", "GPU metrics without times"),
+    "no_time.csv": (b"index, utilization.gpu [%], power.draw [W]\n", "GPU metrics without times"),
+    "dmon.csv": (b"#Entity   GPUTL  POWER\n", "GPU metrics without times"),
+    "dcgm.prom": (b"# HELP DCGM_FI_DEV_GPU_UTIL GPU utilization (in %).\n", "GPU metrics without times"),
 }
 NOT_FOREIGN = {
     "notes.csv": b"name,value\n",
@@ -77,7 +80,7 @@ def test_each_file_of_another_tool_has_its_kind_and_no_other_file_has(folder: Pa
         catalog = session.scan()
     assert {file.path: each.kind for each in catalog.others for file in each.files} == EXPECTED
     assert [run.name for run in catalog.runs] == ["run"]
-    assert catalog.others_headline == "12 files of other tools"
+    assert catalog.others_headline == "15 files of other tools"
 
 
 def test_the_surfaces_say_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,15 +88,15 @@ def test_the_surfaces_say_it(folder: Path, capsys: pytest.CaptureFixture[str]) -
     out, err = capsys.readouterr()
     listed = json.loads(out)["other_files"]
     assert {row["file"]: row["kind"] for row in listed} == EXPECTED
-    assert "12 files of other tools" in err
+    assert "15 files of other tools" in err
     assert main(["check", str(folder)]) == 0
     assert "other   a.nsys-rep: Nsight Systems report; open it with Nsight Systems\n" in capsys.readouterr().out
     with Session([Root(str(folder))], Settings()) as session:
         session.scan()
         body = Client(App(session)).get("/runs").json
     assert body is not None
-    assert body["others"]["headline"] == "12 files of other tools"
-    assert sum(kind["count"] for kind in body["others"]["kinds"]) == 12
+    assert body["others"]["headline"] == "15 files of other tools"
+    assert sum(kind["count"] for kind in body["others"]["kinds"]) == 15
 
 
 def test_a_folder_of_traces_says_nothing_of_other_tools(tmp_path: Path) -> None:

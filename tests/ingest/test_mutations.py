@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.producers import ascend, gaudi
 from tests.support.producers.composer import EPOCH, Batch, content, counter, cycle, merged
 from tests.support.traces import read_bytes
 from torch_tb_profiler.base.errors import TraceError
@@ -20,7 +21,7 @@ from torch_tb_profiler.session.jobs import examine
 pytestmark = pytest.mark.slow
 
 ROUNDS, LONG_ROUNDS = 100, 1000
-"""Mutated traces per case; thirteen cases."""
+"""Mutated traces per case; nineteen cases."""
 
 SAMPLE = next((Path(__file__).parents[2] / "samples" / "ddp").glob("rank0*.gz"))
 
@@ -77,6 +78,8 @@ LAYOUTS = {
     "one line": compact(KINETO),
     "bare list": bare_list(KINETO),
     "composer": composer(),
+    "gaudi": gaudi.content(plugin=True),
+    "ascend": json.dumps(ascend.events()).encode(),
     "gzip": gzip.compress(KINETO, mtime=0),
 }
 

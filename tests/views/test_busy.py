@@ -71,6 +71,8 @@ FIELDS: dict[tuple[str, str], tuple[float, Callable[[Trace], float]] | str] = {
     ("SelectionTrack", "busy_ns"): "of the slices of a track",
     ("TraceTile", "busy"): "of the slices of a box",
     ("RooflineRow", "busy_ns"): "of the device events of a row",
+    ("EngineRow", "busy_ns"): "of the engines of a class",
+    ("RecipeRow", "busy_ns"): "of the nodes of a compiled graph",
     ("DeviceUse", "mean_utilization"): "the mean of Device.utilization over workers",
     ("DeviceUse", "least_utilization"): "the least Device.utilization of all workers",
 }

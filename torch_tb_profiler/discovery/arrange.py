@@ -5,9 +5,10 @@ from __future__ import annotations
 import posixpath
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch_tb_profiler.base.sorting import natural_order
+from torch_tb_profiler.discovery.ascend import AscendFolders
 from torch_tb_profiler.discovery.catalog import ListedFile, MemoryFile, OtherFiles, Run, Span, Worker
 from torch_tb_profiler.discovery.copies import copies_of
 from torch_tb_profiler.discovery.names import (
@@ -44,6 +45,7 @@ def arrange_runs(
     prefix: str = "",
     single: bool = False,
     is_trace: Callable[[ListedFile], bool],
+    stands_alone: Callable[[ListedFile], bool],
 ) -> list[Run]:
     """The runs of the files of one location.
 
@@ -51,11 +53,13 @@ def arrange_runs(
     prefix     put before every run's name (the name of a log folder among several)
     single     the listing is one file that the user named: it is taken whatever it is called
     is_trace   asked for files whose name does not say
+    stands_alone  whether a file is a run of its own, named like it
     """
     workers: dict[str, dict[str, list[_TraceFile]]] = defaultdict(lambda: defaultdict(list))
     memory: dict[str, list[MemoryFile]] = defaultdict(list)
     files = list(files)
     copies = set() if single else copies_of(files)
+    ascend = AscendFolders(file.path for file in files)
     for file in files:
         if file.path in copies:
             continue
@@ -70,6 +74,10 @@ def arrange_runs(
         if name is None or not (single or certain or is_trace(file)):
             continue
         trace = _trace_file(file, name, root_name)
+        if stands_alone(file):
+            trace = replace(trace, run=file.path)
+        if (place := ascend.place(file.path)) is not None:
+            trace = _TraceFile(place.run or root_name, place.worker, place.rank, place.stamp, file)
         workers[prefix + trace.run][trace.worker].append(trace)
     return [
         Run(name, _workers(workers[name]), tuple(sorted(memory[name], key=lambda file: file.file.path)))

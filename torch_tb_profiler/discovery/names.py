@@ -7,6 +7,8 @@ rank<r>/<worker>.<ms>.pt.trace.json          one folder per rank
 <stamp>-TP-0-DP-0-PP-0-EP-0.trace.json.gz    sglang
 trace.json, trace_step<n>.json, rank-<r>.json.gz             exported by hand
 rank_<rr>_metrics.jsonl                      AORTA
+<worker>_<stamp>_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json      Ascend
+*.csv                                        nvidia-smi, by what they hold
 *.pickle, *.raw.json[.gz]                                    memory snapshots and timelines, beside traces
 """
 
@@ -16,7 +18,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from torch_tb_profiler.ingest.registry import trace_suffix
+from torch_tb_profiler.ingest.registry import may_stand_alone, trace_suffix
 
 _TRACE = re.compile(r"(?:\.pt)?\.trace$", re.IGNORECASE)
 _STAMPED = re.compile(r"^(?P<worker>.*?)\.(?P<stamp>\d+)$", re.DOTALL)
@@ -47,6 +49,8 @@ def parse_file_name(name: str) -> FileName | None:
     if suffix is None:
         return None
     stem = name[: -len(suffix)]
+    if may_stand_alone(name):
+        return FileName(stem or "worker", None, None, False)
     certain = _TRACE.search(stem) is not None
     stem = _TRACE.sub("", stem)
     stamp = None

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from torch_tb_profiler.base.errors import StorageError
 from torch_tb_profiler.discovery.catalog import ListedFile
-from torch_tb_profiler.ingest.formats import ForeignFormat
+from torch_tb_profiler.ingest.formats import ForeignFormat, TraceFormat
 from torch_tb_profiler.ingest.head import HEAD_BYTES, unpack_head
-from torch_tb_profiler.ingest.registry import foreign_by_name, recognize
+from torch_tb_profiler.ingest.registry import foreign_by_name, may_stand_alone, recognize
 from torch_tb_profiler.storage import FileId
 
 
 @dataclass(frozen=True)
 class _Verdict:
-    trace: bool
+    trace: TraceFormat | None
     foreign: ForeignFormat | None = None
 
 
@@ -27,7 +27,14 @@ class Sniffer:
 
     def is_trace(self, file: ListedFile) -> bool:
         """True if the first bytes look like a trace of PyTorch; a file that cannot be read is none."""
-        return self._verdict(file).trace
+        return self._verdict(file).trace is not None
+
+    def stands_alone(self, file: ListedFile) -> bool:
+        """True if a file is a run of its own: no worker of the run that it lies beside."""
+        if not may_stand_alone(file.name):
+            return False
+        format_ = self._verdict(file).trace
+        return format_ is not None and format_.alone
 
     def foreign(self, file: ListedFile) -> ForeignFormat | None:
         """Of which other tool a file is; None if its name or its first bytes say nothing of the kind."""
@@ -42,10 +49,10 @@ class Sniffer:
                 with file.open() as stream:
                     head = unpack_head(stream.read(HEAD_BYTES))
             except (OSError, StorageError):
-                return _Verdict(False)
+                return _Verdict(None)
             candidates = foreign_by_name(file.name)
             foreign = next((each for each in candidates if each.sniff is not None and each.sniff(head)), None)
-            self._verdicts[file.id] = _Verdict(foreign is None and recognize(head) is not None, foreign)
+            self._verdicts[file.id] = _Verdict(recognize(head) if foreign is None else None, foreign)
         return self._verdicts[file.id]
 
     def keep_only(self, ids: Set[FileId]) -> None:

@@ -28,6 +28,7 @@ class TraceFormat:
     sniff     True if the first bytes of a file (unpacked, if they were packed with gzip) look like it
     parse     an open file to a trace
     recordings  a file may hold several, one after the other (`Trace.recordings`)
+    alone       its names alone say nothing, and a file is a run of its own: not a worker of the run beside it
     """
 
     name: str
@@ -35,6 +36,7 @@ class TraceFormat:
     sniff: Callable[[bytes], bool]
     parse: ParseTrace
     recordings: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True)

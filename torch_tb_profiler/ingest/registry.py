@@ -11,6 +11,7 @@ FOLDERS: tuple[str, ...] = (
     "kineto",
     "composer",
     "aorta",
+    "nvidia_smi",
     "memory",
     "foreign",
 )
@@ -35,6 +36,11 @@ def trace_suffix(name: str) -> str | None:
 def holds_recordings(name: str) -> bool:
     """Whether a file of this name may hold several recordings, one after the other."""
     return any(each.recordings and name.lower().endswith(each.suffixes) for each in trace_formats())
+
+
+def may_stand_alone(name: str) -> bool:
+    """Whether a file of this name may be of a format whose files are runs of their own."""
+    return any(each.alone and name.lower().endswith(each.suffixes) for each in trace_formats())
 
 
 def file_format_of(name: str) -> FileFormat | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from torch_tb_profiler.model.kinds import DEVICE, Kind, names_of, of_kind
 from torch_tb_profiler.model.trace import ABSENT, Int64, Trace, derived
+from torch_tb_profiler.model.vendors import ascend, gaudi
 
 
 class DeviceInfo(msgspec.Struct, frozen=True):
@@ -29,9 +30,11 @@ class DeviceInfo(msgspec.Struct, frozen=True):
 
 @derived
 def device_of(trace: Trace) -> Int64:
-    """int64[n]: device id of every event: arg `device`, else the pid of device work; ABSENT elsewhere."""
+    """int64[n]: device id of every event: arg `device`, else by the pid of device work; ABSENT elsewhere."""
     device = trace.arg_int("device")
     rows = of_kind(trace, *DEVICE)
+    known = ascend.device_numbers(trace)[trace.events.thread]
+    device[known != ABSENT] = known[known != ABSENT]
     missing = rows[device[rows] == ABSENT]
     if len(missing):
         pids = np.array([_number(thread.pid) for thread in trace.threads] + [int(ABSENT)], np.int64)
@@ -117,11 +120,15 @@ def _positive(value: object) -> int | None:
 
 @derived
 def device_kind(trace: Trace) -> str:
-    """CUDA, ROCm, XPU, HPU, MTIA or other; from categories, metadata and the names of runtime calls."""
+    """CUDA, ROCm, XPU, HPU, NPU, MTIA or other; from categories, metadata, processes and names of calls."""
     categories = {text.lower() for text in trace.strings}
     for prefix, kind in (("xpu_", "XPU"), ("mtia_", "MTIA"), ("hpu_", "HPU"), ("glow_", "MTIA")):
         if any(text.startswith(prefix) for text in categories & _VENDOR_CATEGORIES):
             return kind
+    if (gaudi.engines(trace) >= 0).any():
+        return "HPU"
+    if (ascend.lanes(trace) >= 0).any():
+        return "NPU"
     keys = trace.metadata.keys()
     if any(key.startswith(("hip_", "roctracer", "rocprofiler")) for key in keys) or "hsa_queue" in trace.args:
         return "ROCm"

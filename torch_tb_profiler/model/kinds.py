@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from torch_tb_profiler.base.markers import is_lightning, is_trainer
 from torch_tb_profiler.model.trace import ABSENT, Bool, Trace, derived, distinct, name_mask
+from torch_tb_profiler.model.vendors import ascend, gaudi
 
 
 class Kind(IntEnum):
@@ -35,7 +36,6 @@ class Kind(IntEnum):
 CATEGORIES: dict[str, Kind] = {
     "cpu_op": Kind.CPU_OP,
     "operator": Kind.CPU_OP,
-    "hpu_op": Kind.CPU_OP,
     "user_annotation": Kind.ANNOTATION,
     "python_function": Kind.PYTHON,
     "python": Kind.PYTHON,
@@ -46,6 +46,9 @@ CATEGORIES: dict[str, Kind] = {
     "mtia_runtime": Kind.RUNTIME,
     "glow_runtime": Kind.RUNTIME,
     "privateuse1_runtime": Kind.RUNTIME,
+    "hpu_op": Kind.RUNTIME,
+    "enqueue": Kind.RUNTIME,
+    "dequeue": Kind.RUNTIME,
     "cuda_driver": Kind.DRIVER,
     "hip_driver": Kind.DRIVER,
     "xpu_driver": Kind.DRIVER,
@@ -82,6 +85,10 @@ HOST = (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON, Kind.RUNTIME, Kind.DRIVER)
 DEVICE = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
 """Kinds that are work of a device."""
 
+_OF_ENGINE = np.full(len(gaudi.ENGINES), Kind.UNKNOWN, np.int8)
+_OF_ENGINE[[gaudi.MME, gaudi.TPC, gaudi.NIC]] = Kind.KERNEL
+_OF_ENGINE[gaudi.DMA] = Kind.MEMCPY
+
 # The plain autograd exporter writes no categories but names its two processes.
 _AUTOGRAD_PROCESSES = {"CPU functions": Kind.CPU_OP, "CUDA functions": Kind.KERNEL}
 
@@ -109,7 +116,45 @@ def kinds(trace: Trace) -> npt.NDArray[np.int8]:
     if trainer.any():  # its callbacks carry the name of their event as a category
         pairs = np.isin(trace.events.phase, np.frombuffer(b"BEX", np.uint8))
         kind[trainer[trace.events.name] & pairs & (kind == Kind.UNKNOWN)] = Kind.TRAINER
+    _of_gaudi(trace, kind)
+    _of_ascend(trace, kind)
     return kind
+
+
+def _of_ascend(trace: Trace, kind: npt.NDArray[np.int8]) -> None:
+    """Its calls, tasks and collectives have no category: the process and the argument `Task Type` tell."""
+    lane = ascend.lanes(trace)
+    if (lane < 0).all():
+        return
+    at = lane[trace.events.thread]
+    bare = (kind == Kind.UNKNOWN) & np.isin(trace.events.phase, np.frombuffer(b"XB", np.uint8))
+    kind[bare & (at == ascend.CANN)] = Kind.RUNTIME
+    kind[bare & (at == ascend.GROUP)] = Kind.KERNEL
+    tasks = np.flatnonzero(bare & (at == ascend.HARDWARE)).astype(np.int32)
+    codes, texts = trace.arg_codes("Task Type", tasks)
+    table = np.array([*map(_of_task, texts), Kind.UNKNOWN], np.int8)
+    kind[tasks] = table[codes]
+
+
+def _of_task(type_: str) -> Kind:
+    if ascend.WAIT.search(type_):
+        return Kind.SYNC
+    return Kind.MEMCPY if ascend.COPY.search(type_) else Kind.KERNEL
+
+
+def _of_gaudi(trace: Trace, kind: npt.NDArray[np.int8]) -> None:
+    """Work of a card that is filed as a call is that of its engine. Ends of flows (no extent) are no calls; those
+    marked hidden reach out of the recording."""
+    engine = gaudi.engines(trace)[trace.events.thread]
+    filed = (kind == Kind.RUNTIME) & (engine >= 0)
+    if filed.any():
+        kind[filed] = _OF_ENGINE[engine[filed]]
+    for code in distinct(trace.events.category):
+        category = trace.strings[code].lower()
+        if category in ("hpu_op", "privateuse1_runtime"):
+            rows = np.flatnonzero(trace.events.category == code).astype(np.int32)
+            ends_flow, hidden = trace.events.duration[rows] <= 0, trace.arg_int("hidden", rows) == 1
+            kind[rows[ends_flow if category == "hpu_op" else hidden]] = Kind.UNKNOWN
 
 
 @derived

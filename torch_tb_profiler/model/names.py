@@ -7,6 +7,9 @@ import numpy as np
 
 from torch_tb_profiler.model.trace import ABSENT, Trace, derived
 
+BRIDGE = "Bridge Logs"
+"""What Gaudi's bridge to PyTorch calls the process that it logs in: that of PyTorch, which has a name already."""
+
 
 class Names(msgspec.Struct, frozen=True):
     """Names and sort indices, of processes by pid as the file spells it, of threads by thread code."""
@@ -31,7 +34,8 @@ def names(trace: Trace) -> Names:
         pid = trace.threads[code].pid
         text = dictionary[text_code].strip('"') if text_code >= 0 else ""
         if what == "process_name":
-            known.process[pid] = text
+            if text != BRIDGE or pid not in known.process:
+                known.process[pid] = text
         elif what == "thread_name":
             known.thread[code] = text.removesuffix(" ()")
         elif what == "process_sort_index" and index != ABSENT:

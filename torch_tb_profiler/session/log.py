@@ -135,6 +135,7 @@ class LogFolders:
             prefix=f"{name}/" if name else "",
             single=len(files) == 1 and files[0].id.uri == location.label,
             is_trace=self._sniffer.is_trace,
+            stands_alone=self._sniffer.stands_alone,
         )
 
     def _is_new(self, file: ListedFile, entry: Entry) -> bool:

@@ -5297,6 +5297,7 @@ export interface components {
      *
      *     headline  which kernel takes most of the time, and how much runs on Tensor Cores as far as names tell
      *     families  the work that the other filters keep, by family, largest first
+     *     engines   of a card whose engines are recorded one by one, whatever the filters; else null
      */
     KernelsPayload: {
       headline: components['schemas']['Phrase'][];
@@ -5304,6 +5305,7 @@ export interface components {
       memory_operations: components['schemas']['MemoryOperationRow'][];
       families: components['schemas']['KernelFamily'][];
       tensor_cores: components['schemas']['TensorCoreTime'];
+      engines: components['schemas']['Engines'] | null;
       calls: number;
       total_ns: number;
       group_by: string;
@@ -5376,6 +5378,39 @@ export interface components {
       names: number;
       calls: number;
       total_ns: number;
+    };
+    /**
+     * Engines
+     * @description The engines of a Gaudi card. headline: how busy they are, and whether the host holds them up.
+     *
+     *     bound  "device": the engines hardly wait; "host": while they do, graphs are built and launched; null: not known
+     */
+    Engines: {
+      headline: components['schemas']['Phrase'][];
+      bound: ('device' | 'host') | null;
+      classes: components['schemas']['EngineRow'][];
+      recipes: components['schemas']['RecipeRow'][];
+    };
+    /**
+     * EngineRow
+     * @description Engines of one class (MME, TPC, DMA, NIC); busy_ns: any of them works, in the steps; share of the steps.
+     */
+    EngineRow: {
+      name: string;
+      engines: number;
+      busy_ns: number;
+      share: number | null;
+    };
+    /**
+     * RecipeRow
+     * @description A compiled graph: its nodes that ran, how long any did, and the row of the trace of the first.
+     */
+    RecipeRow: {
+      id: number;
+      name: string;
+      nodes: number;
+      busy_ns: number;
+      event: number;
     };
     /**
      * KernelStream

@@ -13,8 +13,8 @@ import pytest
 from tests.support.producers.aorta import Busy, iteration, line, write
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
 from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.ingest import lines as long_lines
 from torch_tb_profiler.ingest import read_trace
-from torch_tb_profiler.ingest.aorta import lines as long_lines
 from torch_tb_profiler.model.iterations.ranges import iterations, stream_ranges
 from torch_tb_profiler.model.ranks import rank, split
 from torch_tb_profiler.model.steps import steps

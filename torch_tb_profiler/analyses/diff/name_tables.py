@@ -13,9 +13,10 @@ from torch_tb_profiler.analyses.diff.roles import Role
 from torch_tb_profiler.analyses.diff.trees.tree_alignment import AlignedTree
 from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.communication.events import communication_kernels, host_communication
+from torch_tb_profiler.model.engines.executions import call_lengths, one_each
 from torch_tb_profiler.model.families import families
 from torch_tb_profiler.model.kernels.families import FAMILIES
-from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, of_kind
+from torch_tb_profiler.model.kinds import DEVICE, Kind, of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, distinct
 
 
@@ -144,25 +145,25 @@ def operator_items(trace: Trace, inside: Bool | None) -> Items:
 
 def kernel_items(trace: Trace) -> Items:
     """Kernels with their durations."""
-    return _durations(trace, of_kind(trace, Kind.KERNEL))
+    return _durations(trace, one_each(trace, of_kind(trace, Kind.KERNEL)))
 
 
 def family_items(trace: Trace) -> Items:
     """Kernels, copies and memsets by family, with their durations."""
-    steps, rows = counted_steps(trace), of_kind(trace, *DEVICE)
+    steps, rows = counted_steps(trace), one_each(trace, of_kind(trace, *DEVICE))
     rows = rows[steps.of_event[rows] >= 0]
-    durations = (ends(trace) - trace.events.start)[rows]
+    durations = call_lengths(trace, rows)
     return Items(FAMILIES, families(trace)[rows].astype(np.int32), steps.of_event[rows], len(steps), (durations,))
 
 
 def communication_items(trace: Trace) -> Items:
     """Communication kernels and the host operations that launch none, with their durations."""
-    kernels = np.flatnonzero(communication_kernels(trace))
+    kernels = one_each(trace, np.flatnonzero(communication_kernels(trace)).astype(np.int32))
     return _durations(trace, np.concatenate([kernels, host_communication(trace)]).astype(np.int32))
 
 
 def _durations(trace: Trace, rows: Int32) -> Items:
     steps = counted_steps(trace)
     rows = rows[(steps.of_event[rows] >= 0) & (trace.events.name[rows] >= 0)]
-    durations = (ends(trace) - trace.events.start)[rows]
+    durations = call_lengths(trace, rows)
     return Items(trace.strings, trace.events.name[rows], steps.of_event[rows], len(steps), (durations,))

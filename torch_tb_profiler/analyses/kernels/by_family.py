@@ -7,6 +7,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.kernels.summary import durations
 from torch_tb_profiler.analyses.kernels.table import Filter, filtered
+from torch_tb_profiler.model.engines.executions import one_each
 from torch_tb_profiler.model.families import families
 from torch_tb_profiler.model.kernels.families import FAMILIES
 from torch_tb_profiler.model.kinds import DEVICE, of_kind
@@ -24,7 +25,7 @@ class FamilyTime(msgspec.Struct, frozen=True):
 
 def family_times(trace: Trace, kept: Filter) -> list[FamilyTime]:
     """Largest first; the filter's own family does not count, so that another one can be chosen instead."""
-    rows = filtered(trace, of_kind(trace, *DEVICE), msgspec.structs.replace(kept, family=""))
+    rows = one_each(trace, filtered(trace, of_kind(trace, *DEVICE), msgspec.structs.replace(kept, family="")))
     family, length, name = families(trace)[rows], durations(trace, rows), trace.events.name[rows]
     found = []
     for number in np.unique(family).tolist():

@@ -12,6 +12,7 @@ from torch_tb_profiler.analyses.kernels.table import Table, operator_name
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, order_statistics
 from torch_tb_profiler.model.copies import moved_bytes, recorded_direction
 from torch_tb_profiler.model.devices import device_kind, device_of, stream_of
+from torch_tb_profiler.model.engines.executions import call_lengths
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
 from torch_tb_profiler.model.tensor_cores import UNKNOWN, YES, verdict
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64, Trace
@@ -65,8 +66,8 @@ def kernel_sums(trace: Trace, table: Table) -> KernelSums:
 
 
 def durations(trace: Trace, rows: Int32) -> Int64:
-    """int64[k] ns."""
-    return (ends(trace) - trace.events.start)[rows]
+    """int64[k] ns; of a kernel that runs on several engines at once from its first begin to its last end."""
+    return call_lengths(trace, rows)
 
 
 def weighted_means(groups: Groups, values: Float64, weights: Int64) -> Float64:
@@ -161,7 +162,7 @@ def stream_times(trace: Trace) -> list[StreamTime]:
     work = of_kind(trace, *DEVICE)
     device, stream = device_of(trace)[work], stream_of(trace)[work]
     groups = group(device, stream)
-    totals = groups.sums(durations(trace, work))
+    totals = groups.sums((ends(trace) - trace.events.start)[work])
     columns = (device[groups.first], stream[groups.first], groups.counts, totals)
     streams = [StreamTime(*each) for each in zip(*(column.tolist() for column in columns), strict=True)]
     named = [each for each in streams if ABSENT not in (each.device, each.stream)]

@@ -12,6 +12,7 @@ from torch_tb_profiler.analyses.shared.grouping import Groups, group, named
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.copies import recorded_direction
+from torch_tb_profiler.model.engines.executions import one_each
 from torch_tb_profiler.model.families import families
 from torch_tb_profiler.model.kernels.families import FAMILIES
 from torch_tb_profiler.model.kinds import Kind, of_kind
@@ -40,7 +41,7 @@ class Table(msgspec.Struct, frozen=True):
 
 def kernel_table(trace: Trace, group_by: GroupBy, kept: Filter) -> Table:
     """Raises NotFoundError for an unknown step."""
-    rows = filtered(trace, of_kind(trace, Kind.KERNEL), kept)
+    rows = one_each(trace, filtered(trace, of_kind(trace, Kind.KERNEL), kept))
     keys: list[Any] = [trace.events.name[rows]]
     if group_by == "launch":
         keys += [

@@ -12,6 +12,7 @@ from torch_tb_profiler.base.intervals import covered, merge
 from torch_tb_profiler.base.units import format_ratio
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.devices import DeviceInfo, device_of, devices, stream_of
+from torch_tb_profiler.model.engines.executions import one_each
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
 from torch_tb_profiler.model.steps import Steps, steps
 from torch_tb_profiler.model.trace import ABSENT, Float64, Int64, Trace, derived
@@ -82,7 +83,7 @@ def _of_device(trace: Trace, device: DeviceInfo) -> Utilization:
     occupancy = _occupancy(start, finish, trace.arg_float("est. achieved occupancy %", kernels), begin, end)
     if occupancy is None:
         unknown["achieved_occupancy"] = "the trace has no `est. achieved occupancy %` inside the steps"
-    cores = core_time(trace, kernels)
+    cores = core_time(trace, one_each(trace, kernels))
     if cores.ratio is None:
         unknown["tensor_core_ratio"] = (
             "the kernels' names do not tell" if cores.unknown else "no kernel takes time"

@@ -62,7 +62,7 @@ class Grouping:
         kind, id = key
         if kind == "device":
             assert isinstance(id, int)
-            prefix = self._device_kind if self._device_kind in ("HPU", "MTIA") else "GPU"
+            prefix = self._device_kind if self._device_kind in ("HPU", "MTIA", "NPU") else "GPU"
             name = self._device_names.get(id)
             return Group("device", f"{prefix} {id}" + (f" · {name}" if name else ""), "", id)
         if kind == "profiler":

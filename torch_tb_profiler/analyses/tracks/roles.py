@@ -16,6 +16,7 @@ from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace, derived, name_mask
+from torch_tb_profiler.model.vendors.gaudi import engines
 
 
 class Role(IntEnum):
@@ -40,6 +41,8 @@ _ROLE_OF_KIND[Kind.TRAINER] = Role.TRAINER
 def roles(trace: Trace) -> npt.NDArray[np.int8]:
     """int8[n]: the Role of every slice or instant (HOST for what is neither)."""
     role: npt.NDArray[np.int8] = _ROLE_OF_KIND[kinds(trace)]
+    on_engine = (engines(trace) >= 0)[trace.events.thread]
+    role[on_engine & (role == Role.HOST)] = Role.DEVICE
     role[of_phase(trace, INSTANT_PHASES)] = Role.INSTANT
     return role
 

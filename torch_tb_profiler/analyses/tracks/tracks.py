@@ -16,6 +16,8 @@ from torch_tb_profiler.analyses.tracks.groups import Group, Grouping
 from torch_tb_profiler.analyses.tracks.roles import Role, roles, stream_roles, thread_roles
 from torch_tb_profiler.model.names import names
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, derived
+from torch_tb_profiler.model.vendors.ascend import GROUP, lanes
+from torch_tb_profiler.model.vendors.gaudi import engines
 
 
 class Track(msgspec.Struct, frozen=True):
@@ -132,6 +134,7 @@ class _Description:
         self._names = names(trace)
         self._devices, self._streams = devices, streams
         self._stream_roles = stream_roles(trace)
+        self._named = (engines(trace) >= 0) | (lanes(trace) == GROUP)
         self._main, self._backward = thread_roles(trace)
 
     def track(self, code: int, role: Role, group: int) -> Track:
@@ -164,7 +167,8 @@ class _Description:
         if role == Role.HOST:
             return "thread", "main" if code == self._main else "backward" if code in self._backward else "", name
         stream = self._streams.get(code)
-        name = "all streams" if stream == NO_STREAM else f"stream {tid if stream is None else stream}"
+        if not self._named[code] or code not in self._names.thread:
+            name = "all streams" if stream == NO_STREAM else f"stream {tid if stream is None else stream}"
         what, suffix = _MIRRORED.get(role, (self._stream_roles[code], ""))
         return "stream", what, name + suffix
 

@@ -48,6 +48,11 @@ FORMATS = (
         is_perfetto,
         "open it at ui.perfetto.dev; a name in .json for `export_chrome_trace` writes what opens here",
     ),
-    ForeignFormat("GPU metrics", (".csv",), is_gpu_metrics, "its samples are not shown"),
+    ForeignFormat(
+        "GPU metrics without times",
+        (".csv", ".prom"),
+        is_gpu_metrics,
+        "its samples have no times (`nvidia-smi --query-gpu=timestamp,... --format=csv` writes them)",
+    ),
 )
 """The first that fits names a file."""

@@ -10,7 +10,9 @@ _SPEEDSCOPE = re.compile(rb'"\$schema"\s*:\s*"https?://(?:www\.)?speedscope\.app
 _ROCPROF = re.compile(rb'\{\s*"rocprofiler-sdk-tool"\s*:')
 _SQLITE = b"SQLite format 3\0"
 _METRICS = re.compile(
-    rb"timestamp,.*(?:utilization\.gpu|power\.draw)|device,.*(?:GPU use|Temperature)", re.IGNORECASE
+    rb"device,.*(?:GPU use|Temperature)|(?!.*timestamp).*\b(?:utilization\.gpu|power\.draw)\b|"
+    rb"# HELP DCGM_FI_|#Entity\s+\w+",
+    re.IGNORECASE,
 )
 _TRACE_PACKET = b"\x0a"  # field 1 of the protobuf message Trace, length-delimited
 

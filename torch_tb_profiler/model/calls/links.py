@@ -15,8 +15,10 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.calls.calltree import enclosing_operator
+from torch_tb_profiler.model.calls.flow_links import CALL, OPERATOR, slices_at, sources
 from torch_tb_profiler.model.kinds import DEVICE, Kind, of_kind
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.vendors.ascend import lanes
 
 
 class DeviceLinks(msgspec.Struct, frozen=True):
@@ -38,6 +40,8 @@ def launches(trace: Trace) -> tuple[Int32, Int32]:
     rows = of_kind(trace, *DEVICE)
     correlation = trace.arg_int("correlation")
     calls = of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    if (lanes(trace) >= 0).any():
+        return rows, slices_at(trace, sources(trace, CALL, rows), calls)
     return rows, _first_match(correlation[calls], calls, correlation[rows])
 
 
@@ -47,6 +51,9 @@ def device_links(trace: Trace) -> DeviceLinks:
     rows, launch = launches(trace)
     around = enclosing_operator(trace)
     operator = np.where(launch >= 0, around[launch], NO_CODE).astype(np.int32)
+    if (lanes(trace) >= 0).any():
+        by_flow = slices_at(trace, sources(trace, OPERATOR, rows), of_kind(trace, Kind.CPU_OP))
+        operator = np.where(operator >= 0, operator, by_flow)
     unlinked = operator < 0
     if unlinked.any():
         operator[unlinked] = _by_external_id(trace, rows[unlinked])

@@ -11,6 +11,7 @@ from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.names import BACKEND, DEVICE_BACKENDS
 from torch_tb_profiler.model.kinds import Kind, ends, is_slice, kinds
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, derived, distinct, name_mask
+from torch_tb_profiler.model.vendors import ascend, gaudi
 
 # Kernels: nccl/rccl/oneCCL/hccl/ucc device code and the custom all-reduce kernels of serving engines.
 _KERNEL_NAME = re.compile(
@@ -30,10 +31,12 @@ _NOT_DATA = re.compile(r"(?:^|:)(?:init|wait|barrier_wait)$", re.IGNORECASE)
 
 @derived
 def communication_kernels(trace: Trace) -> Bool:
-    """bool[n]: device kernels that carry collective metadata, or whose name says so."""
+    """bool[n]: device kernels with collective metadata, whose name says so, or on a network engine."""
     kernel = (kinds(trace) == Kind.KERNEL) & is_slice(trace)
     by_name = _matches(trace, _KERNEL_NAME)[trace.events.name]
-    communicates: Bool = kernel & (by_name | _has_metadata(trace))
+    network = (gaudi.engines(trace) == gaudi.NIC) | (ascend.lanes(trace) == ascend.GROUP)
+    on_network = network[trace.events.thread]
+    communicates: Bool = kernel & (by_name | _has_metadata(trace) | on_network)
     return communicates
 
 

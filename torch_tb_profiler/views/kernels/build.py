@@ -33,6 +33,7 @@ from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.instances import Instances, instances
 from torch_tb_profiler.views._shared.tensor_cores import cores_name, tensor_core_time
 from torch_tb_profiler.views._shared.text import explained
+from torch_tb_profiler.views.kernels.engines import engines_of
 from torch_tb_profiler.views.kernels.payload import (
     KernelFamily,
     KernelRow,
@@ -61,6 +62,7 @@ def build(trace: Trace, params: KernelsParams) -> KernelsPayload:
             KernelFamily(each.family, each.names, each.calls, each.total) for each in family_times(trace, kept)
         ],
         tensor_cores=cores,
+        engines=engines_of(trace),
         calls=len(table.rows),
         total_ns=time.total,
         group_by=params.group_by,

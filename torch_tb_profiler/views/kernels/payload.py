@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 
@@ -110,11 +111,43 @@ class KernelFamily(msgspec.Struct, frozen=True):
     total_ns: int
 
 
+class EngineRow(msgspec.Struct, frozen=True):
+    """Engines of one class (MME, TPC, DMA, NIC); busy_ns: any of them works, in the steps; share of the steps."""
+
+    name: str
+    engines: int
+    busy_ns: int
+    share: float | None
+
+
+class RecipeRow(msgspec.Struct, frozen=True):
+    """A compiled graph: its nodes that ran, how long any did, and the row of the trace of the first."""
+
+    id: int
+    name: str
+    nodes: int
+    busy_ns: int
+    event: int
+
+
+class Engines(msgspec.Struct, frozen=True):
+    """The engines of a Gaudi card. headline: how busy they are, and whether the host holds them up.
+
+    bound  "device": the engines hardly wait; "host": while they do, graphs are built and launched; null: not known
+    """
+
+    headline: Text
+    bound: Literal["device", "host"] | None
+    classes: list[EngineRow]
+    recipes: list[RecipeRow]
+
+
 class KernelsPayload(msgspec.Struct, frozen=True):
     """The kernel table and that of copies and memsets; `reasons`: field -> why it is null in every row.
 
     headline  which kernel takes most of the time, and how much runs on Tensor Cores as far as names tell
     families  the work that the other filters keep, by family, largest first
+    engines   of a card whose engines are recorded one by one, whatever the filters; else null
     """
 
     headline: Text
@@ -122,6 +155,7 @@ class KernelsPayload(msgspec.Struct, frozen=True):
     memory_operations: list[MemoryOperationRow]
     families: list[KernelFamily]
     tensor_cores: TensorCoreTime
+    engines: Engines | None
     calls: int
     total_ns: int
     group_by: str

@@ -10,6 +10,7 @@ from torch_tb_profiler.analyses.roofline.speeds import operator_speeds, untold
 from torch_tb_profiler.analyses.shared.call_stacks import has_stacks
 from torch_tb_profiler.analyses.shared.shapes import shape_texts
 from torch_tb_profiler.analyses.tracks.sources import name_of
+from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.kinds import DEVICE, Kind, of_kind
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.phases import PHASES
@@ -32,7 +33,7 @@ from torch_tb_profiler.views.operators.words import headline
 def build(trace: Trace, params: OperatorsParams) -> OperatorsPayload:
     """Rows in order of device self time, else host self time, largest first."""
     kept = Filter(params.step, params.thread, params.phase, params.kernel)
-    device = len(of_kind(trace, *DEVICE)) > 0
+    device = len(of_kind(trace, *DEVICE)) > 0 and device_kind(trace) != "HPU"
     rows = _rows(trace, operator_table(trace, params.group_by, kept), params, device)
     rows.sort(key=lambda row: (row.device_self_ns or 0, row.host_self_ns), reverse=True)
     totals = OperatorTotals(
@@ -92,7 +93,9 @@ def _reasons(trace: Trace, device: bool, group_by: str) -> dict[str, str]:
     reasons = {}
     if not device:
         reasons["device_self_ns"] = reasons["device_total_ns"] = reasons["unlinked"] = (
-            "no device work is recorded (`activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`)"
+            "operators are compiled into graphs, and the profiler of Gaudi does not say which node is whose"
+            if device_kind(trace) == "HPU"
+            else "no device work is recorded (`activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`)"
         )
     reasons["tc_self_ratio"] = reasons["tc_total_ratio"] = (
         "there is no device time, or the names of the kernels do not tell"

@@ -16,3 +16,25 @@ it('shows the kernels, and what is known of the one that is chosen', async () =>
   expect(await screen.findByText('median 500 µs')).toBeTruthy();
   expect(screen.getByText(/sum: 1\.50 ms in 3 launches/)).toBeTruthy();
 });
+
+it('shows the engines of a card, and the graphs that ran on them', () => {
+  const engines = {
+    headline: [{ text: 'The engines work for 53% of the steps.', link: null }],
+    bound: null,
+    classes: [{ name: 'MME', engines: 2, busy_ns: 51_000, share: 0.17 }],
+    recipes: Array.from({ length: 14 }, (_, id) => ({
+      id,
+      name: id === 0 ? '' : `graph_${id}`,
+      nodes: 7,
+      busy_ns: 1_000,
+      event: id,
+    })),
+  };
+  drawView(View, { ...golden.kernels, engines });
+  expect(screen.getByText('The engines work for 53% of the steps.')).toBeTruthy();
+  expect(screen.getByRole('table', { name: 'Engines by class' }).textContent).toContain('MME251.0 µs17%');
+  const recipes = within(screen.getByRole('table', { name: 'Recipes' }));
+  expect(recipes.getAllByRole('button')).toHaveLength(12);
+  expect(recipes.getByRole('button', { name: 'recipe 0' })).toBeTruthy();
+  expect(recipes.getByText('and 2 with less time')).toBeTruthy();
+});

@@ -13,6 +13,7 @@ import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { CopyButton } from '../../widgets/inputs/CopyButton';
 import { Detail } from './Detail';
+import { Engines } from './Engines';
 import { MemoryOperations } from './MemoryOperations';
 import { rowKey, whole } from './select';
 import { speedColumns } from '../_shared/speed/columns';
@@ -63,6 +64,12 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
       >
         <Sentence text={payload.headline} />
       </Answer>
+      {payload.engines && (
+        <Engines
+          engines={payload.engines}
+          onOpen={event => select({ view: 'trace', params: { event: String(event) } })}
+        />
+      )}
       {top > 0 && payload.rows.length > 0 && (
         <div className={`panel ${splitCss.pies}`}>
           <Donut

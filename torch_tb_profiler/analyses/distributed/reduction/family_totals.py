@@ -6,9 +6,10 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.grouping import group
+from torch_tb_profiler.model.engines.executions import call_lengths, one_each
 from torch_tb_profiler.model.families import families, kernel_names
 from torch_tb_profiler.model.kernels.families import FAMILIES
-from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
+from torch_tb_profiler.model.kinds import DEVICE, of_kind
 from torch_tb_profiler.model.trace import Trace
 
 
@@ -27,9 +28,9 @@ class FamilyTotal(msgspec.Struct, frozen=True):
 
 def family_totals(trace: Trace) -> tuple[FamilyTotal, ...]:
     """Of the whole trace, most time first."""
-    rows = of_kind(trace, *DEVICE)
+    rows = one_each(trace, of_kind(trace, *DEVICE))
     family, name = families(trace)[rows].astype(np.int32), trace.events.name[rows]
-    length = ends(trace)[rows] - trace.events.start[rows]
+    length = call_lengths(trace, rows)
     kernels = group(family, name)
     times = kernels.sums(length)
     of_kernel = family[kernels.first]

@@ -30,9 +30,7 @@ def read_lines(source: Source, health: HealthLog) -> Iterator[tuple[int, bytes]]
         if not skipping:
             line += buffer[at:count]
         if len(line) > LONGEST_LINE:
-            health.add(
-                "line_too_long", "warning", "a line is too long to be an iteration and is skipped", offset=begin
-            )
+            health.add("line_too_long", "warning", "a line is too long and is skipped", offset=begin)
             skipping = True
             line.clear()
     if line.strip():

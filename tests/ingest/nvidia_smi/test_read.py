@@ -1,0 +1,123 @@
+"""Samples of nvidia-smi: a run of counters of its own, on a clock whose zone nobody guesses."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.traces import document, event
+from tests.support.waiting import PATIENCE
+from torch_tb_profiler.analyses.timeline.counters import all_series
+from torch_tb_profiler.base.errors import TooLargeError, TraceError
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.ingest import ignore, read_trace
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.session import Root, Session
+
+HEADER = "timestamp, index, name, utilization.gpu [%], power.draw [W], temperature.gpu, driver_version"
+LINES = [
+    "2024/01/02 03:04:05.250, 0, NVIDIA H100, 45 %, 312.45 W, 60, 550.54",
+    "2024/01/02 03:04:05.255, 1, NVIDIA H100, [N/A], 98.00 W, [Not Supported], 550.54",
+    "2024/01/02 03:04:06.250, 0, NVIDIA H100, 50 %, 320.00 W, 61, 550.54",
+    "2024/01/02 03:04:06.255, 1, NVIDIA H100, 0 %, 99.50 W, 40, 550.54",
+]
+
+
+def read(*lines: str) -> Trace:
+    content = "\r\n".join(lines).encode()
+    return read_trace(io.BytesIO(content), size=len(content))
+
+
+def counters(trace: Trace) -> dict[str, list[tuple[int, float]]]:
+    return {
+        each.name: list(zip(each.times.tolist(), each.values.tolist(), strict=True)) for each in all_series(trace)
+    }
+
+
+def notes(trace: Trace) -> dict[str, int]:
+    return {note.kind: note.count for note in trace.health}
+
+
+FIRST, LATER = 0, 1_000_000_000
+EXPECTED = {
+    "utilization.gpu [%], GPU 0 · NVIDIA H100": [(FIRST, 45.0), (LATER, 50.0)],
+    "power.draw [W], GPU 0 · NVIDIA H100": [(FIRST, 312.45), (LATER, 320.0)],
+    "temperature.gpu, GPU 0 · NVIDIA H100": [(FIRST, 60.0), (LATER, 61.0)],
+    "utilization.gpu [%], GPU 1 · NVIDIA H100": [(LATER + 5_000_000, 0.0)],
+    "power.draw [W], GPU 1 · NVIDIA H100": [(5_000_000, 98.0), (LATER + 5_000_000, 99.5)],
+    "temperature.gpu, GPU 1 · NVIDIA H100": [(LATER + 5_000_000, 40.0)],
+}
+
+
+def test_each_column_of_each_gpu_is_a_counter() -> None:
+    trace = read(HEADER, *LINES)
+    assert counters(trace) == EXPECTED
+    assert (trace.producer, trace.clock, trace.base_ns, trace.trace_start_ns) == ("nvidia-smi", "local", 0, 0)
+    (note,) = trace.health
+    assert "2024-01-02 03:04:05.250" in note.message and "zone" in note.message
+
+
+def test_without_units_the_numbers_are_the_same() -> None:
+    bare = [line.replace(" %", "").replace(" W", "") for line in LINES]
+    assert counters(read(HEADER, *bare)) == EXPECTED
+
+
+def test_a_header_that_comes_again_begins_a_new_table() -> None:
+    again = "timestamp, index, power.draw [W]"
+    trace = read(HEADER, LINES[0], again, "2024/01/02 03:04:07.250, 0, 200.00 W")
+    assert counters(trace)["power.draw [W], GPU 0"] == [(2_000_000_000, 200.0)]
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("2024/01/02 03:04:05.250, 0", "line_unreadable"),
+        ("yesterday, 0, NVIDIA H100, 45 %, 312.45 W, 60, 550.54", "line_unreadable"),
+        ("2024/01/02 03:04:05.250+02:00, 0, NVIDIA H100, 45 %, 312.45 W, 60, 550.54", "line_unreadable"),
+        ("2031/01/02 03:04:05.250, 0, NVIDIA H100, 45 %, 312.45 W, 60, 550.54", "bad_time"),
+    ],
+)
+def test_a_line_that_is_no_sample_is_left_out_and_noted(line: str, kind: str) -> None:
+    trace = read(HEADER, LINES[0], line, *LINES[1:])
+    assert counters(trace) == EXPECTED
+    assert notes(trace)[kind] == 1
+
+
+def test_a_clock_that_goes_back_is_noted() -> None:
+    trace = read(HEADER, LINES[2], LINES[0])
+    assert notes(trace)["clock_back"] == 1
+    assert counters(trace)["temperature.gpu, GPU 0 · NVIDIA H100"] == [(0, 60.0), (LATER, 61.0)]
+
+
+def test_a_table_without_a_sample_is_an_error() -> None:
+    with pytest.raises(TraceError, match="no sample"):
+        read(HEADER, "2024/01/02 03:04:05.250, 0, NVIDIA H100, [N/A], [N/A], [N/A], 1")
+
+
+def test_a_table_larger_than_the_limit_is_refused() -> None:
+    content = "\n".join([HEADER, *LINES * 1000]).encode()
+    with pytest.raises(TooLargeError):
+        read_trace(io.BytesIO(content), size=len(content), report=ignore, limit=10_000)
+
+
+def test_a_table_beside_a_run_is_a_run_of_its_own_and_no_rank_of_it(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "w.1.pt.trace.json").write_bytes(document([event("gpu0 kernel gemm 10 20 stream=1")]))
+    (run / "smi_trace.csv").write_text("\n".join([HEADER, *LINES]))
+    (run / "7_kernel_trace.csv").write_text("Kind,Agent_Id,Kernel_Name\n")
+    with Session([Root(str(tmp_path))], Settings(cache_bytes=0)) as session:
+        runs = {run.name: [worker.name for worker in run.workers] for run in session.scan().runs}
+        assert runs == {"run": ["w"], "run/smi_trace.csv": ["smi_trace"]}
+
+        def ask(view: str) -> Any:
+            answer = session.view(view, run="run/smi_trace.csv", wait=True, timeout=PATIENCE)
+            assert answer.payload is not None
+            return json.loads(answer.payload)
+
+        tracks = ask("trace")["tracks"]
+        assert {track["name"] for track in tracks if track["kind"] == "counter"} == set(EXPECTED)

@@ -1,0 +1,158 @@
+"""Traces of Ascend's profiler, opened from a folder, against the events as drawn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.producers import ascend
+from tests.support.producers.ascend import CALLS, COLLECTIVES, OPERATORS, SIZE, TASKS
+from tests.support.traces import read
+from tests.support.waiting import PATIENCE
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.model.devices import device_kind, devices
+from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.session import Root, Session
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    folder = tmp_path_factory.mktemp("ascend")
+    for rank in (0, 1):
+        ascend.write(folder / "run", rank)
+    with Session([Root(str(folder))], Settings(cache_bytes=0)) as session:
+        session.scan()
+        yield session
+
+
+def payload(session: Session, slug: str) -> Any:
+    answer = session.view(slug, run="run", worker="rank1", wait=True, timeout=PATIENCE)
+    assert answer.payload is not None
+    return json.loads(answer.payload)
+
+
+def covered(*spans: tuple[float, float]) -> int:
+    """ns that begin and length cover, by eighths of a microsecond."""
+    return 125 * len({at for start, length in spans for at in range(int(8 * start), int(8 * (start + length)))})
+
+
+COMPUTING = [(task.start, task.length) for task in TASKS if task.type.startswith("AI_")]
+COPYING = [(task.start, task.length) for task in TASKS if task.type == "SDMA"]
+TALKING = [(start, length) for _, start, length in COLLECTIVES]
+
+
+def test_a_folder_per_process_is_a_worker_of_one_run(session: Session) -> None:
+    (run,) = session.scan().runs
+    assert run.name == "run"
+    assert [(worker.name, worker.rank, len(worker.spans)) for worker in run.workers] == [
+        ("rank0", 0, 1),
+        ("rank1", 1, 1),
+    ]
+
+
+def test_a_second_recording_is_a_second_span(tmp_path: Path) -> None:
+    ascend.write(tmp_path / "run", 0)
+    ascend.write(tmp_path / "run", 0, stamp="20240102040404004")
+    ascend.write(tmp_path, 5, named=False)
+    with Session([Root(str(tmp_path))], Settings()) as session:
+        runs = {run.name: run for run in session.scan().runs}
+    assert len(runs) == 2
+    (worker,) = runs["run"].workers
+    assert (worker.name, len(worker.spans)) == ("rank0", 2)
+    (unnamed,) = next(run for name, run in runs.items() if name != "run").workers
+    assert (unnamed.name, unnamed.rank) == (f"host_{ascend.PYTHON + 5}", None)
+
+
+def test_the_overview_counts_tasks_by_their_type(session: Session) -> None:
+    overview = payload(session, "overview")
+    assert [(each["kind"], each["id"]) for each in overview["devices"]] == [("NPU", ascend.DEVICE)]
+    (step,) = overview["steps"]
+    times = step["categories"]
+    assert times["kernel"] == covered(*COMPUTING)
+    assert times["memcpy"] == covered(*COPYING)
+    # What computes or copies at the same time counts first.
+    work = covered(*COMPUTING, *COPYING)
+    assert times["communication"] == covered(*COMPUTING, *COPYING, *TALKING) - work
+    assert step["duration_ns"] == 1000 * SIZE
+    assert overview["devices"][0]["utilization"] == covered(*COMPUTING, *TALKING) / (1000 * SIZE)
+
+
+def test_what_is_derived_is_never_summed(session: Session) -> None:
+    kernels = payload(session, "kernels")
+    assert {row["name"]: row["total_ns"] for row in kernels["rows"]} == {
+        **{task.name: 1000 * task.length for task in TASKS if task.type.startswith("AI_")},
+        **{name: 1000 * length for name, _, length in COLLECTIVES},
+    }
+    assert [(row["name"], row["total_ns"]) for row in kernels["memory_operations"]] == [("MEMCPY_ASYNC", 12_000)]
+
+
+def test_operators_have_the_work_that_flows_lead_to(session: Session) -> None:
+    table = payload(session, "operators")
+    launched = {OPERATORS[task.operator][0]: 1000 * task.length for task in TASKS if task.operator is not None}
+    assert {row["name"]: row["device_self_ns"] for row in table["rows"]} == launched
+    assert {row["name"]: row["host_total_ns"] for row in table["rows"]} == {
+        name: 1000 * length for name, _, length in OPERATORS
+    }
+    assert table["unlinked"] == {"calls": 2, "device_ns": 1000 * sum(length for *_, length in COLLECTIVES)}
+
+
+def test_everything_is_drawn_on_lanes_that_say_what_it_is(session: Session) -> None:
+    timeline = payload(session, "trace")
+    groups = [group["name"] for group in timeline["groups"]]
+    assert groups == ["Python", "CANN", "Overlap Analysis", f"NPU {ascend.DEVICE}"]
+    slices = sum(event["ph"] == "X" for event in ascend.events())
+    assert sum(track["slices"] for track in timeline["tracks"]) == slices
+    on_card = {
+        track["name"]: track["role"]
+        for track in timeline["tracks"]
+        if track["kind"] == "stream" and track["device"] == ascend.DEVICE
+    }
+    assert on_card == {
+        "stream 2": "compute",
+        "stream 7": "copy",
+        "stream 7, waits": "sync",
+        "Group 0 Communication": "communication",
+    }
+
+
+def test_times_as_text_are_exact(session: Session) -> None:
+    trace = read(ascend.events())
+    tasks = of_kind(trace, Kind.KERNEL, Kind.MEMCPY, Kind.SYNC)
+    starts = sorted(trace.events.start[tasks].tolist())
+    drawn = [task.start for task in TASKS if task.type] + [start for _, start, _ in COLLECTIVES]
+    assert starts == sorted(int(1000 * start) for start in drawn)
+    calls = [trace.strings[trace.events.name[row]] for row in of_kind(trace, Kind.RUNTIME)]
+    assert [name for name in calls if name not in ("Enqueue", "Dequeue")] == [name for name, *_ in CALLS]
+
+
+@pytest.mark.parametrize(
+    ("type_", "kind"),
+    [
+        ("AI_CORE", Kind.KERNEL),
+        ("MIX_AIC", Kind.KERNEL),
+        ("AI_CPU", Kind.KERNEL),
+        ("PCIE_DMA_SQE", Kind.MEMCPY),
+        ("MEMCPY_ASYNC", Kind.MEMCPY),
+        ("NOTIFY_WAIT_SQE", Kind.SYNC),
+        ("EVENT_RECORD", Kind.SYNC),
+    ],
+)
+def test_the_type_of_a_task_tells_what_it_is(type_: str, kind: Kind) -> None:
+    name = {"ph": "M", "name": "process_name", "pid": 8, "tid": 0, "args": {"name": "Ascend Hardware"}}
+    task = {"ph": "X", "name": "x", "pid": 8, "tid": 2, "ts": "1.5", "dur": 1, "args": {"Task Type": type_}}
+    assert of_kind(read([name, task]), kind).tolist() == [1]
+
+
+def test_a_process_called_can_or_communication_alone_is_no_sign() -> None:
+    names = [
+        {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": name}}
+        for pid, name in ((1, "CANN"), (2, "Communication"), (3, "Overlap Analysis"))
+    ]
+    slices = [{"ph": "X", "name": "x", "pid": pid, "tid": 1, "ts": 1, "dur": 1} for pid in (1, 2, 3)]
+    trace = read([*names, *slices])
+    assert device_kind(trace) == "other" and devices(trace) == ()
+    assert len(of_kind(trace, Kind.UNKNOWN)) == 3

@@ -1,0 +1,111 @@
+"""How the engines of a Gaudi card share its time, what its recipes take, and what the host does meanwhile.
+
+window   |--------------------------------|     from the first to the last complete step
+MME         [gemm]          [gemm]
+TPC                [add ]          [add]
+idle     ^^^             ^^               ^     no engine works
+host     [SyncTensorsGraphInternal]             graphs are built and launched: is it what the card waits for?
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.shared.utilization import window
+from torch_tb_profiler.base.intervals import Intervals, covered, merge, subtract, total
+from torch_tb_profiler.model.engines.executions import one_each
+from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, of_kind
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.vendors.gaudi import ENGINES, engines
+
+GRAPHS = frozenset(
+    (
+        *("SyncTensorsGraphInternal", "ExecuteCachedGraph", "LaunchSyncTensorsGraph", "hpu_lazy"),
+        *("LaunchRecipeTask", "add_new_recipe", "launch_recipe", "launch"),
+    )
+)
+"""Calls that build and launch graphs: those that the bridge always records, in lazy and in eager mode."""
+
+
+class EngineClass(msgspec.Struct, frozen=True):
+    """Engines of one class; `busy` ns of the window in which any of them works."""
+
+    name: str
+    engines: int
+    busy: int
+
+
+class Recipe(msgspec.Struct, frozen=True):
+    """A compiled graph: its nodes that ran, the ns in which any did, and the row of the first."""
+
+    id: int
+    name: str
+    nodes: int
+    busy: int
+    event: int
+
+
+class EngineTimes(msgspec.Struct, frozen=True):
+    """ns of the window.
+
+    busy     any engine works
+    graphs   no engine works, and the host builds or launches a graph; None if no such call is recorded
+    recipes  of the whole trace, most time first
+    """
+
+    window: int
+    busy: int
+    graphs: int | None
+    classes: tuple[EngineClass, ...]
+    recipes: tuple[Recipe, ...]
+
+
+@derived
+def engine_times(trace: Trace) -> EngineTimes | None:
+    """None of a trace without such engines."""
+    rows = of_kind(trace, *DEVICE)
+    engine = engines(trace)[trace.events.thread[rows]]
+    rows, engine = rows[engine >= 0], engine[engine >= 0]
+    if len(rows) == 0:
+        return None
+    begin, end = window(steps(trace))
+    classes = []
+    for number in np.unique(engine).tolist():
+        mine = rows[engine == number]
+        lanes = len(np.unique(trace.events.thread[mine]))
+        classes.append(EngineClass(ENGINES[number], lanes, _within(_merged(trace, mine), begin, end)))
+    working = _merged(trace, rows)
+    calls = of_kind(trace, Kind.RUNTIME, Kind.DRIVER)
+    calls = calls[name_mask(trace.strings, lambda name: name in GRAPHS)[trace.events.name[calls]]]
+    meanwhile = subtract(_merged(trace, calls), working)
+    return EngineTimes(
+        window=end - begin,
+        busy=_within(working, begin, end),
+        graphs=_within(meanwhile, begin, end) if len(calls) else None,
+        classes=tuple(classes),
+        recipes=_recipes(trace, rows),
+    )
+
+
+def _merged(trace: Trace, rows: Int32) -> Intervals:
+    return merge(trace.events.start[rows], ends(trace)[rows])
+
+
+def _within(busy: Intervals, begin: int, end: int) -> int:
+    return int(covered(busy, np.array([begin]), np.array([end]))[0]) if end > begin else 0
+
+
+def _recipes(trace: Trace, rows: Int32) -> tuple[Recipe, ...]:
+    """Work that names none (copies of the host) is left out."""
+    number: Int64 = trace.arg_int("recipeId", rows)
+    names, texts = trace.arg_codes("recipeName", rows)
+    order = np.argsort(number, kind="stable")
+    found = []
+    for part in np.split(order, np.flatnonzero(np.diff(number[order])) + 1):
+        id, name, mine = int(number[part[0]]), int(names[part[0]]), rows[part]
+        if id not in (ABSENT, 0):
+            nodes, text = len(one_each(trace, mine)), texts[name] if name >= 0 else ""
+            found.append(Recipe(id, text, nodes, total(_merged(trace, mine)), int(mine[0])))
+    return tuple(sorted(found, key=lambda each: -each.busy))

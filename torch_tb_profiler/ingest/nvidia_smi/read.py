@@ -1,0 +1,101 @@
+"""An open table of samples to a Trace of counters: a process per GPU, a counter per column."""
+
+from __future__ import annotations
+
+from array import array
+from datetime import datetime, timedelta
+from typing import BinaryIO
+
+import numpy as np
+
+from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.ingest.gc import without_gc
+from torch_tb_profiler.ingest.lines import read_lines
+from torch_tb_profiler.ingest.nvidia_smi.table import Header, Sample, parse_header, parse_sample
+from torch_tb_profiler.ingest.progress import Progress, Report
+from torch_tb_profiler.ingest.source import Source
+from torch_tb_profiler.model.health import HealthLog
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, WEEK_NS, ArgColumn, Events, Thread, Trace
+
+PRODUCER = "nvidia-smi"
+VALUE = "value"
+
+
+def read_samples(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:
+    """Lines that are no samples are left out and noted; a header that comes again begins a new table.
+
+    Times count from the first sample. Raises TraceError if there is no sample, TooLargeError if the file holds
+    more than `limit`.
+    """
+    health, columns = HealthLog(), _Columns()
+    source = Source(stream, size, report, health, limit)
+    header: Header | None = None
+    with without_gc():
+        for offset, line in read_lines(source, health):
+            text = line.decode("utf-8-sig", "replace")
+            if (again := parse_header(text)) is not None:
+                header = again
+            elif header is not None and (sample := parse_sample(header, text)) is not None:
+                columns.add(sample, health)
+            else:
+                health.add("line_unreadable", "warning", "a line is no sample and is left out", offset=offset)
+            source.events = columns.length
+        if columns.length == 0:
+            raise TraceError("the table holds no sample", hint="nvidia-smi --query-gpu=timestamp,... --format=csv")
+        report(Progress("arranging", size, size, columns.length))
+        return columns.trace(health)
+
+
+class _Columns:
+    """Grows by one sample after the other."""
+
+    def __init__(self) -> None:
+        self._first: int | None = None
+        self._last = 0
+        self._start, self._values = array("q"), array("d")
+        self._name, self._thread = array("i"), array("i")
+        self._names: dict[str, int] = {}
+        self._gpus: dict[str, int] = {}
+
+    @property
+    def length(self) -> int:
+        return len(self._start)
+
+    def add(self, sample: Sample, health: HealthLog) -> None:
+        """Append the values of a sample; one that is more than a week from the first is noted and left out."""
+        if self._first is None:
+            self._first = self._last = sample.time
+        if abs(sample.time - self._first) > WEEK_NS:
+            health.add("bad_time", "warning", "a sample is more than a week away from the first and is left out")
+            return
+        if sample.time < self._last:
+            health.add("clock_back", "warning", "the clock went back between two samples")
+        self._last = sample.time
+        gpu = self._gpus.setdefault(sample.gpu, len(self._gpus))
+        for name, value in sample.values:
+            self._start.append(sample.time - self._first)
+            self._name.append(self._names.setdefault(name, len(self._names)))
+            self._thread.append(gpu)
+            self._values.append(value)
+
+    def trace(self, health: HealthLog) -> Trace:
+        first = datetime(1970, 1, 1) + timedelta(microseconds=(self._first or 0) // 1000)
+        message = f"the file does not say of which zone its times are: they count from the first sample, {first}"
+        health.add("local_time", "info", message)
+        count = self.length
+        start = np.array(self._start, np.int64)
+        events = Events(
+            phase=np.full(count, ord("C"), np.uint8),
+            category=np.full(count, NO_CODE, np.int32),
+            name=np.array(self._name, np.int32),
+            thread=np.array(self._thread, np.int32),
+            start=start - start.min(),
+            duration=np.full(count, ABSENT),
+            id=np.full(count, ABSENT),
+        )
+        values = ArgColumn("float", np.arange(count, dtype=np.int32), np.array(self._values))
+        threads = [Thread(gpu, 0) for gpu in self._gpus]
+        return Trace(
+            events, list(self._names), threads, [], {VALUE: values}, {}, 0, 0, health.notes(),
+            producer=PRODUCER, clock="local",
+        )  # fmt: skip

@@ -1,0 +1,53 @@
+"""The engines of a Gaudi card: which thread of a file is which engine.
+
+process  /device:HPU:0                   tid 7003 = engine type 7 (TPC) x 1000 + engine 3
+  thread 7003  "TPC 3"   Kernel   add_fwd_bf16
+  thread 14001 "NIC 1"   Runtime  SendRecv                    its network, filed as a call
+process  4242  "Bridge Logs"    Runtime  LaunchSyncTensorsGraph
+
+Types are numbered as in `backend/profiling/trace_sources/trace_parser.cpp` of Habana's bridge to PyTorch.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+
+from torch_tb_profiler.model.names import names
+from torch_tb_profiler.model.trace import NO_CODE, Trace, derived
+
+ENGINES = ("MME", "TPC", "DMA", "NIC", "other")
+"""Matrix engines, vector cores, copies, network; "other" are those that steer, rotate or decode."""
+
+MME, TPC, DMA, NIC, OTHER = range(len(ENGINES))
+
+_DEVICE = re.compile(r"^/device:HPU:\d+$")
+_NAME = re.compile(r"MME|TPC|DMA|NIC", re.IGNORECASE)
+_BY_TYPE = {
+    **dict.fromkeys((0, 3, 4, 5), DMA),
+    **dict.fromkeys((1, 6), MME),
+    **dict.fromkeys((2, 7), TPC),
+    **dict.fromkeys((14, 15, 16, 17), NIC),
+}
+_TYPE = 1000
+
+
+@derived
+def engines(trace: Trace) -> npt.NDArray[np.int8]:
+    """int8[threads + 1]: index into ENGINES of each thread of a card, NO_CODE of every other and of no thread."""
+    known = names(trace)
+    cards = {pid for pid, name in known.process.items() if _DEVICE.match(name)}
+    found = np.full(len(trace.threads) + 1, NO_CODE, np.int8)
+    for code, thread in enumerate(trace.threads):
+        if thread.pid in cards:
+            found[code] = _engine(known.thread.get(code, ""), thread.tid)
+    return found
+
+
+def _engine(name: str, tid: int | str | None) -> int:
+    """By its name; else by the number of its type."""
+    if match := _NAME.search(name):
+        return ENGINES.index(match[0].upper())
+    return _BY_TYPE.get(tid // _TYPE, OTHER) if isinstance(tid, int) else OTHER
