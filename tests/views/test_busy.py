@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,10 +13,11 @@ import pytest
 
 from tests.support.diffs import compare
 from tests.support.traces import draw
-from tests.support.views import ask
+from tests.support.views import ask, words
 from torch_tb_profiler.analyses.timeline.counters import all_series
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.summary.payload import Summary
+from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views import all_tabs
 
 ROOT = Path(__file__).parents[2]
@@ -107,40 +107,21 @@ def test_the_counter_of_utilization_is_the_figure_too(trace: Trace) -> None:
     assert used / 2e6 == pytest.approx(UTILIZATION)
 
 
-def texts(payload: Any) -> Iterator[str]:
-    """All sentences of a payload as it travels."""
-    if (
-        isinstance(payload, list)
-        and payload
-        and all(isinstance(each, dict) and {"text", "link"} <= each.keys() for each in payload)
-    ):
-        yield "".join(phrase["text"] for phrase in payload)
-    elif isinstance(payload, list | dict):
-        for each in payload.values() if isinstance(payload, dict) else payload:
-            yield from texts(each)
-
-
-def test_a_sentence_has_the_figure_of_its_word(trace: Trace) -> None:
+def test_a_headline_has_the_figure_of_its_word(trace: Trace) -> None:
+    tabs = [tab for tab in all_tabs() if isinstance(tab.view, TraceView) and tab.reason(trace) is None]
     said = [
-        sentence
-        for tab in all_tabs()
-        if tab.slug not in ("diff", "distributed", "overlap") and tab.reason(trace) is None
-        for sentence in texts(ask(trace, tab.slug))
-        if SPOKEN.search(sentence)
+        (tab.slug, word, share)
+        for tab in tabs
+        for word, share in re.findall(
+            r"\b(busy|utilization)\b(?: is| for)? ([\d.]+%)", words(ask(trace, tab.slug)["headline"])
+        )
     ]
-    shares = {
-        (word, share)
-        for each in said
-        for word, share in re.findall(r"\b(busy|utilization)\b(?: is| for)? ([\d.]+%)", each)
-    }
-    assert len(said) >= 3, said
-    assert shares == {("busy", "95.5%")}, said
+    assert set(said) == {(slug, "busy", "95.5%") for slug in ("overview", "trace", "idle")}
 
 
 def test_where_the_two_differ_the_second_says_why(trace: Trace) -> None:
     (device,) = ask(trace, "overview")["devices"]
-    said = "".join(phrase["text"] for phrase in device["reasons"]["utilization"])
-    assert said == (
+    assert words(device["reasons"]["utilization"]) == (
         "it counts kernels alone: with copies and memsets the device is busy for 95.5% of the same time"
     )
 

@@ -77,6 +77,15 @@ def test_a_delay_in_one_step_costs_its_share_of_all(job: str) -> None:
     assert payload.verdict.cost_ns == pytest.approx(1000 * simulation.cost_us(), rel=0.1)
 
 
+def test_the_first_of_three_steps_counts_in_full() -> None:
+    """What a rank did before its first collective is not known by its arrivals alone: 5 ms a step, not 3.33."""
+    simulation = delayed("ddp not overlapped", Delay("host", 0, us=5000), jitter=0.0)
+    simulation.steps = 3
+    payload = view(simulation)
+    assert simulation.cost_us() == pytest.approx(5000)
+    assert payload.verdict.cost_ns == pytest.approx(5e6, rel=0.01)
+
+
 def test_larger_kernels_are_more_work_and_no_slower_device() -> None:
     simulation = delayed("ddp 8", Delay("larger", 0, factor=3))
     payload = view(simulation)
