@@ -124,6 +124,19 @@ def test_the_guide_prints_what_it_says(
         assert (printed[: len(wanted)] if more else printed) == wanted, line
 
 
+NAMES_OF_HTA = {
+    "temporal breakdown": "idle",
+    "idle time breakdown": "idle",
+    "queue length": "idle",
+    "launch statistics": "idle",
+    "kernel sequences": "idle",
+    "memory bandwidth": "idle",
+    "critical path analysis": "critical_path",
+    "kernel breakdown": "kernels",
+}
+"""Names of Holistic Trace Analysis, by which people look for what it does, and the page that they are led to."""
+
+
 @pytest.mark.slow
 def test_the_site_is_built_and_asks_nobody(tmp_path: Path) -> None:
     if shutil.which("mkdocs", path=str(Path(sys.executable).parent)) is None:
@@ -143,3 +156,7 @@ def test_the_site_is_built_and_asks_nobody(tmp_path: Path) -> None:
     assert "/view/idle/gaps" in pages["reference/http.html"]
     for name, page in pages.items():
         assert not re.findall(r'<(?:script|img|iframe)[^>]* src="https?:|<link[^>]* href="https?:', page), name
+    index = json.loads((tmp_path / "site" / "search" / "search_index.json").read_text("utf-8"))["docs"]
+    for name, slug in NAMES_OF_HTA.items():
+        found = [entry["location"] for entry in index if name in f"{entry['title']} {entry['text']}".lower()]
+        assert any(location.startswith(f"views/{slug}.html") for location in found), (name, found)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.corpus import real_traces
 from torch_tb_profiler.analyses.critical_path.slack import slack
+from torch_tb_profiler.analyses.critical_path.table import candidates
 from torch_tb_profiler.analyses.schedule.categories import path_times
 from torch_tb_profiler.analyses.schedule.causes import Cause
 from torch_tb_profiler.analyses.schedule.path import PieceKind, critical_path, path_between
@@ -22,6 +23,9 @@ from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.views.critical_path.build import unavailable
 
 pytestmark = real_traces.MARKS
+
+NAMED = 3
+"""Targets with most time on the path of which the curve is looked at, too."""
 
 
 def test_every_path_tiles_its_steps_and_every_curve_falls(corpus: Path) -> None:
@@ -41,7 +45,9 @@ def test_every_path_tiles_its_steps_and_every_curve_falls(corpus: Path) -> None:
         assert min(room.items.min(initial=0), room.points.min(initial=0)) >= 0, path
         assert (room.items[pieces.ref[pieces.kind == PieceKind.DEVICE]] == 0).all(), path
         computes = not communication_kernels(trace)[schedule(trace).items.row].all()
-        for times in curves(trace, ("host", "device") if computes else ("host",)).tolist():
+        targets = ["host", *(["device"] if computes else [])]
+        targets += [each.target for each in candidates(trace)[:NAMED]]
+        for times in curves(trace, tuple(dict.fromkeys(targets))).tolist():
             assert times[0] == spans.mean_ns[0], path
             assert (np.diff(times) <= 0).all(), path
         paths += 1

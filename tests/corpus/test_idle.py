@@ -10,11 +10,13 @@ import pytest
 from tests.corpus import hta, real_traces
 from torch_tb_profiler.analyses.idle.breakdown import StepTimes, step_times
 from torch_tb_profiler.analyses.idle.device_time import WORK, device_time
+from torch_tb_profiler.analyses.idle.gains import idle_gains
 from torch_tb_profiler.analyses.idle.table import idle_table
 from torch_tb_profiler.analyses.overview.idle import idle as overview_idle
 from torch_tb_profiler.analyses.schedule.causes import CAUSES
 from torch_tb_profiler.analyses.schedule.gaps import Work, work_of
 from torch_tb_profiler.analyses.schedule.segments import segments
+from torch_tb_profiler.analyses.schedule.what_if import unexplained
 from torch_tb_profiler.base.intervals import merge, subtract, total
 from torch_tb_profiler.model.devices import device_of, stream_of
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
@@ -85,6 +87,14 @@ def test_what_known_runs_wait_for(
     sums = np.bincount(found.cause, found.length, len(CAUSES))
     for cause, percent in shares.items():
         assert 100 * sums[CAUSES.index(cause)] / sums.sum() == pytest.approx(percent, abs=0.6), cause
+    table = idle_table(trace, device, None, "cause")
+    gains = idle_gains(trace, table)
+    assert bool(gains.rows) == (unexplained(trace) is None)
+    rounding = int(times.complete.sum())  # the mean step is in whole ns
+    for row, gain in gains.rows.items():
+        whole = gains.causes[int(table.cause[row])]
+        assert 0 <= gain <= table.time[row] + rounding, table.subject[row]
+        assert gain - rounding <= whole <= sums[table.cause[row]] + rounding, table.subject[row]
 
 
 @pytest.mark.parametrize(

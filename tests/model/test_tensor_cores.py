@@ -33,9 +33,9 @@ NO      CUDA void cublasLt::splitKreduce_kernel<32, 16, int, __half>(x)
 UNKNOWN ROCm batched_gemm_kernel
 YES     CUDA sm80_xmma_gemm_bf16f32_bf16f32_f32_nn_n_tilesize128x128x32_tensor16x8x16_execute_kernel__5x_cublas
 NO      CUDA sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8_ffma_aligna4_alignc4_execute_kernel__5x_cublas
-YES     CUDA sm80_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x128x32_stage4_tensor16x8x16_kernel_cudnn
-YES     CUDA sm80_xmma_dgrad_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x64x16_tensor16x8x8_kernel_cudnn
-YES     CUDA sm80_xmma_wgrad_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize256x64x16_tensor16x8x8_kernel_cudnn
+YES     CUDA sm80_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x128x32_tensor16x8x16
+YES     CUDA sm80_xmma_dgrad_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tensor16x8x8_kernel
+YES     CUDA sm80_xmma_wgrad_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tensor16x8x8_kernel
 YES     CUDA volta_fp16_s884cudnn_fp16_128x128_ldg8_relu_f2f_exp_small_nhwc2nchw_tn_v1
 YES     CUDA turing_h1688gemm_128x128_ldg8_stages_32x1_nn
 NO      CUDA volta_hgemm_128x64_nn

@@ -23,7 +23,8 @@ import numpy as np
 
 from torch_tb_profiler.base.markers import BACKWARD_FLOWS
 from torch_tb_profiler.model.calls.calltree import enclosing_operator
-from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.calls.nesting import nesting_order, one_axis
+from torch_tb_profiler.model.kinds import Kind, ends, of_kind
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, derived, name_mask
 
 ENGINE = "autograd::engine::evaluate_function: "
@@ -114,33 +115,27 @@ def _by_flow(trace: Trace) -> BackwardLinks:
     at = np.searchsorted(events.id[begins], events.id[finishes])
     paired = at < len(begins)
     paired[paired] = events.id[begins[at[paired]]] == events.id[finishes[paired]]
-    forward = _operator_at(trace, begins[at[paired]])
-    backward = _operator_at(trace, finishes[paired])
+    forward, backward = np.split(_operators_at(trace, np.append(begins[at[paired]], finishes[paired])), 2)
     both = (forward >= 0) & (backward >= 0)
     return BackwardLinks(forward[both], backward[both])
 
 
-def _operator_at(trace: Trace, flows: Int64) -> Int32:
-    """The operator that begins where a flow event stands, on its thread; the innermost if several do."""
-    events = trace.events
+def _operators_at(trace: Trace, flows: Int64) -> Int32:
+    """The operators that begin where flow events stand, on their threads; the innermost if several do."""
     operators = of_kind(trace, Kind.CPU_OP)
-    # Longer first: of those that begin together, the last is the innermost.
-    order = np.lexsort((-events.duration[operators], events.start[operators], events.thread[operators]))
-    operators = operators[order]
-    if len(operators) == 0:
+    count = len(operators)
+    if count == 0:
         return np.full(len(flows), NO_CODE, np.int32)
-    keys = _keys(events.thread[operators], events.start[operators])
-    at = np.searchsorted(keys, _keys(events.thread[flows], events.start[flows]), "right") - 1
-    same = (at >= 0) & (events.start[operators[at]] == events.start[flows])
-    same &= events.thread[operators[at]] == events.thread[flows]
-    return np.where(same, operators[at], NO_CODE).astype(np.int32)
-
-
-def _keys(thread: Int32, start: Int64) -> np.ndarray:
-    """Sortable (thread, start) pairs."""
-    pairs = np.empty(len(thread), [("thread", np.int64), ("start", np.int64)])
-    pairs["thread"], pairs["start"] = thread, start
-    return pairs
+    rows = np.concatenate([operators, flows])
+    start, thread = trace.events.start[rows], trace.events.thread[rows]
+    finish = np.append(ends(trace)[operators], start[count:])
+    begin, end = one_axis(start, finish, thread)
+    # Longer first: of those that begin together, the last is the innermost.
+    order = nesting_order(begin[:count], end[:count])
+    begins, wanted = begin[order], begin[count:]
+    at = np.searchsorted(begins, wanted, "right") - 1
+    same = (at >= 0) & (begins[at] == wanted)
+    return np.where(same, operators[order[at]], NO_CODE).astype(np.int32)
 
 
 def _by_sequence_number(trace: Trace) -> BackwardLinks:
