@@ -26,6 +26,15 @@ it('says how much is modeled, and of each unknown row why', () => {
   expect(within(row).getAllByTitle('what this operator computes is not known').length).toBeGreaterThan(3);
 });
 
+it('says how many tokens go through the model where the trace tells', () => {
+  const tokens = { per_second: 1234.4, prompt: 512, generating: 64, iterations: 9, duration_ns: 466_000_000 };
+  drawView(View, { ...golden.roofline, tokens });
+  expect(screen.getByText(/1,234 tokens\/s in 9 iterations/)).toBeTruthy();
+  cleanup();
+  drawView(View, golden.roofline);
+  expect(screen.queryByText(/tokens\/s/)).toBeNull();
+});
+
 it('says why the devices of the user are left out', () => {
   const note = 'the file of devices is left out: mine.toml: no such file';
   drawView(View, { ...golden.roofline, note });

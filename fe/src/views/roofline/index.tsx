@@ -170,6 +170,10 @@ function why(payload: RooflinePayload): string {
         : ''),
     `${formatDuration(payload.step_ns)} of steps`,
   ];
+  if (payload.tokens) {
+    const { per_second, iterations } = payload.tokens;
+    parts.push(`${formatNumber(per_second)} tokens/s in ${formatCount(iterations)} iterations`);
+  }
   return parts.join(' · ');
 }
 
