@@ -13,12 +13,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.cli import main
 from torch_tb_profiler.cli.main import _parser
 from torch_tb_profiler.views import SLUGS, all_views
+from torch_tb_profiler.views.distributed.payload.job import Verdict
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -91,13 +93,27 @@ def test_examples_of_python_and_json_can_be_read() -> None:
                 json.loads(block)
 
 
-def test_all_views_have_a_page_and_calls_of_hta_a_view() -> None:
+def test_all_views_have_a_page() -> None:
     assert {path.stem for path in (DOCS / "views").glob("*.md")} == set(SLUGS)
-    table = (DOCS / "migrating.md").read_text(encoding="utf-8").partition("## From HTA")[2]
-    rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("| `")]
-    named = [re.findall(r"`([a-z_]+(?:/[a-z_]+)?)`", row) for row in rows]
-    assert len(rows) > 12
-    assert {slug for row in named for slug in row} <= {view.slug for view in all_views()}
+
+
+@pytest.mark.slow
+def test_calls_in_place_of_those_of_hta_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for run in ("after", "before"):
+        (tmp_path / "log" / run).mkdir(parents=True)
+        for file in (ROOT / "samples" / "simulated_8_h100_late_rank").glob("rank[05].*"):
+            (tmp_path / "log" / run / file.name).symlink_to(file)
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / "migrating.md").read_text(encoding="utf-8").partition("## From HTA")[2]
+    (block,) = fenced(text, "python")
+    names: dict[str, object] = {}
+    exec(block, names)
+    rows = [line.split("|")[1:3] for line in text.splitlines() if line.startswith("| `")]
+    theirs = [call for row in rows for call in re.findall(r"`([\w.]+)\(\)`", row[0])]
+    assert len(theirs) == len(set(theirs)) > 20
+    for call in {row[1].strip() for row in rows}:
+        answer = eval(call.strip("`"), names)
+        assert isinstance(answer, pa.Table | Verdict) or answer.to_arrow().num_rows, call
 
 
 @pytest.mark.slow
