@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Takes the pictures of the documentation: `python -m scripts.pictures [NAME ...]`, with the tests' environment.
 
-Starts TensorBoard on `samples/`, opens each page in Chromium and writes `docs/images/<NAME>.png`. What a page
-shows is in its address: a new picture is a line in PICTURES.
+Starts TensorBoard on `samples/` and on drawn runs of other producers, opens each page in Chromium and writes
+`docs/images/<NAME>.png`. What a page shows is in its address: a new picture is a line in PICTURES.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from typing import NamedTuple
 
 from playwright.sync_api import Browser, expect, sync_playwright
 
+from tests.support.producers import aorta, composer, gaudi
 from tests.support.servers.tensorboard import tensorboard
 from tests.support.waiting import PATIENCE
 
 ROOT = Path(__file__).resolve().parent.parent
 JOB, SLOW, FIXED = "simulated_8_h100_late_rank", "data_loading_slow", "data_loading_fixed"
+GAUDI, TRAINER, METRICS = "drawn_gaudi", "drawn_trainer", "drawn_metrics"
 WIDTH = 1440
 MILLISECONDS = 1000 * PATIENCE
 
@@ -63,9 +65,32 @@ PICTURES = [
     Picture("distributed-light", {"view": "distributed", "run": JOB}, height=1300),
     Picture("distributed-dark", {"view": "distributed", "run": JOB}, "dark", 1300),
     Picture("distributed-timeline", {"view": "trace", "run": JOB, "ranks": "rank4,rank5,rank6"}),
+    Picture("engines-light", {"view": "trace", "run": GAUDI}),
+    Picture("engines-dark", {"view": "kernels", "run": GAUDI}, "dark", 1300),
+    Picture("trainer-light", {"view": "trace", "run": TRAINER}, height=600),
+    Picture("trainer-dark", {"view": "trace", "run": TRAINER}, "dark", 600),
+    Picture("overlap-light", {"view": "overlap", "run": METRICS}, height=1300),
+    Picture("overlap-dark", {"view": "overlap", "run": METRICS}, "dark", 1300),
     Picture("diff-light", {"view": "diff", "run": FIXED, "base_run": SLOW}, height=1300),
     Picture("diff-dark", {"view": "diff", "run": FIXED, "base_run": SLOW, "part": "0"}, "dark", 1300),
 ]
+
+
+def put_runs(folder: Path) -> Path:
+    """The samples, and runs of producers that the samples lack; returns the folder."""
+    shutil.copytree(ROOT / "samples", folder, dirs_exist_ok=True)
+    batches = [composer.Batch(load=40 + 7 * (number % 5)) for number in range(12)]
+    trainer = composer.content(composer.cycle(batches))
+    for name, content in (
+        (f"{GAUDI}/worker.pt.trace.json", gaudi.content(steps=4)),
+        (f"{TRAINER}/ep0-ba12-rank0.json", trainer),
+    ):
+        (folder / name).parent.mkdir()
+        (folder / name).write_bytes(content)
+    for rank in range(8):
+        lines = [aorta.line(step, aorta.iteration(step + rank), 500, rank=rank) for step in range(24)]
+        aorta.write(folder / METRICS, rank, lines)
+    return folder
 
 
 def main(names: Sequence[str]) -> int:
@@ -76,8 +101,9 @@ def main(names: Sequence[str]) -> int:
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     expect.set_options(timeout=MILLISECONDS)
     with (
+        tempfile.TemporaryDirectory() as runs,
         tempfile.TemporaryDirectory() as cache,
-        tensorboard("--logdir", str(ROOT / "samples"), cache=Path(cache)) as address,
+        tensorboard("--logdir", str(put_runs(Path(runs))), cache=Path(cache)) as address,
         sync_playwright() as playwright,
     ):
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])

@@ -11,7 +11,10 @@ import pytest
 import torch_tb_profiler
 from tests.support.waiting import PATIENCE
 
-HEAVY = {"torch", "tensorboard", "numpy", "pandas", "pyarrow", "msgspec", "fsspec", "torch_tb_profiler.session"}
+HEAVY = {
+    *("torch", "tensorboard", "numpy", "pandas", "pyarrow", "msgspec", "fsspec"),
+    *("torch_tb_profiler.session", "torch_tb_profiler.ingest"),
+}
 
 
 def test_the_public_names() -> None:

@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, FrameLocator, Page, exp
 
 from tests.support.jobs import Job, ddp
 from tests.support.page import MEMORY_TIMELINE, NewPage, Open, leaking, model, products, training
+from tests.support.producers import composer, gaudi
 from tests.support.producers.aorta import iteration, line, write
 from tests.support.servers.tensorboard import tensorboard
 from tests.support.snapshots import snapshot
@@ -58,6 +59,8 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for rank in (0, 1):
         write(folder / "s_rocm", rank, [line(step, iteration(step + rank), 500, rank=rank) for step in range(4)])
         write(folder / "t_cuda", rank, [line(step, iteration(2 * step), 480, rank=rank) for step in range(4)])
+    put("u_gaudi/w.pt.trace.json", gaudi.content())
+    put("v_composer/ep0-ba3-rank0.json", composer.content(composer.cycle([composer.Batch()] * 3)))
     return folder
 
 

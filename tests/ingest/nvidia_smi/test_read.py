@@ -119,5 +119,7 @@ def test_a_table_beside_a_run_is_a_run_of_its_own_and_no_rank_of_it(tmp_path: Pa
             assert answer.payload is not None
             return json.loads(answer.payload)
 
-        tracks = ask("trace")["tracks"]
-        assert {track["name"] for track in tracks if track["kind"] == "counter"} == set(EXPECTED)
+        timeline = ask("trace")
+        assert {track["name"] for track in timeline["tracks"] if track["kind"] == "counter"} == set(EXPECTED)
+        said = "".join(part["text"] for part in timeline["headline"])
+        assert said == "Nothing but counters is recorded: 10 samples in 1.01 s."

@@ -157,13 +157,24 @@ def events(*, plugin: bool, nodes: Sequence[Node] = STEP) -> list[dict[str, Any]
     return drawn
 
 
-def content(*, plugin: bool = False, nodes: Sequence[Node] = STEP) -> bytes:
+def several(drawn: Sequence[dict[str, Any]], steps: int) -> list[dict[str, Any]]:
+    """The events of one step as often as that, one after the other."""
+    again = [
+        {**each, "ts": each["ts"] + 300 * number, "name": each["name"].replace("#7", f"#{7 + number}")}
+        for number in range(1, steps)
+        for each in drawn
+        if each["ph"] != "M"
+    ]
+    return [*drawn, *again]
+
+
+def content(*, plugin: bool = False, nodes: Sequence[Node] = STEP, steps: int = 1) -> bytes:
     """The bytes of a file; the legacy one begins with the keys that are first in the alphabet."""
     properties = {"name": "HL-225", "totalGlobalMem": 96 << 30}
     trace = {
         "schemaVersion": 1,
         "deviceProperties": [properties],
-        "traceEvents": events(plugin=plugin, nodes=nodes),
+        "traceEvents": several(events(plugin=plugin, nodes=nodes), steps),
         "baseTimeNanoseconds": 1_700_000_000_000_000_000,
     }
     return json.dumps(trace, sort_keys=not plugin).encode()

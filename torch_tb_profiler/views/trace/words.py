@@ -21,6 +21,9 @@ def headline(
 ) -> Text:
     """The busiest device of a recording [begin, end), or what is recorded instead; `labels` by device."""
     drawn = counts.slices + counts.instants - counts.untimed
+    if drawn == 0 and counts.counters:
+        samples, length = plural(counts.counters, "sample"), format_duration(end - begin)
+        return text("Nothing but counters is recorded: {samples} in {length}.", samples=samples, length=length)
     if drawn == 0:
         return text("No slice or instant of this trace has a time, so there is nothing to draw.")
     whole = format_duration(end - begin)
