@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torch_tb_profiler.ingest.foreign.heads import (
+    is_ascend,
     is_gpu_metrics,
     is_nsight,
     is_perfetto,
@@ -25,6 +26,9 @@ FORMATS = (
     ForeignFormat("speedscope profile (py-spy)", _JSON, is_speedscope, "open it at speedscope.app"),
     ForeignFormat("Nsight Systems report", (".nsys-rep", ".qdrep"), None, "open it with Nsight Systems"),
     ForeignFormat("Nsight Systems database", (".sqlite", ".db"), is_nsight, "open its report with Nsight Systems"),
+    ForeignFormat(
+        "Ascend database", (".db",), is_ascend, "its `trace_view.json` opens here; open it with MindStudio Insight"
+    ),
     ForeignFormat("Nsight Compute report", (".ncu-rep",), None, "open it with Nsight Compute"),
     ForeignFormat("Gaudi hardware trace", (".hltv",), None, "open it with Habana's trace viewer"),
     ForeignFormat(

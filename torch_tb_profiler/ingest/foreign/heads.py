@@ -25,6 +25,10 @@ def is_viztracer(head: bytes) -> bool:
     return bool(_VIZTRACER.search(head))
 
 
+def is_ascend(head: bytes) -> bool:
+    return head.startswith(_SQLITE) and b"CANN_API" in head
+
+
 def is_speedscope(head: bytes) -> bool:
     return bool(_SPEEDSCOPE.search(head))
 
