@@ -14,6 +14,7 @@ from tests.support.producers.ascend import CALLS, COLLECTIVES, OPERATORS, SIZE, 
 from tests.support.traces import read
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.kinds import Kind, of_kind
 from torch_tb_profiler.session import Root, Session
@@ -117,6 +118,14 @@ def test_everything_is_drawn_on_lanes_that_say_what_it_is(session: Session) -> N
         "stream 7, waits": "sync",
         "Group 0 Communication": "communication",
     }
+
+
+def test_groups_talk_through_huawei_s_library() -> None:
+    found = collectives(read(ascend.events()))
+    names = [
+        (found.names[back], found.names[what]) for back, what in zip(found.backend, found.collective, strict=True)
+    ]
+    assert names == [("hccl", "all_reduce"), ("hccl", "broadcast")]
 
 
 def test_times_as_text_are_exact(session: Session) -> None:

@@ -14,6 +14,7 @@ from tests.support.producers.gaudi import EDMA, MME, NIC, STEP, TPC, Node
 from tests.support.traces import draw, read, read_bytes
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.kinds import Kind, kinds, of_kind
 from torch_tb_profiler.session import Root, Session
@@ -122,6 +123,14 @@ def test_the_memory_is_the_card_s(session: Session) -> None:
 def test_utilization_is_that_of_all_engines(session: Session) -> None:
     (device,) = payload(session, "overview")["devices"]
     assert device["utilization"] == pytest.approx(busy((MME, TPC, NIC)) / 300)
+
+
+def test_work_on_the_network_is_communication_of_habana_s_library() -> None:
+    found = collectives(read_bytes(gaudi.content()))
+    names = [
+        (found.names[back], found.names[what]) for back, what in zip(found.backend, found.collective, strict=True)
+    ]
+    assert names == [("hccl", "send"), ("hccl", "recv")]
 
 
 @pytest.mark.parametrize("plugin", [False, True])

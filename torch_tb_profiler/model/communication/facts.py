@@ -29,6 +29,7 @@ from torch_tb_profiler.model.communication.names import (
     collective_in,
     collective_of_kernel,
 )
+from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
 
@@ -61,6 +62,8 @@ def kinds_of(trace: Trace, calls: CollectiveCalls) -> Kinds:
         result.collective.append(what or collective_of_kernel(kernel or ""))
         match = BACKEND.match(annotation or "")
         library = backend_of_kernel(kernel) if kernel else default
+        if library == "custom" and device_kind(trace) in ("HPU", "NPU"):
+            library = "hccl"  # what Habana's library and Huawei's are both called
         if library in ("nccl", "rccl") and default in ("nccl", "rccl"):
             library = default  # RCCL keeps NCCL's names
         result.backend.append(match[1].lower() if match else library)

@@ -49,9 +49,9 @@ def collective_in(name: str) -> str | None:
 
 
 def collective_of_kernel(name: str) -> str:
-    """The collective that a kernel's name tells; "unknown" if it tells none."""
+    """The collective that a kernel's name tells, or is (Gaudi's `Send`); "unknown" if it tells none."""
     match = _IN_KERNEL.search(name)
-    plain = match[0].replace("_", "").lower() if match else ""
+    plain = match[0].replace("_", "").lower() if match else name
     if plain in _CUSTOM_REDUCTIONS:
         return "all_reduce"
     return "send_recv" if plain == "sendrecv" else collective_in(plain) or "unknown"
