@@ -212,6 +212,7 @@ Section = Literal["", "Where the time goes", "Resources", "Compare"]
 
 _RECORDS: dict[Clock, str] = {
     "epoch": "events",
+    "boot": "events",
     "iteration": "busy times of streams per iteration",
     "local": "samples",
 }
@@ -232,7 +233,7 @@ class Tab:
     view: View
     unavailable: Callable[[Trace], str | None] = _available
     parts: tuple[View, ...] = ()
-    clocks: tuple[Clock, ...] = ("epoch",)
+    clocks: tuple[Clock, ...] = ("epoch", "boot")
 
     @property
     def slug(self) -> str:

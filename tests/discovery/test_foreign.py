@@ -32,7 +32,6 @@ FILES: dict[str, tuple[bytes, str]] = {
     "a.nsys-rep": (b"?", "Nsight Systems report"),
     "gaudi/x.hltv": (b"?", "Gaudi hardware trace"),
     "gaudi/prof_config.json": (b"{}", "configuration of the Gaudi profiler"),
-    "host/7_results.json": (b'{"rocprofiler-sdk-tool": []}', "rocprofv3 JSON"),
     "x.pftrace": (b"\x0a\x02\x08\x01", "Perfetto trace"),
     "smi.csv": (b"device,Temperature (Sensor edge) (C),GPU use (%)\n", "GPU metrics without times"),
     "no_time.csv": (b"index, utilization.gpu [%], power.draw [W]\n", "GPU metrics without times"),
@@ -63,7 +62,6 @@ def folder(tmp_path: Path) -> Path:
         put(tmp_path, path, content=content)
     put(tmp_path, "run/w.1.pt.trace.json")
     database(tmp_path / "nsys.sqlite", "CUPTI_ACTIVITY_KIND_KERNEL")
-    database(tmp_path / "7_results.db", "rocpd_kernel_dispatch_1a")
     database(tmp_path / "ascend_pytorch_profiler_0.db", "CANN_API")
     database(tmp_path / "other.db", "people")
     return tmp_path
@@ -73,7 +71,6 @@ EXPECTED = {
     **{path: kind for path, (_, kind) in FILES.items()},
     "nsys.sqlite": "Nsight Systems database",
     "ascend_pytorch_profiler_0.db": "Ascend database",
-    "7_results.db": "rocprofv3 database",
 }
 
 
@@ -82,7 +79,7 @@ def test_each_file_of_another_tool_has_its_kind_and_no_other_file_has(folder: Pa
         catalog = session.scan()
     assert {file.path: each.kind for each in catalog.others for file in each.files} == EXPECTED
     assert [run.name for run in catalog.runs] == ["run"]
-    assert catalog.others_headline == "16 files of other tools"
+    assert catalog.others_headline == "14 files of other tools"
 
 
 def test_the_surfaces_say_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,15 +87,15 @@ def test_the_surfaces_say_it(folder: Path, capsys: pytest.CaptureFixture[str]) -
     out, err = capsys.readouterr()
     listed = json.loads(out)["other_files"]
     assert {row["file"]: row["kind"] for row in listed} == EXPECTED
-    assert "16 files of other tools" in err
+    assert "14 files of other tools" in err
     assert main(["check", str(folder)]) == 0
     assert "other   a.nsys-rep: Nsight Systems report; open it with Nsight Systems\n" in capsys.readouterr().out
     with Session([Root(str(folder))], Settings()) as session:
         session.scan()
         body = Client(App(session)).get("/runs").json
     assert body is not None
-    assert body["others"]["headline"] == "16 files of other tools"
-    assert sum(kind["count"] for kind in body["others"]["kinds"]) == 16
+    assert body["others"]["headline"] == "14 files of other tools"
+    assert sum(kind["count"] for kind in body["others"]["kinds"]) == 14
 
 
 def test_a_folder_of_traces_says_nothing_of_other_tools(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from torch_tb_profiler.base.sorting import natural_order
 from torch_tb_profiler.discovery.ascend import AscendFolders
 from torch_tb_profiler.discovery.catalog import ListedFile, MemoryFile, OtherFiles, Run, Span, Worker
-from torch_tb_profiler.discovery.copies import copies_of
+from torch_tb_profiler.discovery.copies import copies_of, other_formats
 from torch_tb_profiler.discovery.names import (
     RANK_FOLDER,
     SPAN_FOLDER,
@@ -57,6 +57,7 @@ def arrange_runs(
     """
     workers: dict[str, dict[str, list[_TraceFile]]] = defaultdict(lambda: defaultdict(list))
     memory: dict[str, list[MemoryFile]] = defaultdict(list)
+    traces: list[_TraceFile] = []
     files = list(files)
     copies = set() if single else copies_of(files)
     ascend = AscendFolders(file.path for file in files)
@@ -78,7 +79,11 @@ def arrange_runs(
             trace = replace(trace, run=file.path)
         if (place := ascend.place(file.path)) is not None:
             trace = _TraceFile(place.run or root_name, place.worker, place.rank, place.stamp, file)
-        workers[prefix + trace.run][trace.worker].append(trace)
+        traces.append(trace)
+    repeated = other_formats(trace.file.path for trace in traces)
+    for trace in traces:
+        if trace.file.path not in repeated:
+            workers[prefix + trace.run][trace.worker].append(trace)
     return [
         Run(name, _workers(workers[name]), tuple(sorted(memory[name], key=lambda file: file.file.path)))
         for name in sorted(workers)

@@ -24,6 +24,28 @@ _MERGES = tuple(
 both lie in one folder and share the id."""
 
 
+_FORMATS = (r"\.db", r"(?:\.pt)?(?:\.trace)?\.json", r"(?:\.pt)?(?:\.trace)?\.(?:pftrace|perfetto-trace)")
+_NAMED = [re.compile(rf"^(?P<stem>.+?){end}(?:\.gz)?$", re.IGNORECASE) for end in _FORMATS]
+"""Formats in which a tool writes one and the same recording, the one that says most first."""
+
+
+def other_formats(traces: Iterable[str]) -> set[str]:
+    """The paths of traces to leave out, because the same recording lies beside them in a format that says more."""
+    by_stem: dict[str, list[list[str]]] = {}
+    for path in traces:
+        for number, named in enumerate(_NAMED):
+            if match := named.match(path):
+                by_stem.setdefault(match["stem"], [[] for _ in _NAMED])[number].append(path)
+                break
+    best = (next(i for i, paths in enumerate(found) if paths) for found in by_stem.values())
+    return {
+        path
+        for first, found in zip(best, by_stem.values(), strict=True)
+        for paths in found[first + 1 :]
+        for path in paths
+    }
+
+
 def copies_of(files: Iterable[ListedFile]) -> set[str]:
     """The paths of the files to leave out."""
     paths = [file.path for file in files]

@@ -9,6 +9,7 @@ trace.json, trace_step<n>.json, rank-<r>.json.gz             exported by hand
 rank_<rr>_metrics.jsonl                      AORTA
 <worker>_<stamp>_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json      Ascend
 *.csv                                        nvidia-smi, by what they hold
+<host>/<pid>_results.db, .json               rocprofv3
 *.pickle, *.raw.json[.gz]                                    memory snapshots and timelines, beside traces
 """
 
@@ -25,6 +26,7 @@ _STAMPED = re.compile(r"^(?P<worker>.*?)\.(?P<stamp>\d+)$", re.DOTALL)
 _PARALLEL = re.compile(r"^(?:(?P<stamp>.*?)[-_.])?(?P<worker>(?:(?:TP|DP|PP|EP|CP)-?\d+[-_]?)+)$", re.IGNORECASE)
 _COMPOSER = re.compile(r"^ep(?P<epoch>\d+)-ba(?P<batch>\d+)-(?P<worker>rank\d+)$")
 _METRICS = re.compile(r"^rank_(?P<rank>\d{1,9})_metrics$")
+_RESULTS = re.compile(r"^(?P<worker>.+)_results$")
 _NUMBERED = re.compile(r"^(?P<worker>.*?trace)[-_.]?(?:step|iter|iteration)[-_]?(?P<stamp>\d+)$", re.IGNORECASE)
 _RANK = re.compile(r"(?:^|[^a-z])rank[-_]?(\d+)(?:[^0-9]|$)", re.IGNORECASE)
 _NODE = re.compile(r"^(?:node|merged_trace)\d*$", re.IGNORECASE)
@@ -59,6 +61,8 @@ def parse_file_name(name: str) -> FileName | None:
         stamp = f"ep{match['epoch']}-ba{match['batch']}"
     elif match := _METRICS.match(stem):
         worker = f"rank{int(match['rank'])}"
+    elif match := _RESULTS.match(stem):
+        worker = match["worker"]
     elif certain and (match := _PARALLEL.match(stem)):
         worker, stamp = match["worker"], match["stamp"]
     elif match := _STAMPED.match(stem):

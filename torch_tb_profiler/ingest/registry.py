@@ -12,6 +12,7 @@ FOLDERS: tuple[str, ...] = (
     "composer",
     "aorta",
     "nvidia_smi",
+    "rocprof",
     "memory",
     "foreign",
 )

@@ -47,10 +47,10 @@ WEEK_NS = 7 * 24 * 3600 * 10**9
 
 ArgKind = Literal["int", "float", "text", "json"]
 
-Clock = Literal["epoch", "iteration", "local"]
-"""epoch: a clock that the machine's processes share; iteration: each iteration counts from its own start, so that
-the time between iterations is unknown and they are laid end to end; local: the time of day somewhere, of a zone
-that the file does not say."""
+Clock = Literal["epoch", "boot", "iteration", "local"]
+"""epoch: a clock that the machine's processes share; boot: one that they share too, counting since the machine
+booted; iteration: each iteration counts from its own start, so that the time between iterations is unknown and
+they are laid end to end; local: the time of day somewhere, of a zone that the file does not say."""
 
 PYTORCH = "PyTorch"
 

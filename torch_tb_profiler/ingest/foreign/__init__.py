@@ -7,8 +7,6 @@ from torch_tb_profiler.ingest.foreign.heads import (
     is_gpu_metrics,
     is_nsight,
     is_perfetto,
-    is_rocpd,
-    is_rocprof_json,
     is_speedscope,
     is_viztracer,
     is_xprof,
@@ -36,15 +34,6 @@ FORMATS = (
         ("/prof_config.json",),
         None,
         "it says what to record and holds no recording",
-    ),
-    ForeignFormat(
-        "rocprofv3 database", (".db",), is_rocpd, "record with `--output-format pftrace` and open it in Perfetto"
-    ),
-    ForeignFormat(
-        "rocprofv3 JSON",
-        (".json",),
-        is_rocprof_json,
-        "record with `--output-format pftrace` and open it in Perfetto",
     ),
     ForeignFormat(
         "Perfetto trace",

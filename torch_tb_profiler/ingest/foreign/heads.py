@@ -7,7 +7,6 @@ import re
 _XPROF = re.compile(rb'"metadata"\s*:\s*\{[^{}]*"highres-ticks"\s*:')
 _VIZTRACER = re.compile(rb'"viztracer_metadata"\s*:|"cat"\s*:\s*"(?:fee|FEE)"')
 _SPEEDSCOPE = re.compile(rb'"\$schema"\s*:\s*"https?://(?:www\.)?speedscope\.app/')
-_ROCPROF = re.compile(rb'\{\s*"rocprofiler-sdk-tool"\s*:')
 _SQLITE = b"SQLite format 3\0"
 _METRICS = re.compile(
     rb"device,.*(?:GPU use|Temperature)|(?!.*timestamp).*\b(?:utilization\.gpu|power\.draw)\b|"
@@ -35,14 +34,6 @@ def is_speedscope(head: bytes) -> bool:
 
 def is_nsight(head: bytes) -> bool:
     return head.startswith(_SQLITE) and b"CUPTI_ACTIVITY_KIND_" in head
-
-
-def is_rocpd(head: bytes) -> bool:
-    return head.startswith(_SQLITE) and b"rocpd_" in head
-
-
-def is_rocprof_json(head: bytes) -> bool:
-    return bool(_ROCPROF.match(head.lstrip()))
 
 
 def is_perfetto(head: bytes) -> bool:

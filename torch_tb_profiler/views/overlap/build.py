@@ -144,5 +144,5 @@ TAB = Tab(
     RunView("overlap", "Overlap", OverlapParams, OverlapPayload, build, REDUCTION),
     unavailable,
     (RunView("overlap/report", "Overlap report", NoParams, OverlapReport, build_report, REDUCTION), COMPARE),
-    clocks=("epoch", "iteration"),
+    clocks=("epoch", "boot", "iteration"),
 )

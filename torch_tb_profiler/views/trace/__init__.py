@@ -33,7 +33,7 @@ TAB = Tab(
         for part in (headline, tile, blame, colors, counters, event, flows, path, search, selection)
         for view in part.PARTS
     ),
-    clocks=("epoch", "iteration", "local"),
+    clocks=("epoch", "boot", "iteration", "local"),
 )
 
 __all__ = ["TAB"]

@@ -1,0 +1,54 @@
+"""A folder of rocprofv3's files, opened as every other one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.producers.rocpd import write_rocpd
+from tests.support.producers.rocprof import rocprof_json, training
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cli.main import main
+from torch_tb_profiler.session import Root, Session
+
+RUN = training(2)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("both/host", "old/host"):
+        (tmp_path / name).mkdir(parents=True)
+    write_rocpd(tmp_path / "both/host/4242_results.db", RUN)
+    (tmp_path / "both/host/4242_results.json").write_bytes(rocprof_json(RUN))
+    (tmp_path / "old/host/7_results.json").write_bytes(rocprof_json(RUN, streams=False))
+    (tmp_path / "old/host/notes.db").write_bytes(b"?")
+    return tmp_path
+
+
+def test_one_recording_in_two_formats_is_one_span_of_one_worker(folder: Path) -> None:
+    with Session([Root(str(folder))], Settings(cache_bytes=0)) as session:
+        catalog = session.scan()
+        found = {
+            run.name: [(each.name, [s.file.name for s in each.spans]) for each in run.workers]
+            for run in catalog.runs
+        }
+        assert found == {
+            "both/host": [("4242", ["4242_results.db"])],
+            "old/host": [("7", ["7_results.json"])],
+        }
+        assert catalog.others == ()
+        payload = session.view("overview", "both/host", wait=True).payload
+        assert payload is not None
+        configuration = json.loads(payload)["configuration"]
+        assert (configuration["rank"], configuration["world_size"]) == (3, 8)
+
+
+def test_the_command_line_lists_and_checks_them(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", str(folder), "--format", "json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [(row["run"], row["worker"]) for row in listed["rows"]] == [("both/host", "4242"), ("old/host", "7")]
+    assert "other_files" not in listed
+    assert main(["check", str(folder / "both/host/4242_results.db")]) == 0
+    assert "skipped" not in capsys.readouterr().out

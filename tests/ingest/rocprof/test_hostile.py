@@ -1,0 +1,146 @@
+"""Files of rocprofv3 that are damaged, or made to break the reader: a clear error, or all that can be read."""
+
+from __future__ import annotations
+
+import io
+import random
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.ingest.rocprof.test_read import database
+from tests.ingest.test_mutations import BYTES, FIELDS, Mutation, survives
+from tests.support.producers.rocpd import UUID, write_rocpd
+from tests.support.producers.rocprof import rocprof_json, training
+from tests.support.traces import read_bytes
+from torch_tb_profiler.base.errors import TooLargeError, TraceError
+from torch_tb_profiler.ingest import read_trace
+from torch_tb_profiler.ingest.rocprof import database as sqlite
+from torch_tb_profiler.ingest.rocprof import split
+from torch_tb_profiler.model.trace import Trace
+
+RUN = training(2)
+EVENTS = len(RUN.calls) + len(RUN.dispatches) + len(RUN.copies)
+NAMES = 4
+"""Metadata events: a process, a GPU and its two streams."""
+
+
+def kinds(trace: Trace) -> set[str]:
+    return {note.kind for note in trace.health}
+
+
+def test_a_view_that_never_ends_is_not_asked(tmp_path: Path) -> None:
+    path = write_rocpd(tmp_path / "x.db", RUN)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DROP VIEW rocpd_region")
+        connection.execute(
+            "CREATE VIEW rocpd_region AS "
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
+        )
+    assert len(read_bytes(path.read_bytes())) == EVENTS + NAMES
+
+
+def test_a_computed_column_is_not_computed(tmp_path: Path) -> None:
+    """One value would take a gigabyte."""
+    path = write_rocpd(tmp_path / "x.db", RUN)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"DROP TABLE rocpd_region{UUID}")
+        connection.execute(
+            f"CREATE TABLE rocpd_region{UUID} (id INTEGER PRIMARY KEY, start BIGINT, end BIGINT, "
+            "name_id INTEGER AS (zeroblob(1000000000)), pid INTEGER, tid INTEGER, event_id INTEGER)"
+        )
+        connection.execute(f"INSERT INTO rocpd_region{UUID} (start, end) VALUES (1, 2)")
+    trace = read_bytes(path.read_bytes())
+    assert len(trace) == EVENTS - len(RUN.calls) + 1 + NAMES
+    assert "no_name" in kinds(trace)
+
+
+def test_more_rows_than_a_file_can_hold_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = database(RUN)
+    monkeypatch.setattr(sqlite, "_LEAST_ROW_BYTES", len(content) // 5)
+    assert "database_damaged" in kinds(read_bytes(content))
+
+
+def test_pages_that_lead_to_themselves_end() -> None:
+    content = bytearray(database(training(300)))
+    page = int.from_bytes(content[16:18], "big")
+    inner = [at for at in range(page, len(content), page) if content[at] == 5]  # interior pages of tables
+    assert inner
+    for at in inner:
+        content[at + 8 : at + 12] = (at // page + 1).to_bytes(4, "big")
+    trace = survives(bytes(content))
+    assert trace is None or "database_damaged" in kinds(trace)
+
+
+def test_a_database_that_is_cut_off_gives_what_it_holds_or_a_reason() -> None:
+    content = database(training(100))
+    kept = 0
+    for share in range(1, 20):
+        trace = survives(content[: len(content) * share // 20])
+        if trace is not None:
+            kept += 1
+            assert kinds(trace) >= {"truncated"}
+    assert kept
+
+
+@pytest.mark.parametrize("content", [b"", b"SQLite format 3\0rocpd_", b"SQLite format 3\0" + b"rocpd_" * 5000])
+def test_what_is_no_database_is_refused(content: bytes) -> None:
+    with pytest.raises(TraceError):
+        read_bytes(content)
+
+
+def test_a_database_beyond_the_limit_is_refused_before_it_is_copied() -> None:
+    content = database(RUN)
+    with pytest.raises(TooLargeError):
+        read_trace(io.BytesIO(content), size=len(content), limit=len(content) - 1)
+
+
+def test_a_document_that_is_cut_off_keeps_its_records() -> None:
+    content = rocprof_json(RUN)
+    records = content.index(b'"buffer_records": {')
+    whole = len(read_bytes(content))
+    found = set()
+    for cut in range(records, len(content), 293):
+        trace = survives(content[:cut])
+        if trace is not None:
+            assert "truncated" in kinds(trace)
+            found.add(len(trace))
+    assert len(found) > 5 and max(found) <= whole
+
+
+@pytest.mark.parametrize("filler", [b'"' + b"a" * 100, b"[" * 100, b"{" * 100, b" " * 100])
+def test_a_record_without_an_end_ends_the_file(filler: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(split, "LONGEST_TEXT", 1 << 20)
+    content = rocprof_json(RUN)
+    at = content.index(b'"hip_api"')
+    endless = content[:at] + b'"hip_api": [{' + filler[:1] + filler[1:] * (4 << 20 >> 6)
+    assert kinds(read_bytes(endless)) & {"endless_text", "truncated"}
+
+
+def test_a_description_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(split, "LONGEST_DESCRIPTION", 1 << 20)
+    with pytest.raises(TraceError, match="does not end"):
+        read_bytes(b'{"rocprofiler-sdk-tool": [{"a": [' + b"1, " * (1 << 20))
+
+
+def test_one_bad_record_costs_itself() -> None:
+    content = rocprof_json(RUN).replace(b'"start_timestamp": 3600000000001000', b'"start_timestamp": "soon"')
+    trace = read_bytes(content)
+    assert len(trace) == EVENTS - 1 + NAMES
+    assert kinds(trace) == {"skipped_event"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["json", "rocpd 3", "rocpd 4"])
+def test_no_damage_crashes(name: str, long: bool) -> None:
+    whole = rocprof_json(RUN) if name == "json" else database(RUN, int(name[-1]))
+    chance = random.Random(name)
+    mutations: tuple[Mutation, ...] = BYTES + FIELDS if name == "json" else BYTES
+    for _ in range(1000 if long else 60):
+        content = bytearray(whole)
+        for _ in range(chance.choice((1, 1, 2, 5, 40))):
+            if content:
+                chance.choice(mutations)(content, chance)
+        survives(bytes(content))

@@ -1,0 +1,156 @@
+"""JSON of rocprofv3: an open file to a Trace, a block of records at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, BinaryIO
+
+import msgspec
+
+from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.ingest.gc import without_gc
+from torch_tb_profiler.ingest.progress import Progress, Report
+from torch_tb_profiler.ingest.rocprof.agents import agent_of
+from torch_tb_profiler.ingest.rocprof.finish import finish
+from torch_tb_profiler.ingest.rocprof.records import Agents, Recording, Work
+from torch_tb_profiler.ingest.rocprof.schema import Call, Copy, Dispatch, Process, Record
+from torch_tb_profiler.ingest.rocprof.split import Description, Records, Splitter
+from torch_tb_profiler.ingest.slices import whole_numbers
+from torch_tb_profiler.ingest.source import Source
+from torch_tb_profiler.model.health import HealthLog
+from torch_tb_profiler.model.trace import Int64, Trace
+
+_CALLS = ("hip_api", "hsa_api", "marker_api", "rccl_api", "rocdecode_api", "rocjpeg_api", "rocshmem_api")
+
+
+def read_rocprof_json(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:
+    """Raises TraceError if the file holds no work and no calls, TooLargeError if it holds more than `limit`."""
+    health, recording = HealthLog(), Recording()
+    source = Source(stream, size, report, health, limit)
+    reader = _Reader(recording, health)
+    with without_gc():
+        for part in Splitter(source, health).parts():
+            if isinstance(part, Description):
+                reader.describe(part)
+            else:
+                reader.add(part)
+            source.events = recording.columns.length
+        report(Progress("arranging", size, size, recording.columns.length))
+        return finish(recording, health, {})
+
+
+class _Reader:
+    """Records of the process that was described last."""
+
+    def __init__(self, recording: Recording, health: HealthLog) -> None:
+        self._recording, self._health = recording, health
+        self._process = Process()
+        self._kernels: dict[int, str] = {}
+        self._messages: dict[int, str] = {}
+        readers: dict[str, tuple[type[Record], Callable[[Sequence[Any]], None]]] = {
+            "kernel_dispatch": (Dispatch, self._add_dispatches),
+            "memory_copy": (Copy, self._add_copies),
+        }
+        readers.update(dict.fromkeys(_CALLS, (Call, self._add_calls)))
+        self._readers = readers
+
+    def describe(self, description: Description) -> None:
+        """Raises TraceError if it is no JSON."""
+        try:
+            self._process = msgspec.json.decode(description.text, type=Process)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise TraceError(f"the description of a process cannot be read: {error}") from error
+        agents = [agent_of(each) for each in self._process.agents]
+        self._kernels = {each.kernel_id: each.name for each in self._process.kernel_symbols}
+        self._messages = {each.key: each.value for each in self._process.strings.marker_api}
+        self._recording.begin_process(
+            self._process.metadata.pid,
+            self._process.metadata.command_line,
+            Agents(agent for agent in agents if agent is not None),
+        )
+
+    def add(self, block: Records) -> None:
+        """Records that cannot be read are noted and left out, and so are kinds that are not shown."""
+        if block.kind in self._readers:
+            type_, add = self._readers[block.kind]
+            add([*self._decoded(block, type_)])
+
+    def _decoded(self, block: Records, type_: type[Record]) -> Iterator[Any]:
+        try:
+            yield from msgspec.json.decode(block.text, type=list[type_])  # type: ignore[valid-type]
+            return
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            pass
+        try:
+            single = msgspec.json.decode(block.text, type=list[msgspec.Raw])
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            self._skipped("blocks of records")
+            return
+        for each in single:
+            try:
+                yield msgspec.json.decode(each, type=type_)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                self._skipped("records")
+
+    def _skipped(self, what: str) -> None:
+        self._health.add("skipped_event", "error", f"{what} that cannot be read were skipped")
+
+    def _add_dispatches(self, records: Sequence[Dispatch]) -> None:
+        told = [each.dispatch_info for each in records]
+        self._recording.dispatches(
+            self._work(
+                records, [self._kernels.get(each.kernel_id) for each in told], [d.queue_id.handle for d in told]
+            ),
+            whole_numbers([each.agent_id.handle for each in told]),
+            [whole_numbers([getattr(each.grid_size, axis) for each in told]) for axis in "xyz"],
+            [whole_numbers([getattr(each.workgroup_size, axis) for each in told]) for axis in "xyz"],
+            dispatch_id=whole_numbers([each.dispatch_id for each in told]),
+            shared_memory=whole_numbers([each.group_segment_size for each in told]),
+            scratch_memory=whole_numbers([each.private_segment_size for each in told]),
+        )
+
+    def _add_copies(self, records: Sequence[Copy]) -> None:
+        self._recording.copies(
+            self._work(records, [self._operation(each) for each in records], [None] * len(records)),
+            whole_numbers([each.src_agent_id.handle for each in records]),
+            whole_numbers([each.dst_agent_id.handle for each in records]),
+            whole_numbers([each.bytes for each in records]),
+        )
+
+    def _add_calls(self, records: Sequence[Call]) -> None:
+        domains = [self._process.domain(each.kind) for each in records]
+        correlation = [each.correlation_id.internal for each in records]
+        self._recording.calls(
+            domains,
+            [self._operation(each) for each in records],
+            [
+                self._messages.get(id) if domain and domain.startswith("MARKER_CORE") and id is not None else None
+                for id, domain in zip(correlation, domains, strict=True)
+            ],
+            [self._process.metadata.pid] * len(records),
+            [each.thread_id for each in records],
+            _starts(records),
+            _ends(records),
+            whole_numbers(correlation),
+        )
+
+    def _work(self, records: Sequence[Any], names: Sequence[str | None], queues: Sequence[Any]) -> Work:
+        return Work(
+            names,
+            _starts(records),
+            _ends(records),
+            whole_numbers([each.correlation_id.internal for each in records]),
+            whole_numbers([each.stream_id.handle if each.stream_id else None for each in records]),
+            whole_numbers(queues),
+        )
+
+    def _operation(self, record: Record) -> str | None:
+        return self._process.operation(record.kind, record.operation)
+
+
+def _starts(records: Sequence[Record]) -> Int64:
+    return whole_numbers([each.start_timestamp for each in records])
+
+
+def _ends(records: Sequence[Record]) -> Int64:
+    return whole_numbers([each.end_timestamp for each in records])
