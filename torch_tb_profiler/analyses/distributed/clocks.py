@@ -16,8 +16,9 @@ from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.distributed.matching.matching import Matching
+from torch_tb_profiler.analyses.shared.grouping import split_by
 from torch_tb_profiler.model.communication.names import ALL_TO_ALL
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int64
+from torch_tb_profiler.model.trace import Bool, Int64
 
 _END_TOGETHER = ("all_reduce", "all_gather", "reduce_scatter", "barrier", *ALL_TO_ALL)
 
@@ -105,10 +106,11 @@ def _of_hosts(job: Job, offsets: _Offsets, dated: Sequence[bool], reference: int
     """int64[sources] ns: by how much the clock of each one's host is ahead; its processes share it. Where a
     process differs from the median of its host (or from the reference), it has an offset of its own."""
     shared: Int64 = offsets.offset.copy()
-    hosts = [source.host for source in job.sources]
-    for host in {each for each in hosts if each is not None}:
-        known = [i for i, each in enumerate(hosts) if each == host and dated[i]]
-        ranks = [i for i in known if offsets.ends[i] or i == reference]
+    processes: dict[str, list[int]] = {}
+    for i, source in enumerate(job.sources):
+        if source.host is not None and dated[i] and (offsets.ends[i] or i == reference):
+            processes.setdefault(source.host, []).append(i)
+    for ranks in processes.values():
         if len(ranks) > 1:
             middle = 0 if reference in ranks else int(np.median(offsets.offset[ranks]))
             for i in ranks:
@@ -134,10 +136,9 @@ def _clock(offsets: _Offsets, nominal: Int64, i: int, dated: bool, reference: bo
 def _certain_groups(job: Job) -> Bool:
     """bool[groups]: groups whose members are known to communicate with each other. Operations of several unknown
     groups that run at about the same time need not end together."""
-    counts = [len(job.members_of(code)) for code in range(len(job.groups))]
     known = [
-        count <= 2 or group.ranks is not None or (group.name is not None and group.size == count)
-        for count, group in zip(counts, job.groups, strict=True)
+        len(members) <= 2 or group.ranks is not None or (group.name is not None and group.size == len(members))
+        for members, group in zip(job.members(), job.groups, strict=True)
     ]
     return np.array([*known, False], np.bool_)
 
@@ -167,15 +168,23 @@ class _Offsets:
         table = job.table
         member, instance = table.member[rows].astype(np.int64), matching.instance[rows]
         end = table.end[rows] + nominal[member]
+        own_of, joined = split_by(member, len(nominal)), split_by(instance, len(matching))
+        spent = np.zeros(len(matching), np.bool_)
         queue = np.flatnonzero(self._reached).tolist()
         for parent in queue:
             if self._reached.all():
                 return
-            own = np.flatnonzero(member == parent)
-            at = np.full(len(matching), NO_CODE)
-            at[instance[own]] = own
-            shared = np.flatnonzero((at[instance] >= 0) & ~self._reached[member])
-            difference = end[shared] - end[at[instance[shared]]]
+            at = dict(zip(instance[own_of[parent]].tolist(), own_of[parent].tolist(), strict=True))
+            fresh = [each for each in at if not spent[each]]
+            if not fresh:
+                continue
+            # Whoever shares a collective with a rank is reached, unless that is doubtful: nobody else need ask it.
+            spent[fresh] = not doubtful
+            shared = np.concatenate([joined[each] for each in fresh])
+            own = np.repeat([at[each] for each in fresh], [len(joined[each]) for each in fresh])
+            new = ~self._reached[member[shared]]
+            shared, own = shared[new], own[new]
+            difference = end[shared] - end[own]
             order = np.argsort(member[shared], kind="stable")
             children, begin = np.unique(member[shared][order], return_index=True)
             for child, values in zip(children.tolist(), np.split(difference[order], begin[1:]), strict=False):

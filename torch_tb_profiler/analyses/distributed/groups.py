@@ -8,6 +8,7 @@ import numpy as np
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.job import group_ranks
 from torch_tb_profiler.analyses.distributed.matching.keys import METHODS, MatchedBy
+from torch_tb_profiler.analyses.shared.grouping import split_by
 from torch_tb_profiler.model.communication.groups import MOST_RANKS
 from torch_tb_profiler.model.trace import NO_CODE
 
@@ -36,15 +37,15 @@ def group_uses(comparison: Comparison) -> list[GroupUse]:
     differing[[difference.instance for difference in matching.differences]] = True
     present = {source.rank for source in comparison.sources}
     uses = []
-    for code, group in enumerate(job.groups):
-        rows = table.group == code
+    parts = zip(job.groups, job.members(), split_by(table.group, len(job.groups)), strict=True)
+    for group, members, rows in parts:
         collectives = np.unique(matching.instance[rows])
         shared = collectives[matching.sizes[collectives] > 1]
         methods = np.bincount(matching.method[shared], minlength=len(METHODS))
         ranks = group_ranks(group)
         uses.append(
             GroupUse(
-                members=job.members_of(code),
+                members=members,
                 backends=[job.names[each] for each in np.unique(table.backend[rows]).tolist() if each != NO_CODE],
                 ranks=ranks,
                 matched_by=METHODS[int(methods.argmax())] if methods.any() else None,

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.shared.grouping import split_by
 from torch_tb_profiler.model.communication.groups import UNKNOWN, ProcessGroup, unspell_ranks
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64
 
@@ -71,10 +72,11 @@ class Job(msgspec.Struct, frozen=True):
     names: tuple[str, ...]
     steps: tuple[str, ...]
 
-    def members_of(self, group: int) -> list[int]:
-        """Positions of the workers that communicate in a group."""
-        members: list[int] = np.unique(self.table.member[self.table.group == group]).tolist()
-        return members
+    def members(self) -> list[list[int]]:
+        """Positions of the workers that communicate in each group."""
+        pairs = np.unique(self.table.group.astype(np.int64) * len(self.sources) + self.table.member)
+        groups, members = np.divmod(pairs, max(len(self.sources), 1))
+        return [members[rows].tolist() for rows in split_by(groups, len(self.groups))]
 
     def is_named(self, *names: str) -> Bool:
         """bool[k]: operations of these collectives."""

@@ -29,7 +29,7 @@ def average_steps(comparison: Comparison) -> list[AverageStep]:
         steps = source.summary.complete_steps()
         if steps:
             columns = ("duration", "computation", "overlap", "exposed", "other")
-            means = [float(np.mean([getattr(step, name) for step in steps])) for name in columns]
+            means = [sum(getattr(step, name) for step in steps) / len(steps) for name in columns]
             rows.append(AverageStep(member, len(steps), *means))
     return rows
 
@@ -86,6 +86,6 @@ def average_waiting(comparison: Comparison, rows: Sequence[StepWaiting]) -> list
         own = [row for row in by_member.get(member, []) if row.step in complete]
         transfers = [row.transfer for row in own if row.transfer is not None]
         waits = [row.waiting for row in own if row.waiting is not None]
-        means = (float(np.mean(transfers)), float(np.mean(waits))) if transfers else (None, None)
+        means = (sum(transfers) / len(transfers), sum(waits) / len(waits)) if transfers else (None, None)
         averages.append(AverageWaiting(member, *means))
     return averages

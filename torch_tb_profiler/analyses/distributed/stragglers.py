@@ -15,6 +15,7 @@ from torch_tb_profiler.analyses.distributed.costs.costs import Costs
 from torch_tb_profiler.analyses.distributed.costs.own_work import OwnWork
 from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.distributed.waiting import Split
+from torch_tb_profiler.analyses.shared.grouping import split_by
 from torch_tb_profiler.analyses.shared.optional import optional_ints
 from torch_tb_profiler.base.intervals import covered, merge, total
 from torch_tb_profiler.model.trace import ABSENT, Int64
@@ -61,9 +62,11 @@ def stragglers(comparison: Comparison, costs: Costs) -> list[Straggler]:
     np.add.at(waiting, table.member[compared], split.waiting[compared])
     since = _since_previous(job, costs.work)
     rows = []
+    late_of = split_by(table.member[last], count)
+    compared_of = split_by(table.member[compared], count)
     for member, source in enumerate(job.sources):
-        late = last[table.member[last] == member]
-        delay = _delay(job, split, member, late, arrivals, since) if len(late) else 0
+        late = last[late_of[member]]
+        delay = _delay(job, split, compared[compared_of[member]], late, arrivals, since) if len(late) else 0
         by = int(costs.held_up_by[member])
         rows.append(
             Straggler(
@@ -90,14 +93,15 @@ def _since_previous(job: Job, work: OwnWork) -> Int64:
     return since
 
 
-def _delay(job: Job, split: Split, member: int, rows: Int64, arrivals: Arrivals, since: Int64) -> int:
-    """ns that others waited for a rank through its own fault; rows are the operations where it arrived last.
+def _delay(job: Job, split: Split, compared: Int64, rows: Int64, arrivals: Arrivals, since: Int64) -> int:
+    """ns that others waited for a rank through its own fault.
+
+    compared  its operations that are; rows: those of them where it arrived last
 
     What it waited for others since the group's previous operation (or since the others arrived, if that was
     earlier) is not its fault. Time in which several collectives wait for it counts once.
     """
     table = job.table
-    compared = np.flatnonzero(split.compared & (table.member == member))
     begin = table.end[compared] - table.latency[compared]
     waiting = merge(begin, begin + split.waiting[compared])
     start, lateness = table.start[rows], arrivals.lateness[rows]

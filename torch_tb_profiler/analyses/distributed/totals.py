@@ -10,7 +10,7 @@ import numpy as np
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import NameTotal
 from torch_tb_profiler.analyses.distributed.waiting import bandwidths
-from torch_tb_profiler.analyses.shared.grouping import Groups, group
+from torch_tb_profiler.analyses.shared.grouping import Groups, group, split_by
 from torch_tb_profiler.analyses.shared.optional import optional_floats, optional_ints
 from torch_tb_profiler.model.communication.collectives import Timing
 from torch_tb_profiler.model.communication.names import DEVICE_BACKENDS
@@ -136,15 +136,16 @@ def group_totals(comparison: Comparison, totals: Sequence[WorkerTotal]) -> dict[
     parts: list[list[WorkerTotal]] = [[] for _ in range(len(names))]
     for part in totals:
         parts[int(names.which[part.operation])].append(part)
+    named = split_by(name_of, len(names))
     by_group: dict[int, list[GroupTotal]] = {}
     for i, row in enumerate(names.first.tolist()):
-        own = name_of == i
+        own = named[i]
         skews = comparison.arrivals.skew[own]
         skews = skews[skews != ABSENT]
         total = GroupTotal(
             operation=row,
-            collectives=int(own.sum()),
-            compared=int((own & compared).sum()),
+            collectives=len(own),
+            compared=int(compared[own].sum()),
             calls=sum(each.calls for each in parts[i]),
             bytes_in=_sum(each.bytes_in for each in parts[i]),
             message=_sum(each.message for each in parts[i]),

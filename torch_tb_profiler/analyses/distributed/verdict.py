@@ -124,10 +124,9 @@ def least_cost(comparison: Comparison) -> float:
 def _groups_unknown(comparison: Comparison) -> bool:
     """Most operations are of groups of which nothing is known, and that are more than one."""
     table, compared = comparison.job.table, comparison.split.compared
-    job = comparison.job
     unknown = [
-        each.ranks is None and each.size is None and len(job.members_of(i)) > 2
-        for i, each in enumerate(job.groups)
+        each.ranks is None and each.size is None and len(members) > 2
+        for each, members in zip(comparison.job.groups, comparison.job.members(), strict=True)
     ]
     return bool(np.array([*unknown, False])[table.group[compared]].mean() > HERE)
 

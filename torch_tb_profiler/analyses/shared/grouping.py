@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import msgspec
 import numpy as np
 
@@ -51,6 +53,13 @@ def group(*keys: Int32 | Int64) -> Groups:
     rank = np.empty(count, np.int64)
     rank[order] = np.arange(count)
     return Groups(rank[which], first[order])
+
+
+def split_by(key: Int32 | Int64, count: int) -> list[Int64]:
+    """The positions of each of the values 0..count-1, ascending; those of other values are in none."""
+    order = np.argsort(key, kind="stable")
+    bounds = np.searchsorted(key[order], np.arange(count + 1)).tolist()
+    return [order[begin:end] for begin, end in pairwise(bounds)]
 
 
 def _dense(key: Int32 | Int64) -> tuple[Int64, int]:

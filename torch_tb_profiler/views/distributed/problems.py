@@ -86,6 +86,7 @@ def _of_ranks(members: Members[RankSummary]) -> Iterator[Problem]:
 
 
 def _of_clocks(comparison: Comparison) -> Iterator[Problem]:
+    offsets = _offsets_of_hosts(comparison)
     for source, clock in zip(comparison.sources, comparison.clocks.clocks, strict=True):
         offset, rank = clock.offset or 0, _name(source.rank, source.worker, "rank")
         if clock.method == "none":
@@ -95,7 +96,8 @@ def _of_clocks(comparison: Comparison) -> Iterator[Problem]:
                 name=_name(source.rank, source.worker, "Rank"),
             )
         elif clock.method == "collective_ends" and (
-            abs(offset) > NOTABLE_NS or _differs(comparison, source, offset)
+            # Another process of its host, which should share its clock, has another offset.
+            abs(offset) > NOTABLE_NS or offsets.get(source.host, set()) - {offset}
         ):
             words = text(
                 "The clock of {rank} is {offset} {where}; it is corrected by the ends of {collectives}, "
@@ -111,13 +113,13 @@ def _of_clocks(comparison: Comparison) -> Iterator[Problem]:
         yield Problem("clock", words, source.worker, source.rank)
 
 
-def _differs(comparison: Comparison, source: Source, offset: int) -> bool:
-    """Another process of its host, which should share its clock, has another offset."""
-    clocks = zip(comparison.sources, comparison.clocks.clocks, strict=True)
-    return any(
-        other.host == source.host and other.host is not None and (clock.offset or 0) != offset and clock.ends > 0
-        for other, clock in clocks
-    )
+def _offsets_of_hosts(comparison: Comparison) -> dict[str | None, set[int]]:
+    """Host -> by how much the clocks of its processes are off that share an end with other ranks."""
+    offsets: dict[str | None, set[int]] = {}
+    for source, clock in zip(comparison.sources, comparison.clocks.clocks, strict=True):
+        if source.host is not None and clock.ends > 0:
+            offsets.setdefault(source.host, set()).add(clock.offset or 0)
+    return offsets
 
 
 def _of_collectives(comparison: Comparison) -> Iterator[Problem]:

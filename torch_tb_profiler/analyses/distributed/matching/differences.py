@@ -10,6 +10,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.distributed.job import Job, JobTable
 from torch_tb_profiler.analyses.distributed.matching.kinds import Kinds
+from torch_tb_profiler.analyses.shared.grouping import split_by
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int64
 
 
@@ -53,17 +54,22 @@ class _Comparison(msgspec.Struct, frozen=True):
         least, most = np.full(self.count, np.iinfo(np.int64).max), np.full(self.count, np.iinfo(np.int64).min)
         np.minimum.at(least, self.instance[rows], values[rows])
         np.maximum.at(most, self.instance[rows], values[rows])
-        for collective in np.flatnonzero(least < most).tolist():
+        differing = np.flatnonzero(least < most)
+        rows = rows[np.isin(self.instance[rows], differing)]
+        rows_of = split_by(np.searchsorted(differing, self.instance[rows]), len(differing))
+        for collective, own in zip(differing.tolist(), rows_of, strict=True):
             members: dict[str, list[int]] = {}
-            for row in rows[self.instance[rows] == collective].tolist():
+            for row in rows[own].tolist():
                 members.setdefault(spell(row), []).append(int(self.table.member[row]))
             yield Difference(collective, what, members)
 
 
 def _missing(table: JobTable, instance: Int64, method: Int8) -> Iterator[Difference]:
     """Numbered collectives that a rank lacks although it recorded earlier and later ones of the group."""
-    for group in np.unique(table.group[method == 0]).tolist():
-        rows = np.flatnonzero((table.group == group) & (method == 0))
+    numbered = np.flatnonzero(method == 0)
+    groups = table.group[numbered]
+    for part in split_by(groups, int(groups.max(initial=-1)) + 1):
+        rows = numbered[part]
         numbers, which = np.unique(table.sequence[rows], return_inverse=True)
         example = np.empty(len(numbers), np.int64)
         example[which.reshape(-1)] = instance[rows]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from torch_tb_profiler.analyses.distributed.job import Job, JobTable
 from torch_tb_profiler.analyses.distributed.matching.order import match_by_order, ordinals
+from torch_tb_profiler.analyses.shared.grouping import split_by
 from torch_tb_profiler.model.communication.names import MESSAGES
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int8, Int64
 
@@ -54,8 +54,10 @@ def keys_of(job: Job) -> Keys:
     values[3, unaddressed], values[4, unaddressed] = _UNADDRESSED, np.flatnonzero(unaddressed)
     doubtful = np.zeros(len(table), np.bool_)
     ordered = np.flatnonzero((method == 2) & ~unaddressed)
-    for group in np.unique(table.group[ordered]).tolist():
-        rows = ordered[table.group[ordered] == group]
+    for part in split_by(table.group[ordered], len(job.groups)):
+        rows = ordered[part]
+        if len(rows) == 0:
+            continue
         values[3, rows], values[4, rows], doubtful[rows] = match_by_order(job, rows, block[rows])
     return Keys(method, values, doubtful, unaddressed)
 
@@ -79,8 +81,7 @@ def _recorded_groups(job: Job) -> Bool:
 
 def _member_counts(job: Job) -> Int64:
     """int64[groups]: how many workers communicate in each."""
-    pairs: npt.NDArray[Any] = np.unique(np.stack([job.table.group, job.table.member]), axis=1)
-    return np.bincount(pairs[0], minlength=len(job.groups))
+    return np.array([len(members) for members in job.members()], np.int64)
 
 
 def _blocks(table: JobTable) -> Int64:
