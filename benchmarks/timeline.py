@@ -26,8 +26,9 @@ import numpy as np
 from isal import igzip
 
 from torch_tb_profiler.analyses.timeline.document import write
+from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.ingest import read_trace
-from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Events, Memo, Trace
+from torch_tb_profiler.model.trace import ABSENT, ArgColumn, Events, Trace
 from torch_tb_profiler.views import find_view
 
 SAMPLE = Path(__file__).resolve().parent.parent / "samples" / "transformer"

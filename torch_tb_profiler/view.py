@@ -15,14 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar, get_args
 
 import msgspec
 from msgspec.structs import FieldInfo, fields
 
 from torch_tb_profiler.base.errors import UsageError
-from torch_tb_profiler.model.pair import Pair
-from torch_tb_profiler.model.trace import Clock, Memo, Trace
+from torch_tb_profiler.base.memo import Memo
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.model.pair import Pair
+    from torch_tb_profiler.model.trace import Clock, Trace
 
 P = TypeVar("P", bound=msgspec.Struct)
 R = TypeVar("R")
@@ -104,7 +107,7 @@ class Members(tuple[Member[S], ...]):
 class Reduction(Generic[S]):
     """What a trace contributes to the views of its run.
 
-    slug    the tab that it belongs to; names it in the cache
+    slug    the tab that it belongs to
     type    JSON-safe values, bulk columns as `bytes`
     reduce  the result of one trace, computed where the trace was parsed
     """
@@ -112,6 +115,11 @@ class Reduction(Generic[S]):
     slug: str
     type: type[S]
     reduce: Callable[[Trace], S]
+
+    @property
+    def kept_as(self) -> str:
+        """Its name in the cache, which is that of no view's answer."""
+        return f"{self.slug}-reduced"
 
 
 @dataclass(frozen=True)
@@ -143,8 +151,8 @@ class _View(Generic[P, R]):
 class TraceView(_View[P, R]):
     """A view of one trace.
 
-    kept  whether the answer, which then takes no parameter, stays in the cache with the trace: once it has been
-          asked for, or from the start, made where the trace is parsed
+    kept  whether the answer without parameters stays in the cache with the trace: once it has been asked for (or a
+          server has made it ahead), or from the start, made where the trace is parsed
     """
 
     build: Callable[[Trace, P], R]

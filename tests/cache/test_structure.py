@@ -16,7 +16,8 @@ import numpy.typing as npt
 import pytest
 
 from tests.support.waiting import PATIENCE
-from torch_tb_profiler.cache import cache_key, structure_of
+from torch_tb_profiler.cache import cache_key
+from torch_tb_profiler.cache.structure import structure_of
 from torch_tb_profiler.storage import FileId
 
 T = TypeVar("T")
@@ -94,8 +95,10 @@ def test_a_field_deep_inside_counts() -> None:
 
 def test_the_name_of_an_entry_is_the_same_in_every_process() -> None:
     code = (
-        "from torch_tb_profiler.session.summary import entry_key; from torch_tb_profiler.storage import FileId; "
-        "print(entry_key(FileId('/log/w.json', '1-2')))"
+        "from torch_tb_profiler.cache import Cache; "
+        "from torch_tb_profiler.session.kept.structure import entry_key; "
+        "from torch_tb_profiler.storage import FileId; "
+        "print(entry_key(Cache('', 0), FileId('/log/w.json', '1-2')))"
     )
     names = set()
     for seed in ("1", "2"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.traces import document
 from tests.support.waiting import PATIENCE
+from torch_tb_profiler.cli.main import COMMANDS
 from torch_tb_profiler.views import SLUGS, all_tabs
 
 HEAVY = (
@@ -47,7 +50,52 @@ def test_help_and_version_import_nothing_heavy(arguments: list[str], shown: str)
     assert done.stderr == ""
 
 
-def test_a_command_that_works_imports_them(tmp_path: Path) -> None:
+def test_the_help_imports_no_command() -> None:
+    code = (
+        "import sys; from torch_tb_profiler.cli import main\n"
+        "try: main(['--help'])\n"
+        "finally: print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=True
+    )
+    modules = {*done.stderr.split()}
+    assert "torch_tb_profiler.cli.main" in modules
+    assert modules.isdisjoint(f"torch_tb_profiler.cli.{name.replace('-', '_')}" for name in COMMANDS)
+    assert "torch_tb_profiler.base.settings" not in modules and "logging" not in modules
+
+
+def test_a_kept_overview_imports_no_view_and_no_numpy(tmp_path: Path) -> None:
+    log = tmp_path / "log" / "run"
+    log.mkdir(parents=True)
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 0, "dur": 5}
+    (log / "worker.1.pt.trace.json").write_bytes(document([event]))
+    environment = {
+        **os.environ,
+        "TORCH_PROFILER_CACHE_DIR": str(tmp_path / "cache"),
+        "TORCH_PROFILER_SMALL_FILE_BYTES": "16",
+    }
+    code = f"{PROGRAM}; print(*sys.modules, file=sys.stderr)"
+    answers, modules = [], []
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", code, "view", "overview", str(tmp_path / "log")],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=True,
+            env=environment,
+        )
+        answers.append(done.stdout)
+        modules.append(set(done.stderr.split()))
+    assert "numpy" in modules[0] and "torch_tb_profiler.session" in modules[-1]
+    heavy = {"numpy", "pyarrow", "multiprocessing", "torch_tb_profiler.model.trace"}
+    assert modules[-1] & heavy == set(), "an importer, say, that imports its parser before it is asked to parse"
+    assert not [name for name in modules[-1] if name.startswith("torch_tb_profiler.views.")]
+    assert len({*answers}) == 1, "what was kept is what was answered"
+
+
+def test_a_command_that_works_imports_what_it_needs(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, "list", str(tmp_path)],
         capture_output=True,
@@ -55,7 +103,7 @@ def test_a_command_that_works_imports_them(tmp_path: Path) -> None:
         timeout=PATIENCE,
         check=True,
     )
-    assert "numpy" in done.stderr and "torch_tb_profiler.session" in done.stderr
+    assert "torch_tb_profiler.session" in done.stderr
 
 
 def test_the_module_is_the_program() -> None:

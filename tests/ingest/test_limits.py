@@ -15,8 +15,10 @@ import pytest
 from tests.support.traces import document
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
 from torch_tb_profiler.ingest import read_trace, source
-from torch_tb_profiler.ingest.kineto import Window, columns, find_start, read_part
+from torch_tb_profiler.ingest.kineto import columns
 from torch_tb_profiler.ingest.kineto import document as layout
+from torch_tb_profiler.ingest.kineto.part import Window
+from torch_tb_profiler.ingest.kineto.read import find_start, read_part
 from torch_tb_profiler.model.trace import Trace
 
 EVENT = b'{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1,"dur":5}'

@@ -20,7 +20,7 @@ from tests.support.waiting import PATIENCE, until
 from torch_tb_profiler.base.errors import MissingExtraError, WorkerDiedError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.executors import make_executor
-from torch_tb_profiler.session import Root, Session, loading
+from torch_tb_profiler.session import Root, Session
 from torch_tb_profiler.storage import FileId
 
 pytest.importorskip("distributed")
@@ -111,7 +111,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing_but_time(
         os.mkfifo(pipe)
     with Session([Root(str(ranks))], shared) as session:
         executor = make_executor(workers.spec)
-        monkeypatch.setattr(loading, "make_executor", lambda *_: executor)
+        monkeypatch.setattr("torch_tb_profiler.executors.make_executor", lambda *_: executor)
         held = [executor.submit(_report_and_wait, str(pipe)) for pipe in pipes]
         assert until(lambda: all(executor.progress(future) is not None for future in held))
         keys = load_all(session)
@@ -158,7 +158,7 @@ def test_a_shared_cache_in_a_bucket(ranks: Path, tmp_path: Path, monkeypatch: py
             for key in load_all(session):
                 assert session.wait(key, 120)
             here = {entry.name.partition(".")[2] for entry in (tmp_path / "second").rglob("*.json")}
-            assert {"summary.json", "overview.preview.json", "distributed.json"} <= here
+            assert {"summary.json", "overview.preview.json", "distributed-reduced.json"} <= here
             assert payloads(session) == expected
 
 

@@ -16,10 +16,12 @@ from tests.support.views import add_tab
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler import views
 from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery import ListedFile
 from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session import Root, Session, loading
+from torch_tb_profiler.session.kept import structure
 from torch_tb_profiler.view import NoParams, Reduction, RunView, Tab, TraceView
 
 
@@ -70,7 +72,44 @@ def test_an_entry_of_another_structure_is_not_read(folder: Path, monkeypatch: py
     changed = make_dataclass("Changed", [("events", int)])
     view = replace(tab.view, reduction=Reduction("distributed", changed, lambda trace: changed(len(trace))))
     monkeypatch.setattr(module, "TAB", replace(tab, view=view))
+    load_again(1)  # the structure is known of the program's files
+    _write_program(monkeypatch)
     load_again(2)
+
+
+def _write_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a new process finds a program whose files were written."""
+    monkeypatch.setattr(structure, "_known", {})
+    monkeypatch.setattr(structure, "_stamp", lambda slugs: "0" * 40)
+    monkeypatch.setattr(structure, "_spelled", structure._spelled.__wrapped__)
+
+
+def test_a_process_knows_the_structure_from_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = Cache(str(tmp_path), 1 << 20)
+    _write_program(monkeypatch)
+    spelled = structure.structure(cache)
+
+    def never(slugs: tuple[str, ...]) -> str:
+        raise AssertionError("it is kept")
+
+    monkeypatch.setattr(structure, "_known", {})
+    monkeypatch.setattr(structure, "_spelled", never)
+    assert structure.structure(cache) == spelled
+
+
+def test_a_file_of_the_program_that_is_written_changes_the_stamp(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "views" / "_shared" / "one.py"
+    source.parent.mkdir(parents=True)
+    source.write_text("x = 1")
+    monkeypatch.setattr(structure, "_PACKAGE", str(tmp_path))
+    stamps = [structure._stamp.__wrapped__(())]
+    source.write_text("x = 12")
+    stamps.append(structure._stamp.__wrapped__(()))
+    (tmp_path / "two.py").write_text("")
+    stamps.append(structure._stamp.__wrapped__(()))
+    assert len({*stamps}) == 3
 
 
 def test_a_summary_of_other_views_is_out_of_date(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +140,8 @@ def test_an_answer_is_kept_once_it_is_made(
         traces.append(len(trace))
         return HealthOnly()
 
-    add_tab(monkeypatch, Tab("", TraceView("counted/part", "Counted", NoParams, HealthOnly, build, kept=asked)))
+    part = TraceView("counted/part", "Counted", NoParams, HealthOnly, build, kept=asked)
+    add_tab(monkeypatch, Tab("", TraceView("counted", "Tab", NoParams, HealthOnly, build), parts=(part,)))
     for _ in range(2):
         with Session([Root(str(folder))], kept()) as session:
             session.scan()

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.traces import draw
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.session.likeness import SKETCH, common_names, sketch
+from torch_tb_profiler.session.kept.likeness import SKETCH, common_names, sketch
 
 
 def trace(first: int, last: int, category: str = "cpu_op") -> Trace:

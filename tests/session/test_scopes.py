@@ -209,7 +209,7 @@ def test_a_result_that_the_cache_has_not_is_made_again(tmp_path: Path, kept: byt
             return total
 
     assert counted() == 300
-    (result,) = folder.glob("*.counts.json")
+    (result,) = folder.glob("*.counts-reduced.json")
     if kept is None:
         result.unlink()
     else:

@@ -25,8 +25,8 @@ from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.discovery import Catalog
 from torch_tb_profiler.executors import ProcessExecutor, make_executor
 from torch_tb_profiler.session import Root, Session, loading, open_traces
+from torch_tb_profiler.session.kept.structure import entry_key
 from torch_tb_profiler.session.log import SETTLED_SECONDS, LogFolders
-from torch_tb_profiler.session.summary import entry_key
 
 
 def trace(count: int = 50, name: str = "aten::add", cat: str = "cpu_op") -> bytes:
@@ -208,7 +208,8 @@ def test_a_cached_trace_is_the_trace(folder: Path) -> None:
         target = session.find(None, None, None)
         key = session.load(target.span)
         state, kept = session._files.open(key, None)
-        again = cache.Cache.from_settings(large).load_trace(entry_key(key))
+        kept_in = cache.Cache.from_settings(large)
+        again = kept_in.load_trace(entry_key(kept_in, key))
     assert state.state == "ready"
     assert kept is not None and again is not None
     for name in kept.events.__slots__:
@@ -294,7 +295,7 @@ def test_a_worker_killed_while_reading_is_a_failed_file_that_can_be_retried(
     os.mkfifo(pipe)  # the worker blocks on it in the middle of its job
     executor = ProcessExecutor(1)
     session = Session([Root(str(folder))], settings(small_file_bytes=0))
-    monkeypatch.setattr(loading, "make_executor", lambda *_: executor)
+    monkeypatch.setattr("torch_tb_profiler.executors.make_executor", lambda *_: executor)
     try:
         session.scan()
         target = session.find(None, "w", None)

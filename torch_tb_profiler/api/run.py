@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from torch_tb_profiler.api.columns import Columns
 from torch_tb_profiler.api.spans import RunSpan
 from torch_tb_profiler.api.views import Views
-from torch_tb_profiler.api.waiting import PATIENCE_SECONDS, wait_for
 from torch_tb_profiler.base import html
+from torch_tb_profiler.session.waiting import PATIENCE_SECONDS, wait_for
 from torch_tb_profiler.summary import Summary, summarize
 from torch_tb_profiler.views import SLUGS
 

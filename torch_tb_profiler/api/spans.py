@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from torch_tb_profiler.api.waiting import PATIENCE_SECONDS, wait_for
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.session import FileState, Session
+from torch_tb_profiler.session.waiting import PATIENCE_SECONDS, wait_for
 from torch_tb_profiler.views import find_view
 
 

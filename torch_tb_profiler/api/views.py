@@ -11,9 +11,9 @@ from msgspec.structs import fields
 
 from torch_tb_profiler.api.opened import Opened
 from torch_tb_profiler.api.result import Result
-from torch_tb_profiler.api.waiting import PATIENCE_SECONDS, wait_for
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.session import FileState
+from torch_tb_profiler.session.waiting import PATIENCE_SECONDS, wait_for
 from torch_tb_profiler.view import OF_PAIR, PairView, View
 from torch_tb_profiler.views import SLUGS, find_view
 

@@ -17,6 +17,5 @@ from __future__ import annotations
 
 from torch_tb_profiler.cache.cache import Cache
 from torch_tb_profiler.cache.key import cache_key
-from torch_tb_profiler.cache.structure import structure_of
 
-__all__ = ["Cache", "cache_key", "structure_of"]
+__all__ = ["Cache", "cache_key"]

@@ -84,8 +84,12 @@ class Cache:
 
     def fetch_json(self, key: str, name: str) -> None:
         """Bring a small result from the shared place here, if it is there and not yet here."""
-        if self.enabled and not (self._folder.path / _json_name(key, name)).is_file():
+        if self.enabled and not self.holds_json(key, name):
             self._fetch(_json_name(key, name))
+
+    def holds_json(self, key: str, name: str) -> bool:
+        """True if a small result is kept under a key on this machine."""
+        return self.enabled and (self._folder.path / _json_name(key, name)).is_file()
 
     def holds_trace(self, key: str) -> bool:
         """True if a trace is kept under a key here or in the shared place."""

@@ -1,16 +1,18 @@
 """What a command is, and the arguments that several commands share.
 
-`--help` imports every command, so their modules import what a run needs (numpy, the views, a session) only
-once they run.
+The help of a command imports its module, which imports what a run needs (numpy, the views, a session) only once
+it runs.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from torch_tb_profiler.base.settings import Settings
+if TYPE_CHECKING:
+    from torch_tb_profiler.base.settings import Settings
+
 
 OK, TROUBLE, USAGE, REGRESSION, CANNOT_TELL = 0, 1, 2, 3, 4
 """Exit codes."""
@@ -21,13 +23,11 @@ PATH = "a log folder, a URL, or one trace file"
 
 
 class Command(NamedTuple):
-    """One word after the program's name.
+    """What stands behind one word after the program's name.
 
     run  does the work and returns the exit code; ProfilerError if it cannot
     """
 
-    name: str
-    summary: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace, Settings], int]
 

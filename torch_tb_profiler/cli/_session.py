@@ -58,7 +58,7 @@ def run_name(names: list[str], side: str, wanted: str | None, path: str) -> str:
 
 def wait_for(ask: Callable[[], tuple[FileState, T | None]]) -> T:
     """Ask until a file is ready, with a line of progress on a terminal; ProfilerError if it failed."""
-    from torch_tb_profiler.api.waiting import wait_for
+    from torch_tb_profiler.session.waiting import wait_for
 
     with ProgressLine() as line:
         return wait_for(ask, line.show)

@@ -7,11 +7,11 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli._command import OK, TROUBLE, Command, add_path
 from torch_tb_profiler.cli._session import open_session, other_files, say_others
 
 if TYPE_CHECKING:
+    from torch_tb_profiler.base.settings import Settings
     from torch_tb_profiler.discovery import Span
     from torch_tb_profiler.session import ErrorInfo, Session
 
@@ -77,4 +77,4 @@ def _lines(file: dict[str, Any]) -> list[str]:
     return lines
 
 
-COMMAND = Command("check", "report for each file what can be read and what is wrong with it", _add_arguments, _run)
+COMMAND = Command(_add_arguments, _run)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli._command import OK, Command
 from torch_tb_profiler.views import SLUGS
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.base.settings import Settings
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -35,7 +38,7 @@ def command(parser: Callable[[], argparse.ArgumentParser]) -> Command:
         sys.stdout.write(script(options.shell, _words(parser())))
         return OK
 
-    return Command("completion", "print a script that completes commands in a shell", _add_arguments, run)
+    return Command(_add_arguments, run)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,12 +6,12 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli._command import OK, Command, add_format, add_path
 from torch_tb_profiler.cli._print.payload import print_payload
 from torch_tb_profiler.cli._session import ProgressLine, open_session, other_files, say_others
 
 if TYPE_CHECKING:
+    from torch_tb_profiler.base.settings import Settings
     from torch_tb_profiler.session import Session
 
 
@@ -63,8 +63,8 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
 
 def _read_merged_files(session: Session) -> None:
     """Only reading them tells which ranks they hold; no other file is read to be listed."""
-    from torch_tb_profiler.api.waiting import PATIENCE_SECONDS
     from torch_tb_profiler.discovery.names import names_merged_file
+    from torch_tb_profiler.session.waiting import PATIENCE_SECONDS
 
     workers = [worker for run in session.catalog.runs for worker in run.workers]
     with ProgressLine() as line:
@@ -74,4 +74,4 @@ def _read_merged_files(session: Session) -> None:
                 line.show(session.state(span))
 
 
-COMMAND = Command("list", "list runs, workers and spans", _add_arguments, _run)
+COMMAND = Command(_add_arguments, _run)

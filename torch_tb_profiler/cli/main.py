@@ -7,43 +7,47 @@ Payloads go to stdout, messages to stderr. Exit codes: 0 done, 1 trouble with a 
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from torch_tb_profiler.base.errors import ProfilerError, UsageError
-from torch_tb_profiler.base.settings import Settings
-from torch_tb_profiler.cli import check, completion, diff, mcp, overlap_report, report, serve, summary, view
-from torch_tb_profiler.cli import list as list_command
-from torch_tb_profiler.cli import slice as slice_command
 from torch_tb_profiler.cli._command import OK, TROUBLE, USAGE, Command
-from torch_tb_profiler.cli._print.table import emphasized
 
 PROGRAM = "torch-tb-profiler"
 
-COMMANDS: tuple[Command, ...] = (
-    list_command.COMMAND,
-    summary.COMMAND,
-    view.COMMAND,
-    slice_command.COMMAND,
-    diff.COMMAND,
-    report.COMMAND,
-    overlap_report.COMMAND,
-    check.COMMAND,
-    mcp.COMMAND,
-    serve.COMMAND,
-)
+DIFF, COMPLETION = "diff", "completion"
+
+COMMANDS = {
+    "list": "list runs, workers and spans",
+    "summary": "say what matters of a run, of all its ranks, on one page",
+    "view": "print a view of one trace; without arguments, list the views",
+    "slice": "write a part of a trace as a trace file of its own",
+    DIFF: "compare two sides: what changed, and what that proves",
+    "report": "write the page and its answers into one HTML file",
+    "overlap-report": "compare the overlap of two folders of iteration metrics",
+    "check": "report for each file what can be read and what is wrong with it",
+    "mcp": "answer a coding agent over standard input and output",
+    "serve": "open TensorBoard on a log folder or one trace file",
+    COMPLETION: "print a script that completes commands in a shell",
+}
+"""Command -> what it does. Each has a module with a `COMMAND`, imported once the command is given."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
-    parser = _parser()
-    options = parser.parse_args(_given(sys.argv[1:] if arguments is None else arguments))
+    given = _given(sys.argv[1:] if arguments is None else arguments)
+    parser = _parser(next((argument for argument in given if not argument.startswith("-")), ""))
+    options = parser.parse_args(given)
     if options.run is None:
         parser.print_help(sys.stderr)
         return USAGE
+    import logging
+
+    from torch_tb_profiler.base.settings import Settings
+
     logging.basicConfig(stream=sys.stderr, format="%(levelname)s: %(message)s")
     try:
         settings = Settings.from_environment()
@@ -67,12 +71,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _given(arguments: Sequence[str]) -> list[str]:
     """argparse drops a `--`, but in `diff A1 A2 -- B1 B2` it stands between the sides."""
-    if arguments[:1] != [diff.COMMAND.name]:
+    if arguments[:1] != [DIFF]:
         return [*arguments]
+    from torch_tb_profiler.cli import diff
+
     return [diff.BETWEEN if argument == "--" else argument for argument in arguments]
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(word: str | None = None) -> argparse.ArgumentParser:
+    """The parser of one command, or of all; the others are only named."""
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         description="See where the time and memory of a PyTorch model go, from torch.profiler traces.",
@@ -80,11 +87,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(metavar="COMMAND")
-    for command in (*COMMANDS, completion.command(_parser)):
-        subparser = commands.add_parser(command.name, help=command.summary, description=command.summary)
-        subparser.set_defaults(run=command.run)
-        command.add_arguments(subparser)
+    for name, summary in COMMANDS.items():
+        subparser = commands.add_parser(name, help=summary, description=summary)
+        if word in (None, name):
+            command = _command(name)
+            subparser.set_defaults(run=command.run)
+            command.add_arguments(subparser)
     return parser
+
+
+def _command(name: str) -> Command:
+    module = import_module(f"torch_tb_profiler.cli.{name.replace('-', '_')}")
+    command: Command = module.command(_parser) if name == COMPLETION else module.COMMAND
+    return command
 
 
 class _Version(argparse.Action):
@@ -98,6 +113,8 @@ class _Version(argparse.Action):
 
 
 def _report(error: ProfilerError) -> None:
+    from torch_tb_profiler.cli._print.table import emphasized
+
     where = f"{error.where}: " if error.where else ""
     sys.stderr.write(f"{emphasized('error:', sys.stderr, '31')} {where}{error.message}\n")
     if error.hint:

@@ -7,12 +7,15 @@ import os
 import re
 from collections.abc import Iterable
 from itertools import count
+from typing import TYPE_CHECKING
 
 from torch_tb_profiler.base.errors import MissingExtraError, StorageError, UsageError
-from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli._command import OK, Command, add_path
 from torch_tb_profiler.cli._files import save
 from torch_tb_profiler.cli._session import open_session
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.base.settings import Settings
 
 MOST_LETTERS = 100
 """Of the name of a file, without its number and ending."""
@@ -77,4 +80,4 @@ class OutputFolder:
         raise AssertionError  # there is always a further number
 
 
-COMMAND = Command("mcp", "answer a coding agent over standard input and output", _add_arguments, _run)
+COMMAND = Command(_add_arguments, _run)

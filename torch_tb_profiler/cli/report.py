@@ -7,13 +7,13 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.base.units import format_bytes
 from torch_tb_profiler.cli._command import OK, PATH, Command, add_path, add_selection, selection
 from torch_tb_profiler.cli._files import save
 from torch_tb_profiler.cli._session import open_session, run_name, wait_for
 
 if TYPE_CHECKING:
+    from torch_tb_profiler.base.settings import Settings
     from torch_tb_profiler.session import FileState, Session
 
 MAX_BYTES = 5_000_000
@@ -68,4 +68,4 @@ def _read(session: Session, run: str | None, worker: str | None, span: str | Non
     return wait_for(ask)
 
 
-COMMAND = Command("report", "write the page and its answers into one HTML file", _add_arguments, _run)
+COMMAND = Command(_add_arguments, _run)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from torch_tb_profiler.base.errors import UsageError
-from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli._command import OK, Command, add_path
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.base.settings import Settings
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,4 +32,4 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     return OK
 
 
-COMMAND = Command("serve", "open TensorBoard on a log folder or one trace file", _add_arguments, _run)
+COMMAND = Command(_add_arguments, _run)

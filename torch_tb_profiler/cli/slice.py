@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.base.units import parse_duration
 from torch_tb_profiler.cli._command import OK, Command, add_path, add_selection, selection
 from torch_tb_profiler.cli._files import save
 from torch_tb_profiler.cli._session import open_session, wait_for
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.base.settings import Settings
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,4 +43,4 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     return OK
 
 
-COMMAND = Command("slice", "write a part of a trace as a trace file of its own", _add_arguments, _run)
+COMMAND = Command(_add_arguments, _run)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
-from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli._command import OK, Command, add_path
 from torch_tb_profiler.cli._session import ProgressLine, open_session
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.base.settings import Settings
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,4 +30,4 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     return OK
 
 
-COMMAND = Command("summary", "say what matters of a run, of all its ranks, on one page", _add_arguments, _run)
+COMMAND = Command(_add_arguments, _run)

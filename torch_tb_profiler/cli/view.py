@@ -8,13 +8,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from torch_tb_profiler.base.errors import UsageError
-from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli._command import OK, PATH, Command, add_format, add_selection, selection
 from torch_tb_profiler.cli._print.payload import print_payload
 from torch_tb_profiler.cli._session import open_session, wait_for
-from torch_tb_profiler.views import SLUGS, find_view
+from torch_tb_profiler.views import KEPT, SLUGS, find_view
 
 if TYPE_CHECKING:
+    from torch_tb_profiler.base.settings import Settings
     from torch_tb_profiler.session import FileState
 
 
@@ -38,7 +38,8 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     if options.slug is None:
         sys.stdout.write(listing())
         return OK
-    view = find_view(options.slug)
+    if options.slug not in KEPT:
+        find_view(options.slug)  # a word that is no view is told before a file is read
     if options.path is None:
         raise UsageError("PATH is missing", hint=f"torch-tb-profiler view {options.slug} PATH")
     params = dict(_param(text) for text in options.param)
@@ -52,7 +53,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     if options.format == "json":
         sys.stdout.write(payload.decode() + "\n")
     else:
-        print_payload(json.loads(payload), options.format, view.rows, options.wide)
+        print_payload(json.loads(payload), options.format, find_view(options.slug).rows, options.wide)
     return OK
 
 
@@ -70,4 +71,4 @@ def listing() -> str:
     return f"views, each with what it answers and its parameters (--param KEY=VALUE):\n{listing()}"
 
 
-COMMAND = Command("view", "print a view of one trace; without arguments, list the views", _add_arguments, _run)
+COMMAND = Command(_add_arguments, _run)

@@ -39,9 +39,13 @@ def report_from_now_on_to(report: Callable[[ProgressTuple], None]) -> None:
 
 
 class JobExecutor(Executor):
-    """An executor that knows how far its jobs are, and whether they may run on other machines."""
+    """An executor that knows how far its jobs are, and whether they may run on other machines.
+
+    aside  a job does not keep whoever submits it
+    """
 
     elsewhere = False
+    aside = True
 
     def progress(self, future: Future[Any]) -> ProgressTuple | None:
         """How far the job of a future is, None while it waits for a worker."""
@@ -50,6 +54,8 @@ class JobExecutor(Executor):
 
 class SerialExecutor(JobExecutor):
     """Runs a job where it is submitted."""
+
+    aside = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()

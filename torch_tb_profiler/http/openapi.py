@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from torch_tb_profiler.analyses.timeline.excerpt import Cut
+from torch_tb_profiler.base.cut import Cut
 from torch_tb_profiler.base.schema import described
 from torch_tb_profiler.http import bodies
 from torch_tb_profiler.http.query import SELECTORS

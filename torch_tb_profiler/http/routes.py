@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from torch_tb_profiler.analyses.timeline.excerpt import Cut
+from torch_tb_profiler.base.cut import Cut
 from torch_tb_profiler.http import bodies, handlers
 from torch_tb_profiler.http.query import SELECTORS
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.gc import without_gc
 from torch_tb_profiler.ingest.head import peek_head, unpack_head
 from torch_tb_profiler.ingest.progress import Progress, Report, ignore
 from torch_tb_profiler.ingest.registry import foreign_by_head, recognize, trace_formats
-from torch_tb_profiler.model.trace import Trace
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.model.trace import Trace
 
 __all__ = ["Progress", "Report", "ignore", "read_trace", "without_gc"]
 

@@ -1,13 +1,18 @@
-"""What an importer is: how its files are recognized, and how one is parsed."""
+"""What an importer is: how its files are recognized, and how one is parsed.
+
+A listing asks every importer for names and first bytes: what parses is imported once a file is parsed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
 
 from torch_tb_profiler.ingest.progress import Report
-from torch_tb_profiler.model.trace import Trace
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.model.trace import Trace
 
 FileKind = Literal["snapshot", "timeline"]
 """The files that may lie beside the traces of a run; the page knows them by these names."""

@@ -8,10 +8,10 @@ from typing import Any
 from torch_tb_profiler.api.listing import listing
 from torch_tb_profiler.api.log import Log
 from torch_tb_profiler.api.tables import without_links
-from torch_tb_profiler.api.waiting import PATIENCE_SECONDS, wait_for
 from torch_tb_profiler.base.units import parse_duration
 from torch_tb_profiler.mcp.bounds import as_text
 from torch_tb_profiler.session import Session
+from torch_tb_profiler.session.waiting import PATIENCE_SECONDS, wait_for
 from torch_tb_profiler.summary import as_markdown
 from torch_tb_profiler.view import BASE
 from torch_tb_profiler.views import find_view

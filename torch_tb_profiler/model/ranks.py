@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.model.kinds import DEVICE, HOST, Kind, of_kind
 from torch_tb_profiler.model.trace import (
     ABSENT,
@@ -15,7 +16,6 @@ from torch_tb_profiler.model.trace import (
     Bool,
     Events,
     Int32,
-    Memo,
     Trace,
     derived,
     distinct,

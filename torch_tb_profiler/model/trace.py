@@ -14,16 +14,16 @@ The arguments of the events are sparse columns by key (`Trace.args`): most keys 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from inspect import signature
-from threading import RLock
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.model.catalog import NO_DEVICES, Catalog
 from torch_tb_profiler.model.health import Note
 
@@ -109,17 +109,6 @@ class ArgColumn:
     rows: Int32
     values: npt.NDArray[Any]
     dictionary: Sequence[str] = ()
-
-
-class Memo(dict[Hashable, Any]):
-    """Tables derived from one trace, by name and arguments. They stay in their process: a copy has none."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lock = RLock()
-
-    def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
-        return Memo, ()
 
 
 @dataclass(frozen=True)

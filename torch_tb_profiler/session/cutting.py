@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from torch_tb_profiler.analyses.timeline.excerpt import Cut, excerpt
+from torch_tb_profiler.analyses.timeline.excerpt import excerpt
+from torch_tb_profiler.base.cut import Cut
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.discovery import ListedFile
 from torch_tb_profiler.ingest import Progress, Report
-from torch_tb_profiler.ingest.kineto import Window, find_start, read_part
+from torch_tb_profiler.ingest.kineto.part import Window
+from torch_tb_profiler.ingest.kineto.read import find_start, read_part
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,6 @@ import os
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.catalog import NO_DEVICES, Catalog
-from torch_tb_profiler.model.hardware.catalog import from_file
 
 logger = logging.getLogger(__name__)
 
@@ -16,6 +15,8 @@ def read_devices(path: str) -> Catalog:
     """What the file says, nothing if `path` is empty. One that cannot be used is logged, and leaves a note."""
     if not path:
         return NO_DEVICES
+    from torch_tb_profiler.model.hardware.catalog import from_file
+
     name = os.path.basename(path)
     try:
         with open(path, encoding="utf-8") as file:

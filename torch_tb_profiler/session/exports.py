@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from torch_tb_profiler.analyses.timeline.excerpt import Cut, excerpt
+from torch_tb_profiler.base.cut import Cut
 from torch_tb_profiler.base.errors import TooLargeError
-from torch_tb_profiler.session.cutting import cut_large
 from torch_tb_profiler.session.files import Files
 from torch_tb_profiler.session.log import LogFolders
 from torch_tb_profiler.session.state import FileState
@@ -53,6 +52,9 @@ class Exports:
         self, names: Names, params: Mapping[str, str], wait: bool, timeout: float | None
     ) -> tuple[FileState, Excerpt | None]:
         """As `Session.excerpt`."""
+        from torch_tb_profiler.analyses.timeline.excerpt import excerpt
+        from torch_tb_profiler.session.cutting import cut_large
+
         cut = parse_params(Cut, params)
         target = self._targets.ready(names, wait, timeout)
         file = target.file

@@ -7,22 +7,24 @@ import threading
 from collections.abc import Set
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch_tb_profiler.base.errors import ProfilerError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery import ListedFile
-from torch_tb_profiler.executors import ProgressTuple
-from torch_tb_profiler.model.ranks import split
-from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.devices import read_devices
-from torch_tb_profiler.session.jobs import Loaded
+from torch_tb_profiler.session.kept.structure import entry_key
+from torch_tb_profiler.session.kept.summary import FileSummary, load_summary, result_name
 from torch_tb_profiler.session.loading import Loader
 from torch_tb_profiler.session.open_traces import OpenTraces
 from torch_tb_profiler.session.state import ErrorInfo, FileState, HealthCounts, ProgressInfo
-from torch_tb_profiler.session.summary import FileSummary, entry_key, load_summary, result_name
 from torch_tb_profiler.storage import FileId
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.executors import ProgressTuple
+    from torch_tb_profiler.model.trace import Trace
+    from torch_tb_profiler.session.jobs import Loaded
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +38,7 @@ class _File:
 
     key   of its entry in the cache
     lost  how often the cache dropped it before it could be opened
+    ahead parts of which the first answers of all tabs are made ahead
     """
 
     listed: ListedFile
@@ -46,11 +49,17 @@ class _File:
     progress: ProgressTuple | None = None
     results: dict[str, bytes] = field(default_factory=dict)
     lost: int = 0
+    ahead: set[int | None] = field(default_factory=set)
     done: threading.Event = field(default_factory=threading.Event)
 
 
 class Files:
-    """Loads files on request, in the background, each at most once at a time."""
+    """Loads files on request, in the background, each at most once at a time.
+
+    serves  answers are made ahead: whoever asks for one view will ask for others
+    """
+
+    serves = False
 
     def __init__(self, settings: Settings) -> None:
         self._cache = Cache.from_settings(settings)
@@ -65,7 +74,7 @@ class Files:
         with self._lock:
             file = self._files.get(listed.id)
             if file is None:
-                file = self._files[listed.id] = _File(listed, entry_key(listed.id, self._catalog))
+                file = self._files[listed.id] = _File(listed, self._key(listed.id))
             if file.summary is None and file.error is None and file.future is None:
                 if self._cache.shared:
                     self._look_up(file)
@@ -113,7 +122,7 @@ class Files:
         known = self.summary(id_)
         if known is not None or self._cache.shared:
             return known
-        return load_summary(self._cache, entry_key(id_, self._catalog))
+        return load_summary(self._cache, self._key(id_))
 
     def result(self, id_: FileId, slug: str, part: int | None) -> bytes | None:
         """What a view made of a file, kept since; None if it must be made again."""
@@ -127,7 +136,18 @@ class Files:
 
     def keep(self, id_: FileId, slug: str, part: int | None, payload: bytes) -> None:
         """Keep what a view made of a file; nothing is lost but time where that is not possible."""
-        self._cache.save_json(entry_key(id_, self._catalog), result_name(slug, part), payload)
+        self._cache.save_json(self._key(id_), result_name(slug, part), payload)
+
+    def answer_ahead(self, id_: FileId, part: int | None) -> None:
+        """Have the first answers of all tabs made and kept, once, as somebody looks at this trace."""
+        if not self.serves or self._loader.closed:
+            return
+        with self._lock:
+            file = self._files.get(id_)
+            if file is None or file.summary is None or part in file.ahead:
+                return
+            file.ahead.add(part)
+            self._loader.answer_ahead(file.listed, file.key, part, file.summary.unavailable.keys())
 
     def trace(self, id_: FileId, part: int | None) -> Trace | None:
         """The trace of a file that is ready (of one part of it); None if it must be loaded again."""
@@ -136,9 +156,11 @@ class Files:
             # Not under the lock: the shared cache may be far away.
             trace = self._open.get(id_, None)
             if trace is None:
-                kept = self._cache.load_trace(entry_key(id_, self._catalog))
+                kept = self._cache.load_trace(self._key(id_))
                 trace = None if kept is None else replace(kept, catalog=self._catalog)
             if trace is not None and part is not None:
+                from torch_tb_profiler.model.ranks import split
+
                 trace = split(trace).get(part)
             if trace is None:
                 return None
@@ -186,6 +208,9 @@ class Files:
             stop = self._loader.close()
             self._open.keep_only(frozenset())
         stop()
+
+    def _key(self, id_: FileId) -> str:
+        return entry_key(self._cache, id_, self._catalog)
 
     def _look_up(self, file: _File, summary: FileSummary | None = None) -> None:
         """Ask the shared cache in the background: a request must not wait for it."""

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from shlex import quote
 from typing import NamedTuple
 
-import msgspec
-
 from torch_tb_profiler.base.errors import StorageError, TooLargeError
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.executors import ProgressTuple, report_progress
@@ -18,8 +16,9 @@ from torch_tb_profiler.model.catalog import NO_DEVICES, Catalog
 from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.model.ranks import rank, split
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.session.likeness import sketch
-from torch_tb_profiler.session.summary import SUMMARY, FileSummary, entry_key, result_name
+from torch_tb_profiler.session.kept.likeness import sketch
+from torch_tb_profiler.session.kept.structure import entry_key
+from torch_tb_profiler.session.kept.summary import SUMMARY, FileSummary, encode, result_name
 from torch_tb_profiler.storage import FileId, Location, open_location
 from torch_tb_profiler.view import RunView
 from torch_tb_profiler.views import all_tabs
@@ -56,11 +55,6 @@ class Loaded:
     results: dict[str, bytes]
     cached: bool
     trace: Trace | None
-
-
-def encode(value: object) -> bytes:
-    """JSON of a payload; NaN and infinity become null."""
-    return msgspec.json.encode(value)
 
 
 def load_in_worker(request: LoadRequest, cache_dir: str, cache_bytes: int) -> Loaded:
@@ -106,7 +100,7 @@ def _load(
             where=location.uri(path),
             hint="it is read again, as it is now, with the next listing",
         )
-    key = entry_key(request.id, request.catalog)
+    key = entry_key(cache, request.id, request.catalog)
     report(("analyzing", size, size, len(trace)))
     with ThreadPoolExecutor(1, thread_name_prefix="profiler-save") as saver:
         saved = saver.submit(cache.save_trace, key, trace)  # writing leaves the other core to the analyses
@@ -137,7 +131,7 @@ def examine(trace: Trace) -> tuple[FileSummary, dict[str, bytes]]:
                 health.update((note.kind, note) for note in payload.health)
             if isinstance(tab.view, RunView):
                 reduction = tab.view.reduction
-                results[result_name(reduction.slug, number)] = encode(reduction.reduce(part))
+                results[result_name(reduction.kept_as, number)] = encode(reduction.reduce(part))
     summary = FileSummary(
         len(trace),
         rank(trace),

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Set
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery import ListedFile
-from torch_tb_profiler.executors import JobExecutor, ProgressTuple, make_executor
 from torch_tb_profiler.model.catalog import Catalog
-from torch_tb_profiler.session.jobs import Loaded, LoadRequest, load_file, load_in_worker
-from torch_tb_profiler.session.summary import FileSummary, fetch_results, load_summary
+from torch_tb_profiler.session.kept.summary import FileSummary, fetch_results, load_summary, result_name
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.executors import JobExecutor, ProgressTuple
+    from torch_tb_profiler.session.jobs import Loaded, LoadRequest
+
+logger = logging.getLogger(__name__)
 
 LOOKUPS = 16
 """Questions to a shared cache that are on their way at once."""
@@ -29,6 +35,11 @@ LEAST_MEMORY = 1 << 30
 def worker_memory(settings: Settings) -> int:
     """Bytes that a worker process may take: what the largest file needs, and some more."""
     return max(3 * settings.trace_bytes, LEAST_MEMORY)
+
+
+def _unpacked(file: ListedFile) -> int:
+    """Bytes of JSON, estimated."""
+    return file.size * (GZIP_RATIO if file.path.endswith(".gz") else 1)
 
 
 class Loader:
@@ -59,20 +70,64 @@ class Loader:
         report      called with the progress, unless `progress` knows it
         past_cache  the trace comes back with the result instead of through the cache
         """
-        limit = self._settings.trace_bytes
-        request = LoadRequest(file.location.url, file.path, file.size, file.id, limit, self._catalog)
-        unpacked = file.size * (GZIP_RATIO if file.path.endswith(".gz") else 1)
-        small = self._settings.small_file_bytes
-        if unpacked < small:
+        from torch_tb_profiler.session.jobs import load_file, load_in_worker
+
+        request = self._request(file)
+        if self._is_small(file):
             # A very small file is quicker parsed again than kept.
-            cache = self._cache if unpacked > small // 16 else Cache("", 0)
+            cache = self._cache if _unpacked(file) > self._settings.small_file_bytes // 16 else Cache("", 0)
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="profiler-load")
             return self._threads.submit(load_file, request, cache, report)
+        cache_bytes = 0 if past_cache else self._settings.cache_bytes
+        return self._executor_of_all().submit(load_in_worker, request, self._cache.place, cache_bytes)
+
+    def answer_ahead(self, file: ListedFile, key: str, part: int | None, without: Set[str]) -> None:
+        """Have what the tabs of a trace answer first made in a worker and kept, one by one: a file that is
+        asked for in the meantime comes before the rest of them.
+
+        key      of its entry in the cache
+        without  tabs that have nothing to show
+        """
+        from torch_tb_profiler.session.ahead import answer_in_worker, slugs_ahead
+
+        missing = [
+            slug
+            for slug in slugs_ahead()
+            if slug not in without and not self._cache.holds_json(key, result_name(slug, part))
+        ]
+        if self._is_small(file) or not missing or not self._executor_of_all().aside:
+            return
+        request, slugs = self._request(file), iter(missing)
+
+        def submit_next(done: Future[None] | None = None) -> None:
+            if done is not None and (done.cancelled() or done.exception() is not None):
+                if not self.closed:
+                    logger.warning("%s: an answer was not made ahead: %s", file.path, done)
+                return
+            executor, slug = self._executor, next(slugs, None)
+            if executor is not None and slug is not None:
+                work = request, part, slug, self._cache.place, self._settings.cache_bytes
+                executor.submit(answer_in_worker, *work).add_done_callback(submit_next)
+
+        submit_next()
+
+    def _executor_of_all(self) -> JobExecutor:
+        from torch_tb_profiler.executors import make_executor
+
         if self._executor is None:
             self._executor = make_executor(self._settings.executor, worker_memory(self._settings))
-        cache_bytes = 0 if past_cache else self._settings.cache_bytes
-        return self._executor.submit(load_in_worker, request, self._cache.place, cache_bytes)
+        return self._executor
+
+    def _is_small(self, file: ListedFile) -> bool:
+        """Whether a file is read in this process."""
+        return _unpacked(file) < self._settings.small_file_bytes
+
+    def _request(self, file: ListedFile) -> LoadRequest:
+        from torch_tb_profiler.session.jobs import LoadRequest
+
+        limit = self._settings.trace_bytes
+        return LoadRequest(file.location.url, file.path, file.size, file.id, limit, self._catalog)
 
     def look_up(self, key: str, summary: FileSummary | None = None) -> Future[FileSummary | None]:
         """Ask the shared cache for an entry, in the background: it may be far away.

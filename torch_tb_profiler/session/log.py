@@ -69,11 +69,11 @@ class LogFolders:
         """False until the first listing is done."""
         return self._scanned.is_set()
 
-    def start(self) -> None:
-        """List in the background, now and every few seconds, until `close`."""
+    def start(self, then: Callable[[], object] = lambda: None) -> None:
+        """List in the background, now and every few seconds, until `close`; `then` follows the first time."""
         with self._lock:
             if self._poller is None:
-                self._poller = threading.Thread(target=self._poll, name="profiler-poll", daemon=True)
+                self._poller = threading.Thread(target=self._poll, args=(then,), name="profiler-poll", daemon=True)
                 self._poller.start()
 
     def close(self) -> None:
@@ -144,10 +144,14 @@ class LogFolders:
             return False
         return abs(time.time() - entry.mtime) < SETTLED_SECONDS
 
-    def _poll(self) -> None:
+    def _poll(self, then: Callable[[], object]) -> None:
+        first = True
         while not self._closing.is_set():
             try:
                 self.scan()
+                if first:
+                    first = False
+                    then()
             except Exception:  # the thread must live: the next listing may work again
                 logger.exception("listing %s failed", self.label)
                 self._scanned.set()

@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Set
+from typing import TYPE_CHECKING
 
-from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.storage import FileId
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.model.trace import Trace
 
 EVENT_BYTES = 400
 TRACE_BYTES = 1 << 20

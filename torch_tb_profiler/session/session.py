@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.discovery import Catalog, Run, Span, Worker
 from torch_tb_profiler.model.health import Note
-from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.answers import Answer, Answers, Question, unavailable
 from torch_tb_profiler.session.exports import Download, Excerpt, Exports
 from torch_tb_profiler.session.files import Files
@@ -15,6 +15,10 @@ from torch_tb_profiler.session.log import LogFolders, Root
 from torch_tb_profiler.session.state import ErrorInfo, FileState
 from torch_tb_profiler.session.targets import Names, Target, Targets
 from torch_tb_profiler.storage import FileId
+from torch_tb_profiler.views import all_views
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.model.trace import Trace
 
 
 def open_session(roots: str | Sequence[Root], settings: Settings | None = None) -> Session:
@@ -76,8 +80,10 @@ class Session:
         return self._log.catalog
 
     def start(self) -> None:
-        """List in the background, now and every few seconds, until `close`."""
-        self._log.start()
+        """List in the background, now and every few seconds, until `close`; the views are imported after the first
+        listing, before anybody asks for them."""
+        self._files.serves = True
+        self._log.start(all_views)
 
     def scan(self) -> Catalog:
         """List now; a folder that cannot be listed leaves its error and the runs known so far."""
@@ -182,7 +188,7 @@ class Session:
     ) -> tuple[FileState, Excerpt | None]:
         """A part of a trace as a trace file of its own; None while the file is loading or if it failed.
 
-        `params` are the fields of `analyses.excerpt.Cut` as text. Raises NotFoundError for unknown names,
+        `params` are the fields of `base.cut.Cut` as text. Raises NotFoundError for unknown names,
         UsageError for parameters that make no sense. A file that is too large to be read whole is cut in
         passes over it, which takes minutes: only with `wait`.
         """

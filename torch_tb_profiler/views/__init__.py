@@ -30,20 +30,49 @@ SLUGS: tuple[str, ...] = (
 )
 """The folders of all tabs, in the order of the navigation."""
 
+KEPT = frozenset(
+    (
+        "overview",
+        "overview/preview",
+        "operators",
+        "kernels",
+        "roofline",
+        "trace",
+        "idle",
+        "critical_path",
+        "modules",
+        "lightning",
+        "memory",
+    )
+)
+"""Views whose answers are kept with a trace (`view.TraceView.kept`): a kept one needs no import of them."""
+
 
 def all_tabs() -> tuple[Tab, ...]:
     """Every tab, in the order of the navigation."""
-    return tuple(import_module(f"{__name__}.{slug}").TAB for slug in SLUGS)
+    return tuple(map(_tab, SLUGS))
 
 
 def all_views() -> tuple[View, ...]:
     """The view of every tab, each followed by its parts."""
-    return tuple(view for tab in all_tabs() for view in (tab.view, *tab.parts))
+    return tuple(view for slug in SLUGS for view in views_of(slug))
+
+
+def views_of(slug: str) -> tuple[View, ...]:
+    """The view of a tab, followed by its parts; no other tab is imported."""
+    tab = _tab(slug)
+    return (tab.view, *tab.parts)
 
 
 def find_view(slug: str) -> View:
     """A view by its slug; NotFoundError lists those of the tabs."""
-    for view in all_views():
+    tab = slug.partition("/")[0]
+    for view in views_of(tab) if tab in SLUGS else ():
         if view.slug == slug:
             return view
     raise NotFoundError(f"there is no view {slug!r}", hint=f"views: {', '.join(SLUGS)}")
+
+
+def _tab(slug: str) -> Tab:
+    tab: Tab = import_module(f"{__name__}.{slug}").TAB
+    return tab

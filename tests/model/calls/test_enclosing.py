@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tests.support.traces import draw
+from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.calls.enclosing import changes
-from torch_tb_profiler.model.trace import Memo
 
 
 @pytest.mark.parametrize("since_ns", [0, 2**61])

@@ -14,7 +14,7 @@ from tests.support.traces import read
 from torch_tb_profiler.analyses.distributed.reduction.operations import OPERATION
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary, summarize
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
-from torch_tb_profiler.cache import structure_of
+from torch_tb_profiler.cache.structure import structure_of
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.trace import ABSENT

@@ -8,33 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
 import numpy as np
 from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.timeline.document import write
 from torch_tb_profiler.analyses.tracks.events import FLOW_PHASES, INSTANT_PHASES, all_slices, of_phase
 from torch_tb_profiler.analyses.tracks.flows import flow_rows
+from torch_tb_profiler.base.cut import Cut
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.kinds import ends
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Trace, distinct, name_mask
-
-
-class Cut(msgspec.Struct, frozen=True):
-    """What to keep.
-
-    begin, end       ns since the trace's start; what touches [begin, end) is kept; None: open
-    step             name of a step, instead of begin and end
-    categories       of slices and instants, with commas between them, in any case; empty: all
-    min_duration_ns  shorter slices are left out
-    """
-
-    begin: int | None = None
-    end: int | None = None
-    step: str | None = None
-    categories: str = ""
-    min_duration_ns: int = 0
 
 
 def excerpt(trace: Trace, cut: Cut) -> Iterator[bytes]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli._command import PATH, Command, add_selection, add_wide
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.base.settings import Settings
 
 FORMATS = ("table", "json", "markdown", "junit")
 
@@ -56,4 +59,4 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     return run(options, settings)
 
 
-COMMAND = Command("diff", "compare two sides: what changed, and what that proves", _add_arguments, _run)
+COMMAND = Command(_add_arguments, _run)

@@ -10,11 +10,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from torch_tb_profiler.base.errors import NotFoundError, StorageError, UsageError
-from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cli._command import OK, Command
 from torch_tb_profiler.cli._session import open_session, wait_for
 
 if TYPE_CHECKING:
+    from torch_tb_profiler.base.settings import Settings
     from torch_tb_profiler.session import FileState, Session
 
 _VIEW = "overlap/report"
@@ -104,6 +104,4 @@ def _say_recordings(session: Session, run: str, path: str) -> None:
         sys.stderr.write(f"note: {path} holds up to {most} recordings of a rank; --span chooses which\n")
 
 
-COMMAND = Command(
-    "overlap-report", "compare the overlap of two folders of iteration metrics", _add_arguments, _run
-)
+COMMAND = Command(_add_arguments, _run)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from torch_tb_profiler.ingest.formats import TraceFormat
-from torch_tb_profiler.ingest.kineto.read import read_chrome_trace
 from torch_tb_profiler.ingest.progress import Report
-from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.trainer import COMPOSER
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.model.trace import Trace
 
 __all__ = ["FORMATS"]
 
@@ -27,6 +27,9 @@ def looks_like_composer(head: bytes) -> bool:
 
 def read_composer(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:
     """As every chrome trace: what its events mean is told by their names (`model.trainer`)."""
+    from torch_tb_profiler.ingest.kineto.read import read_chrome_trace
+    from torch_tb_profiler.model.trainer import COMPOSER
+
     return replace(read_chrome_trace(stream, size=size, report=report, limit=limit), producer=COMPOSER)
 
 

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from typing import BinaryIO
+
 from torch_tb_profiler.ingest.formats import FileFormat
-from torch_tb_profiler.ingest.memory.snapshot import read_snapshot
-from torch_tb_profiler.ingest.memory.timeline import read_timeline
 
 __all__ = ["FORMATS"]
 
+
+def _parse_snapshot(stream: BinaryIO) -> object:
+    from torch_tb_profiler.ingest.memory.snapshot import read_snapshot
+
+    return read_snapshot(stream)
+
+
+def _parse_timeline(stream: BinaryIO) -> object:
+    from torch_tb_profiler.ingest.memory.timeline import read_timeline
+
+    return read_timeline(stream)
+
+
 FORMATS = (
-    FileFormat("snapshot", (".pickle", ".pkl"), read_snapshot),
-    FileFormat("timeline", (".raw.json", ".raw.json.gz"), read_timeline),
+    FileFormat("snapshot", (".pickle", ".pkl"), _parse_snapshot),
+    FileFormat("timeline", (".raw.json", ".raw.json.gz"), _parse_timeline),
 )

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.discovery import Run
+from torch_tb_profiler.session.kept.summary import FileSummary
 from torch_tb_profiler.session.state import FileState
-from torch_tb_profiler.session.summary import FileSummary
 from torch_tb_profiler.session.targets import FullNames, Names, Target
 from torch_tb_profiler.view import FileView, View
-from torch_tb_profiler.views import all_views
+from torch_tb_profiler.views import views_of
 
 
 class Question(NamedTuple):
@@ -46,8 +46,11 @@ def unavailable(summary: FileSummary, run: Run) -> Mapping[str, str]:
     """View slug -> why a trace has nothing to show there. A tab that opens the run's other files always has."""
     if not run.memory_files:
         return summary.unavailable
-    of_files = {view.tab for view in all_views() if isinstance(view, FileView)}
-    return {slug: reason for slug, reason in summary.unavailable.items() if slug not in of_files}
+    return {slug: reason for slug, reason in summary.unavailable.items() if not _opens_files(slug)}
+
+
+def _opens_files(tab: str) -> bool:
+    return any(isinstance(view, FileView) for view in views_of(tab))
 
 
 def check_available(view: View, summary: FileSummary | None, target: Target) -> None:

@@ -11,7 +11,7 @@ from torch_tb_profiler.session.files import Files
 from torch_tb_profiler.session.log import LogFolders
 from torch_tb_profiler.session.targets import Targets
 from torch_tb_profiler.view import FileView, PairView, RankView, RunView, TraceView
-from torch_tb_profiler.views import find_view
+from torch_tb_profiler.views import KEPT, find_view
 
 
 class Answers:
@@ -25,6 +25,10 @@ class Answers:
 
     def answer(self, slug: str, question: Question) -> Answer:
         """As `Session.view`."""
+        if slug in KEPT and not question.params:
+            kept = self._of_trace.kept(slug, question.names)
+            if kept is not None:
+                return kept
         view = find_view(slug)
         match view:
             case TraceView():

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from torch_tb_profiler.base.errors import NotFoundError, UndecidedError
 from torch_tb_profiler.discovery import Run
 from torch_tb_profiler.session.files import Files
-from torch_tb_profiler.session.likeness import Sketch, common_names
+from torch_tb_profiler.session.kept.likeness import Sketch, common_names
 from torch_tb_profiler.session.targets import Names, Target, Targets
 
 ALIKE = 0.5

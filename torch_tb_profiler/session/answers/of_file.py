@@ -9,7 +9,7 @@ from torch_tb_profiler.base.errors import NotFoundError, TraceError
 from torch_tb_profiler.discovery import MemoryFile, Run
 from torch_tb_profiler.ingest.registry import file_format
 from torch_tb_profiler.session.answers.answer import Answer, Question
-from torch_tb_profiler.session.jobs import encode
+from torch_tb_profiler.session.kept.summary import encode
 from torch_tb_profiler.session.log import LogFolders
 from torch_tb_profiler.session.state import FileState
 from torch_tb_profiler.session.targets import Targets

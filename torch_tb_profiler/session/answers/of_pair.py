@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import posixpath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from torch_tb_profiler.base.errors import UsageError
-from torch_tb_profiler.model.pair import Pair
-from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.answers.answer import Answer, Question, check_available
 from torch_tb_profiler.session.answers.base import base_of
 from torch_tb_profiler.session.files import Files
-from torch_tb_profiler.session.jobs import encode
+from torch_tb_profiler.session.kept.summary import encode
 from torch_tb_profiler.session.targets import Names, Target, Targets
 from torch_tb_profiler.view import ALSO, BASE, BASE_ALSO, OF_PAIR, PairView, parse_params
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.model.trace import Trace
 
 
 class PairAnswers:
@@ -24,6 +25,8 @@ class PairAnswers:
         self._targets = targets
 
     def answer(self, view: PairView[Any, Any], question: Question) -> Answer:
+        from torch_tb_profiler.model.pair import Pair
+
         own = {name: text for name, text in question.params.items() if name not in OF_PAIR}
         params = parse_params(view.params, own)
         first = self._ready(question, question.names)

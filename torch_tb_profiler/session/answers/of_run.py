@@ -14,7 +14,7 @@ from torch_tb_profiler.discovery import Run, Span, Worker
 from torch_tb_profiler.session.answers.answer import Answer, Question
 from torch_tb_profiler.session.answers.of_trace import TraceAnswers
 from torch_tb_profiler.session.files import Files
-from torch_tb_profiler.session.jobs import encode
+from torch_tb_profiler.session.kept.summary import encode
 from torch_tb_profiler.session.state import FileState, ProgressInfo, StateName
 from torch_tb_profiler.session.targets import Targets
 from torch_tb_profiler.storage import FileId
@@ -142,7 +142,7 @@ class RunAnswers:
 
     def _reduced(self, reduction: Reduction[Any], file: FileId, part: int | None) -> object | None:
         """What a trace was reduced to: kept since it was loaded, else made again; None while it is loading."""
-        content = self._files.result(file, reduction.slug, part)
+        content = self._files.result(file, reduction.kept_as, part)
         if content is not None:
             try:
                 result: object = msgspec.json.decode(content, type=reduction.type)

@@ -8,9 +8,9 @@ import msgspec
 
 from torch_tb_profiler.session.answers.answer import Answer, Question, check_available
 from torch_tb_profiler.session.files import Files
-from torch_tb_profiler.session.jobs import encode
+from torch_tb_profiler.session.kept.summary import encode
 from torch_tb_profiler.session.state import FileState
-from torch_tb_profiler.session.targets import Target, Targets
+from torch_tb_profiler.session.targets import Names, Target, Targets
 from torch_tb_profiler.view import TraceView, parse_params
 
 ATTEMPTS = 5
@@ -32,6 +32,22 @@ class TraceAnswers:
             attempts -= 1
         return Answer(view.slug, *target.names, state, payload)
 
+    def kept(self, slug: str, names: Names) -> Answer | None:
+        """What was kept of a view's answer without parameters; None if nothing was, or the file is not read.
+
+        It is given without the view, whose analyses take their time to import.
+        """
+        target = self._targets.find(names)
+        if self._files.kept_summary(target.file.id) is None:
+            return None
+        self._targets.request(target.file)
+        target = self._targets.find(names)  # which part of the file it is, is known now
+        payload = self._files.result(target.file.id, slug, target.part)
+        if payload is None:
+            return None
+        self._files.answer_ahead(target.file.id, target.part)
+        return Answer(slug, *target.names, self._files.state(target.file.id), payload)
+
     def _wait(self, target: Target, question: Question) -> bool:
         return self._files.wait(target.file.id, question.timeout)
 
@@ -41,14 +57,17 @@ class TraceAnswers:
         """What a view answers of one trace; None while that is loading, or if it has failed."""
         id_ = target.file.id
         check_available(view, self._files.summary(id_), target)
-        if view.kept != "never":
+        keeps = view.kept != "never" and params == view.params()
+        if keeps:
             kept = self._files.result(id_, view.slug, target.part)
             if kept is not None:
+                self._files.answer_ahead(id_, target.part)
                 return self._files.state(id_), kept
         state, trace = self._files.open(id_, target.part)
         if trace is None:
             return state, None
         payload = encode(view.build(trace, params))
-        if view.kept == "asked":
+        if keeps and view.kept == "asked":
             self._files.keep(id_, view.slug, target.part, payload)
+        self._files.answer_ahead(id_, target.part)
         return state, payload

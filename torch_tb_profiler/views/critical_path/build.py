@@ -137,7 +137,15 @@ def unavailable(trace: Trace) -> str | None:
 
 TAB = Tab(
     "Where the time goes",
-    TraceView("critical_path", "Critical path", CriticalPathParams, CriticalPathPayload, build, rows="targets"),
+    TraceView(
+        "critical_path",
+        "Critical path",
+        CriticalPathParams,
+        CriticalPathPayload,
+        build,
+        kept="asked",
+        rows="targets",
+    ),
     unavailable,
     (*PARTS, RANKS),
 )

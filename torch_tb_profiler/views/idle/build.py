@@ -207,7 +207,7 @@ def unavailable(trace: Trace) -> str | None:
 
 TAB = Tab(
     "Where the time goes",
-    TraceView("idle", "Idle time", IdleParams, IdlePayload, build, rows="causes"),
+    TraceView("idle", "Idle time", IdleParams, IdlePayload, build, kept="asked", rows="causes"),
     unavailable,
     (*PARTS, *LAUNCH_PARTS),
 )

@@ -182,6 +182,7 @@ TAB = Tab(
         KernelsParams,
         KernelsPayload,
         build,
+        kept="asked",
         answers="Kernels, copies and memsets: how often they ran, how long, and what limits them.",
     ),
     unavailable,

@@ -13,7 +13,7 @@ from torch_tb_profiler.views.memory.timeline import TIMELINE
 
 TAB = Tab(
     "Resources",
-    TraceView("memory", "Memory", NoParams, MemoryPayload, build),
+    TraceView("memory", "Memory", NoParams, MemoryPayload, build, kept="asked"),
     unavailable,
     (CURVE, LIVE, EVENTS, OPERATORS, SNAPSHOT, TIMELINE),
 )

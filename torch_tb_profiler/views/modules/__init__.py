@@ -15,6 +15,7 @@ TAB = Tab(
         NoParams,
         ModulesPayload,
         build,
+        kept="asked",
         answers="Modules as a tree: how often they ran, how long on the host and the device.",
     ),
     unavailable,

@@ -126,6 +126,7 @@ TAB = Tab(
         OperatorsParams,
         OperatorsPayload,
         build,
+        kept="asked",
         answers="Operators by name, shape or module: how often they ran, how long on the host and the device.",
     ),
     unavailable,

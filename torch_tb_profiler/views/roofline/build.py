@@ -200,6 +200,6 @@ def unavailable(trace: Trace) -> str | None:
 
 TAB = Tab(
     "Where the time goes",
-    TraceView("roofline", "Roofline", RooflineParams, RooflinePayload, build),
+    TraceView("roofline", "Roofline", RooflineParams, RooflinePayload, build, kept="asked"),
     unavailable,
 )

@@ -24,6 +24,7 @@ TAB = Tab(
         TraceParams,
         TracePayload,
         build,
+        kept="asked",
         rows="tracks",
         answers="What there is to draw: tracks, steps, counters.",
     ),

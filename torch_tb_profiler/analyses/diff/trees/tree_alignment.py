@@ -22,8 +22,9 @@ from torch_tb_profiler.analyses.diff.roles import GATHERED, Role
 from torch_tb_profiler.analyses.diff.trees.joined_tree import joined_tree
 from torch_tb_profiler.analyses.diff.trees.logical_tree import LogicalTree
 from torch_tb_profiler.analyses.shared.grouping import group
+from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.model.pair import Pair
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64, Memo
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64
 
 SAME_CALLS = 0.1
 """Calls per step of a renamed part may differ by this share of the larger number."""

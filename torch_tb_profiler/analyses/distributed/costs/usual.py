@@ -19,8 +19,8 @@ from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64
 def alike_windows(job: Job, rows: Int64) -> Groups:
     """Which windows of work are compared: the n-th of steps in which ranks do the same."""
     table = job.table
-    parts = zip(job.groups, job.members(), strict=True)
-    sizes = np.array([each.size or len(members) for each, members in parts] + [0])
+    uses = zip(job.groups, job.members(), strict=True)
+    sizes = np.array([each.size or len(members) for each, members in uses] + [0])
     known = (table.source[rows] != ABSENT) & (table.target[rows] != ABSENT)
     down = np.where(known, np.sign(table.target[rows] - table.source[rows]), 0)
     kind = group(table.collective[rows], sizes[table.group[rows]], down).which

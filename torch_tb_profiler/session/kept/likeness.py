@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import msgspec
 
-from torch_tb_profiler.model.devices import devices
-from torch_tb_profiler.model.kinds import Kind, names_of
-from torch_tb_profiler.model.trace import Trace
+if TYPE_CHECKING:
+    from torch_tb_profiler.model.trace import Trace
 
 SKETCH = 128
 """So many hashes are kept; the error of a share of 0.5 is then 0.04."""
@@ -24,6 +24,9 @@ class Sketch(msgspec.Struct, frozen=True):
 
 def sketch(trace: Trace) -> Sketch:
     """Of a trace, small enough to be kept beside it."""
+    from torch_tb_profiler.model.devices import devices
+    from torch_tb_profiler.model.kinds import Kind, names_of
+
     names = names_of(trace, Kind.CPU_OP) or names_of(trace, Kind.KERNEL)
     hashes = sorted({crc32(name.encode(errors="replace")) for name in names})[:SKETCH]
     return Sketch(tuple(hashes), tuple(sorted(device.name or device.kind for device in devices(trace))))

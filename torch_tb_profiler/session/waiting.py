@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from torch_tb_profiler.session import FileState
+from torch_tb_profiler.session.state import FileState
 
 T = TypeVar("T")
 

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 import msgspec
 
-from torch_tb_profiler.cache import Cache, cache_key, structure_of
-from torch_tb_profiler.model.catalog import NO_DEVICES, Catalog
+from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.model.health import Note
-from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.session.likeness import Sketch
-from torch_tb_profiler.storage import FileId
-from torch_tb_profiler.view import RunView, Tab, TraceView, View
-from torch_tb_profiler.views import all_tabs
+from torch_tb_profiler.session.kept.likeness import Sketch
 
 SUMMARY = "summary"
 
@@ -57,38 +49,9 @@ def result_name(slug: str, part: int | None) -> str:
     return name if part is None else f"{name}.part{part}"
 
 
-def entry_key(file: FileId, catalog: Catalog = NO_DEVICES) -> str:
-    """The name of what the cache holds of a file, as this program writes it with the views it has.
-
-    catalog  the user's devices: figures that rest on other ones are in another entry
-    """
-    devices = msgspec.json.encode(catalog, order="deterministic").decode()
-    return cache_key(file, f"{_structure(all_tabs())}; {devices}")
-
-
-@lru_cache(maxsize=1)
-def _structure(tabs: tuple[Tab, ...]) -> str:
-    """Of the columns, the summary, and what is made of every trace for each tab.
-
-    The version stands for what a type does not say: another release may compute the same fields differently.
-    """
-    slugs = " ".join(view.slug for tab in tabs for view in (tab.view, *tab.parts))
-    kept = (_kept_type(view) for tab in tabs for view in (tab.view, *tab.parts))
-    return f"{_version()}; {slugs}; {structure_of(Trace, FileSummary, *dict.fromkeys(kept))}"
-
-
-def _kept_type(view: View) -> type[Any] | None:
-    """What is kept with a trace for a view; None if nothing is."""
-    if isinstance(view, RunView):
-        return view.reduction.type
-    return view.payload if isinstance(view, TraceView) and view.kept != "never" else None
-
-
-def _version() -> str:
-    try:
-        return version("torch-tb-profiler")
-    except PackageNotFoundError:
-        return "source"
+def encode(value: object) -> bytes:
+    """JSON of a payload; NaN and infinity become null."""
+    return msgspec.json.encode(value)
 
 
 def load_summary(cache: Cache, key: str) -> FileSummary | None:
@@ -105,6 +68,9 @@ def load_summary(cache: Cache, key: str) -> FileSummary | None:
 def fetch_results(cache: Cache, key: str, summary: FileSummary) -> None:
     """Bring from a shared cache what is kept beside a summary, so that a view of all ranks of a job need not
     wait for each of them."""
+    from torch_tb_profiler.view import RunView
+    from torch_tb_profiler.views import all_tabs
+
     for part in summary.parts or (None,):
         for tab in all_tabs():
             if tab.slug in summary.unavailable:
@@ -112,4 +78,4 @@ def fetch_results(cache: Cache, key: str, summary: FileSummary) -> None:
             for view in tab.made_when_parsed:
                 cache.fetch_json(key, result_name(view.slug, part))
             if isinstance(tab.view, RunView):
-                cache.fetch_json(key, result_name(tab.view.reduction.slug, part))
+                cache.fetch_json(key, result_name(tab.view.reduction.kept_as, part))

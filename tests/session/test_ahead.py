@@ -1,0 +1,133 @@
+"""What a server makes ahead: the first answers of all tabs of a trace that somebody looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.traces import document
+from tests.support.waiting import PATIENCE, until
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cache import Cache
+from torch_tb_profiler.executors import JobExecutor
+from torch_tb_profiler.session import Root, Session, ahead, jobs
+from torch_tb_profiler.session.kept.structure import entry_key
+from torch_tb_profiler.session.kept.summary import encode
+from torch_tb_profiler.views import find_view
+
+SLUGS = ("overview", "operators", "kernels", "trace")
+
+
+class Queue(JobExecutor):
+    """Holds jobs until the test runs them."""
+
+    def __init__(self) -> None:
+        self.jobs: list[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.jobs.append((future, fn, args))
+        return future
+
+    def run_first(self) -> str:
+        """Run the job that waits longest; returns what it was."""
+        future, fn, args = self.jobs.pop(0)
+        future.set_result(fn(*args))
+        return "file" if fn is jobs.load_in_worker else str(args[2])
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    events = [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 0, "dur": 5},
+        {"ph": "X", "cat": "kernel", "name": "add", "pid": 0, "tid": 7, "ts": 6, "dur": 5, "args": {"stream": 7}},
+    ]
+    for worker in ("one", "two"):
+        (tmp_path / f"{worker}.1.pt.trace.json").write_bytes(document(events))
+    return str(tmp_path)
+
+
+@pytest.fixture
+def serving(log: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Session, Queue, Settings]]:
+    queue = Queue()
+    monkeypatch.setattr("torch_tb_profiler.executors.make_executor", lambda *_: queue)
+    settings = replace(Settings.from_environment(), small_file_bytes=0)
+    with Session([Root(log)], settings) as session:
+        session._files.serves = True
+        session.scan()
+        yield session, queue, settings
+
+
+Serving = tuple[Session, Queue, Settings]
+
+
+def test_the_first_answers_are_made_once_somebody_looks_and_a_file_comes_between(serving: Serving) -> None:
+    session, queue, settings = serving
+    session.view("overview", worker="one")
+    assert queue.run_first() == "file" and not queue.jobs, "nobody has seen an answer yet"
+    assert session.view("overview/preview", worker="one").payload
+    session.view("overview/preview", worker="two")
+    slugs = {queue.run_first()}
+    assert queue.run_first() == "file", "it waits for one answer only"
+    while queue.jobs:
+        slugs.add(queue.run_first())
+    assert {*SLUGS} <= slugs
+    target, cache = session.find(None, "one", None), Cache.from_settings(settings)
+    trace = cache.load_trace(entry_key(cache, target.file.id))
+    for slug in SLUGS:
+        kept = session._files.result(target.file.id, slug, None)
+        view: Any = find_view(slug)
+        assert kept == encode(view.build(trace, view.params())), slug
+        assert session.view(slug, worker="one").payload == kept
+
+
+def test_what_is_kept_is_not_made_again(serving: Serving) -> None:
+    session, queue, _ = serving
+    session.view("overview")
+    queue.run_first()
+    session.view("overview/preview")
+    while queue.jobs:
+        queue.run_first()
+    session._files._files.clear()
+    assert session.view("overview").payload
+    assert not queue.jobs
+
+
+def test_an_answer_that_cannot_be_made_is_made_when_it_is_asked_for(
+    serving: Serving, caplog: pytest.LogCaptureFixture
+) -> None:
+    session, queue, _ = serving
+    session.view("overview")
+    queue.run_first()
+    assert session.view("overview/preview").payload
+    future, *_ = queue.jobs.pop()
+    future.set_exception(MemoryError())
+    assert not queue.jobs and "was not made ahead" in caplog.text
+    assert session.view("operators").payload
+
+
+def test_a_command_makes_nothing_ahead(serving: Serving) -> None:
+    session, queue, _ = serving
+    session._files.serves = False
+    session.view("overview")
+    queue.run_first()
+    assert session.view("overview/preview").payload and not queue.jobs
+
+
+def test_workers_make_them(log: str) -> None:
+    settings = replace(Settings.from_environment(), small_file_bytes=0, executor="processes:1")
+    with Session([Root(log)], settings) as session:
+        session.start()
+        until(lambda: session.scanned)
+        answer = until(lambda: session.view("overview/preview", wait=True, timeout=PATIENCE).payload)
+        assert answer is not None
+        file = session.find(None, None, None).file.id
+        summary = session._files.summary(file)
+        assert summary is not None
+        last = [slug for slug in ahead.slugs_ahead() if slug not in summary.unavailable][-1]
+        until(lambda: session._files.result(file, last, None))

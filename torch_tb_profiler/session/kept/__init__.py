@@ -1,0 +1,1 @@
+"""What the cache keeps of a file besides its columns, and under which names."""
