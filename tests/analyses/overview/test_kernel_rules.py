@@ -25,7 +25,7 @@ from tests.analyses.overview.kernel_calls import (
     events,
     product,
 )
-from tests.model.work.drawn import BF16, FLOAT, operator
+from tests.model.work.drawn import BF16, FLOAT, kernel, operator
 from tests.support.traces import read
 from torch_tb_profiler.analyses.overview.finding import Advice
 
@@ -66,6 +66,19 @@ def test_other_products_are_no_matter_of_alignment(call: Call, device: dict[str,
     aligned = product(SM90, 4096, time=150)  # the library has kernels for this device
     assert advised("slow_products", product(), aligned) is not None
     assert advised("slow_products", call, aligned, device=device) is None
+
+
+@pytest.mark.parametrize(
+    ("dims", "odd"),
+    [
+        ([[4099, 4096], [4096, 4096]], True),  # the last but one size, too
+        ([[1], [4096, 4096], [4096, 4096]], False),  # a vector that is added is no operand
+    ],
+)
+def test_the_sizes_of_matrices_are_what_is_aligned(dims: list[list[int]], odd: bool) -> None:
+    name = "aten::mm" if len(dims) == 2 else "aten::addmm"
+    found = advised("slow_products", (name, dims, BF16, ALIGN1, 1_200), product(SM90, 4096, time=150))
+    assert (found is not None) == odd
 
 
 @pytest.mark.parametrize(
@@ -118,6 +131,20 @@ def test_unfused_attention_gains_what_is_beyond_a_fused_kernel() -> None:
     compute = 1e6 * 2 * B * M * N * (K + D) / BF16_RATE
     moved = 1e6 * 2 * B * (M * K + K * N + N * D + M * D) / BANDWIDTH
     assert measured(found) * 10_000 == pytest.approx(1_500 - max(compute, moved), abs=0.01)
+
+
+def test_of_few_keys_fused_attention_moves_more_than_it_computes() -> None:
+    """Two bytes an element of q, k, v and the result."""
+    keys = 48
+    calls = (
+        ("aten::baddbmm", [[B, M, keys], [B, M, K], [B, K, keys]], BF16, SM90, 300),
+        ("aten::_softmax", [[4, 16, M, keys], [], []], BF16, "softmax", 500),
+        ("aten::bmm", [[B, M, keys], [B, keys, D]], BF16, SM90, 300),
+    )
+    found = advised("unfused_attention", *calls)
+    assert found is not None
+    moved = 1e6 * 2 * B * (M * K + K * keys + keys * D + M * D) / BANDWIDTH
+    assert measured(found) * 10_000 == pytest.approx(1_100 - moved, abs=0.01)
 
 
 BACKWARD: tuple[Call, ...] = (
@@ -212,6 +239,17 @@ def test_kernels_of_an_optimizer_or_of_two_streams_are_no_chain() -> None:
     assert given(read(drawn, deviceProperties=[H100]), "elementwise_chains") is None
 
 
+def test_kernels_of_two_devices_are_no_chain() -> None:
+    drawn = [STEP, SYNC, *events(*chain("add", "mul", "relu"))]
+    drawn[4]["args"]["device"] = drawn[4]["pid"] = 1
+    assert given(read(drawn, deviceProperties=[H100]), "elementwise_chains") is None
+
+
+def test_a_call_of_two_kernels_is_no_part_of_a_chain() -> None:
+    drawn = [STEP, SYNC, *events(*chain("add", "mul", "relu")), kernel("vectorized", 2_300, 100, 2)]
+    assert given(read(drawn, deviceProperties=[H100]), "elementwise_chains") is None
+
+
 # ---- optimizers -----------------------------------------------------------------------------------------
 
 
@@ -235,6 +273,14 @@ def test_where_the_device_never_waits_the_kernels_are_what_is_slow() -> None:
     found = stepping(time=900, host=0)
     assert found is not None and found.finding.case == "kernels"
     assert measured(found) * 10_000 == pytest.approx(8 * (900 - 1e6 * 12_000 / BANDWIDTH), abs=0.02)
+
+
+def test_calls_count_by_step_of_the_optimizer() -> None:
+    """Four in each of two steps are not worth a list, however many there are together."""
+    calls: list[Call] = [("aten::add_", [[1000], [1000], []], FLOAT, "vectorized", 2)] * 8
+    marks = [{**STEP, "name": "Optimizer.step#SGD.step", "ts": ts, "dur": 390} for ts in (5, 400)]
+    trace = read([STEP, SYNC, *marks, *events(*calls, host=100)], deviceProperties=[H100])
+    assert given(trace, "optimizer_loop") is None
 
 
 def test_other_optimizers_are_no_loop() -> None:
