@@ -7,8 +7,9 @@ import json
 import os
 import pickle
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, FrameLocator, Page, expect, sync_playwright
@@ -142,6 +143,25 @@ def open_page(trouble: list[str], new_page: NewPage, server: str) -> Open:
         return page, page.frame_locator("iframe")
 
     return open_page
+
+
+@pytest.fixture
+def open_report(new_page: NewPage, trouble: list[str]) -> Callable[..., Page]:
+    """Opens a report at a view, from disk and offline; nothing may be requested, logged or thrown."""
+
+    def open_report(report: Path, view: str, theme: str = "light", width: int = 1440, **state: str) -> Page:
+        page = new_page(width)
+        page.context.set_offline(True)
+        page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+        page.on("request", lambda r: trouble.append(r.url) if not r.url.startswith(("file:", "data:")) else None)
+        page.on("pageerror", lambda error: trouble.append(f"error {error}"))
+        page.on("console", lambda message: trouble.append(message.text))
+        page.on("dialog", lambda dialog: trouble.append(f"dialog {dialog.message}"))
+        parts = [f"p.pytorch_profiler.{key}={quote(value)}" for key, value in {"view": view, **state}.items()]
+        page.goto(f"{report.as_uri()}#{'&'.join(['pytorch_profiler', *parts])}")
+        return page
+
+    return open_report
 
 
 def _is_ours(url: str, server: str) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -38,25 +38,6 @@ def write(tmp_path_factory: pytest.TempPathFactory) -> Write:
         return made[path]
 
     return write
-
-
-@pytest.fixture
-def open_report(new_page: NewPage, trouble: list[str]) -> Callable[..., Page]:
-    """Opens a report at a view, from disk and offline; nothing may be requested, logged or thrown."""
-
-    def open_report(report: Path, view: str, theme: str = "light", width: int = 1440, **state: str) -> Page:
-        page = new_page(width)
-        page.context.set_offline(True)
-        page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-        page.on("request", lambda r: trouble.append(r.url) if not r.url.startswith(("file:", "data:")) else None)
-        page.on("pageerror", lambda error: trouble.append(f"error {error}"))
-        page.on("console", lambda message: trouble.append(message.text))
-        page.on("dialog", lambda dialog: trouble.append(f"dialog {dialog.message}"))
-        parts = [f"p.pytorch_profiler.{key}={quote(value)}" for key, value in {"view": view, **state}.items()]
-        page.goto(f"{report.as_uri()}#{'&'.join(['pytorch_profiler', *parts])}")
-        return page
-
-    return open_report
 
 
 @pytest.mark.parametrize("slug", SLUGS)
