@@ -35,7 +35,7 @@ ASKED: dict[str, Callable[[Surfaces, str, str], Said]] = {
 @pytest.fixture(scope="module")
 def surfaces(corpus: Path) -> Iterator[Surfaces]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("torch_tb_profiler.session.loading.load_file", remembered)
+        patch.setattr("torch_tb_profiler.session.jobs.load_file", remembered)
         settings = Settings(cache_bytes=0, small_file_bytes=1 << 50, memory_bytes=1 << 50)
         with Remembering([Root(str(corpus / "traces"))], settings) as session:
             session.scan()

@@ -35,7 +35,7 @@ RUNS = (
 def test_every_view_of_a_real_run_is_drawn_from_disk(
     open_report: Callable[..., Page], corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: str
 ) -> None:
-    monkeypatch.setattr("torch_tb_profiler.session.loading.load_file", remembered)
+    monkeypatch.setattr("torch_tb_profiler.session.jobs.load_file", remembered)
     monkeypatch.setenv("TORCH_PROFILER_CACHE_BYTES", "0")
     monkeypatch.setenv("TORCH_PROFILER_SMALL_FILE_BYTES", str(1 << 50))
     report = tmp_path / "report.html"
