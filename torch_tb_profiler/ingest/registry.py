@@ -13,6 +13,7 @@ FOLDERS: tuple[str, ...] = (
     "aorta",
     "nvidia_smi",
     "rocprof",
+    "perfetto",
     "memory",
     "foreign",
 )

@@ -6,7 +6,7 @@ from torch_tb_profiler.ingest.foreign.heads import (
     is_ascend,
     is_gpu_metrics,
     is_nsight,
-    is_perfetto,
+    is_other_perfetto,
     is_speedscope,
     is_viztracer,
     is_xprof,
@@ -38,7 +38,7 @@ FORMATS = (
     ForeignFormat(
         "Perfetto trace",
         (".pftrace", ".perfetto-trace", ".pftrace.gz"),
-        is_perfetto,
+        is_other_perfetto,
         "open it at ui.perfetto.dev; a name in .json for `export_chrome_trace` writes what opens here",
     ),
     ForeignFormat(

@@ -134,19 +134,31 @@ class Recording:
         if pid is not None and command:
             self._name("process_name", pid, None, command)
 
+    def know(self, agents: Agents) -> None:
+        """The agents of the records that follow, where the file describes none."""
+        self._agents = agents
+
     def dispatches(
-        self, work: Work, agent: Int64, grid: Sequence[Int64], block: Sequence[Int64], **more: Int64
+        self,
+        work: Work,
+        agent: Int64,
+        grid: Sequence[Int64] | None,
+        block: Sequence[Int64] | None,
+        **more: Int64,
     ) -> None:
         """Kernels; `grid` in work items and `block` along x, y, z; `more` numbers by the name of the argument."""
-        blocks = [
-            np.where((items > 0) & (size > 0), -(-items // np.maximum(size, 1)), ABSENT)
-            for items, size in zip(grid, block, strict=True)
-        ]
+        shape: dict[str, Any] = {}
+        if grid is not None and block is not None:
+            blocks = [
+                np.where((items > 0) & (size > 0), -(-items // np.maximum(size, 1)), ABSENT)
+                for items, size in zip(grid, block, strict=True)
+            ]
+            shape = {"grid": ("json", _triples(blocks)), "block": ("json", _triples(block))}
         self._device_work(
             "kernel",
             work,
             self._agents.index(agent),
-            {"grid": ("json", _triples(blocks)), "block": ("json", _triples(block)), **_numbers(more)},
+            {**shape, **_numbers(more)},
         )
 
     def copies(self, work: Work, source: Int64, target: Int64, size: Int64) -> None:

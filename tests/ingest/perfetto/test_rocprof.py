@@ -1,0 +1,161 @@
+"""rocprofv3's `.pftrace`: equal to its other formats where it holds what they hold, and unbroken by damage."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import random
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.ingest.rocprof.test_read import expected, slices
+from tests.ingest.test_mutations import BYTES, survives
+from tests.support.producers.pftrace import field, rocprof_pftrace
+from tests.support.producers.rocprof import GPU_INDEX, KERNELS, PID, chrome, rocprof_json, training
+from tests.support.traces import read_bytes
+from tests.support.views import ask
+from torch_tb_profiler.base.errors import TooLargeError, TraceError
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.ingest import Progress, read_trace
+from torch_tb_profiler.ingest.perfetto import wire
+from torch_tb_profiler.model.calls.links import launches
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.session import Root, Session
+
+RUN = training(3)
+CONTENT = rocprof_pftrace(RUN)
+WHOLE = read_bytes(CONTENT)
+
+
+def kinds(trace: Trace) -> set[str]:
+    return {note.kind for note in trace.health}
+
+
+def without_grids(drawn: Any) -> dict[tuple[Any, ...], int]:
+    return {(*key[:6], key[7]): count for key, count in drawn.items()}
+
+
+@pytest.mark.parametrize("content", [CONTENT, rocprof_pftrace(RUN, packed=True), gzip.compress(CONTENT)])
+def test_what_is_drawn_is_what_is_parsed(content: bytes) -> None:
+    trace = read_bytes(content)
+    assert without_grids(slices(trace)) == without_grids(expected(RUN))
+    assert (trace.producer, trace.clock, trace.health) == ("rocprofv3", "boot", ())
+    assert steps(trace).names == ("0", "1", "2")
+    assert (launches(trace)[1] >= 0).all()
+
+
+def test_times_of_the_overview_are_those_of_the_other_formats_and_of_pytorch() -> None:
+    mine = ask(WHOLE, "overview")
+    for other in (chrome(RUN), rocprof_json(RUN)):
+        theirs = ask(read_bytes(other), "overview")
+        for key in ("steps", "average", "headline", "trace_start_ns"):
+            assert mine.get(key) == theirs.get(key)
+
+
+def test_kernels_are_those_of_the_drawing() -> None:
+    rows = {row["name"]: row for row in ask(WHOLE, "kernels")["rows"]}
+    for number, name in enumerate(KERNELS):
+        own = [each.end - each.start for each in RUN.dispatches if each.kernel == number]
+        assert (rows[name]["calls"], rows[name]["total_ns"]) == (len(own), sum(own))
+    assert {thread.label for thread in WHOLE.threads} >= {f"{PID}/{PID}", f"{GPU_INDEX}/0", f"{GPU_INDEX}/1"}
+
+
+def test_a_folder_lists_it_once(tmp_path: Path) -> None:
+    (tmp_path / "host").mkdir()
+    (tmp_path / "host/7_results.pftrace").write_bytes(CONTENT)
+    (tmp_path / "host/8_results.pftrace").write_bytes(CONTENT)
+    (tmp_path / "host/8_results.json").write_bytes(rocprof_json(RUN))
+    with Session([Root(str(tmp_path))], Settings(cache_bytes=0)) as session:
+        catalog = session.scan()
+    assert [[span.file.name for span in each.spans] for run in catalog.runs for each in run.workers] == [
+        ["7_results.pftrace"],
+        ["8_results.json"],
+    ]
+    assert catalog.others == ()
+
+
+def test_a_large_trace_is_read_in_pieces_with_progress() -> None:
+    run = training(2000)
+    content = rocprof_pftrace(run)
+    assert len(content) > 2 << 20
+    seen: list[Progress] = []
+    trace = read_trace(io.BytesIO(content), size=len(content), report=seen.append)
+    assert without_grids(slices(trace)) == without_grids(expected(run))
+    done = [each.bytes_done for each in seen if each.stage == "reading"]
+    assert len(done) > 2 and done == sorted(done)
+
+
+def test_a_bomb_of_compressed_packets_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "LONGEST_PACKET", 1 << 20)
+    bomb = field(1, field(50, zlib.compress(bytes(2 << 20))))
+    trace = read_bytes(CONTENT + bomb)
+    assert len(trace) == len(WHOLE)
+    assert "skipped_event" in kinds(trace)
+
+
+def test_a_bomb_of_many_compressed_packets_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "MOST_INFLATED", 100_000)
+    inner = zlib.compress(field(1, field(8, 1)) * 10_000)
+    trace = read_bytes(CONTENT + field(1, field(50, inner)) * 20)
+    assert len(trace) == len(WHOLE)
+    assert "skipped_event" in kinds(trace)
+
+
+def test_a_message_that_is_nested_a_million_times_costs_nothing() -> None:
+    deep = b""
+    for _ in range(2000):
+        deep = field(12, deep)
+    trace = read_bytes(CONTENT + field(1, field(10, 7) + field(11, field(9, 1) + field(4, deep))))
+    assert len(trace) == len(WHOLE)
+
+
+def test_a_packet_without_an_end_ends_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "LONGEST_PACKET", 1 << 20)
+    endless = CONTENT + b"\x0a" + b"\xff\xff\xff\xff\x7f" + bytes(4 << 20)
+    trace = read_bytes(endless)
+    assert len(trace) == len(WHOLE)
+    assert "endless_packet" in kinds(trace)
+
+
+def test_a_trace_that_is_cut_off_keeps_what_came_before() -> None:
+    counts = []
+    for cut in range(2000, len(CONTENT), 1009):
+        trace = read_bytes(CONTENT[:cut])
+        counts.append(len(trace))
+        assert len(trace) == len(WHOLE) or "truncated" in kinds(trace)
+    assert counts == sorted(counts) and len(set(counts)) > 3
+
+
+def test_a_trace_beyond_the_limit_is_refused() -> None:
+    with pytest.raises(TooLargeError):
+        read_trace(io.BytesIO(CONTENT), size=len(CONTENT), limit=1000)
+
+
+@pytest.mark.parametrize("number", [b"\x80" * 11, b"\xff" * 20, b"\x80"])
+def test_a_number_that_does_not_end_is_damage(number: bytes) -> None:
+    with pytest.raises(TraceError, match="damaged"):
+        wire.varint(number, 0)
+
+
+def test_numbers_of_64_bits_are_read_as_they_are() -> None:
+    assert wire.fields(field(3, 2**64 - 1)) == [(3, 2**64 - 1)]
+    assert wire.signed(2**64 - 1) == -1
+    assert np.int64(wire.signed(2**63 - 1)) == 2**63 - 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("packed", [False, True])
+def test_no_damage_crashes(packed: bool, long: bool) -> None:
+    whole = rocprof_pftrace(training(1), packed=packed)
+    chance = random.Random(f"pftrace {packed}")
+    for _ in range(1000 if long else 60):
+        content = bytearray(whole)
+        for _ in range(chance.choice((1, 1, 2, 5, 40))):
+            if content:
+                chance.choice(BYTES)(content, chance)
+        survives(bytes(content))

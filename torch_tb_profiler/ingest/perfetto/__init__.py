@@ -1,0 +1,24 @@
+"""Traces as Perfetto's packets (`.pftrace`): those of rocprofv3."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from torch_tb_profiler.ingest.formats import TraceFormat
+from torch_tb_profiler.ingest.perfetto.sniff import is_rocprof_pftrace
+from torch_tb_profiler.ingest.progress import Report
+from torch_tb_profiler.model.trace import Trace
+
+__all__ = ["FORMATS", "SUFFIXES"]
+
+SUFFIXES = (".pftrace", ".pftrace.gz", ".perfetto-trace")
+
+
+def _read_rocprof(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:
+    # Nobody but who has such a file pays for the reader.
+    from torch_tb_profiler.ingest.perfetto.rocprof import read_rocprof_pftrace
+
+    return read_rocprof_pftrace(stream, size=size, report=report, limit=limit)
+
+
+FORMATS = (TraceFormat("rocprofv3 Perfetto trace", SUFFIXES, is_rocprof_pftrace, _read_rocprof),)

@@ -1,0 +1,28 @@
+"""Whose trace a sequence of packets is: each function takes the first bytes of a file, unpacked."""
+
+from __future__ import annotations
+
+_TRACE_PACKET = b"\x0a"  # field 1 of the protobuf message Trace, length-delimited
+
+
+def is_perfetto(head: bytes) -> bool:
+    """The first packet ends where the next one begins, or with the file."""
+    begin, end = _first_packet(head)
+    return 0 < begin < end <= len(head) and head[end : end + 1] in (b"", _TRACE_PACKET)
+
+
+def is_rocprof_pftrace(head: bytes) -> bool:
+    """Records of rocprofv3 carry their own times and correlation ids."""
+    return is_perfetto(head) and b"begin_ns" in head and b"corr_id" in head
+
+
+def _first_packet(head: bytes) -> tuple[int, int]:
+    """(begin, end) of the first packet's content; (0, 0) if there is none."""
+    length = 0
+    for at, shift in enumerate(range(0, 35, 7), 1):
+        if at >= len(head) or not head.startswith(_TRACE_PACKET):
+            break
+        length |= (head[at] & 0x7F) << shift
+        if head[at] < 0x80:
+            return at + 1, at + 1 + length
+    return 0, 0
