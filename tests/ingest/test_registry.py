@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import io
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import BinaryIO, cast
 
@@ -91,3 +93,21 @@ def test_the_head_of_a_damaged_package_is_recognized_by_none() -> None:
 def test_files_beside_traces_are_known_by_their_names(name: str, kind: str | None) -> None:
     beside = registry.file_format_of(name)
     assert (beside and beside.kind) == kind
+
+
+READERS = (
+    "sqlite3",
+    "torch_tb_profiler.ingest.rocprof.rocpd",
+    "torch_tb_profiler.ingest.rocprof.document",
+    "torch_tb_profiler.ingest.perfetto.rocprof",
+    "torch_tb_profiler.ingest.perfetto.pytorch",
+)
+
+
+def test_readers_that_few_need_are_imported_by_those_who_have_such_a_file() -> None:
+    listing = (
+        "from torch_tb_profiler.ingest import registry; assert registry.trace_suffix('7_results.db') == '.db'"
+    )
+    program = f"import sys; {listing}; print(*set({READERS!r}) & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""

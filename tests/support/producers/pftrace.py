@@ -66,7 +66,8 @@ def _records(run: Run) -> Iterator[tuple[str, str, int, int, int, dict[str, int 
         items, threads = (x * y * z for x, y, z in (each.grid, each.block))
         yield "kernel_dispatch", f"{KERNELS[each.kernel]} [clone .kd]", 10 + each.stream, each.start, each.end, {
             "agent": f"Agent-{GPU_INDEX}", "agent_type": "GPU", "corr_id": each.correlation,
-            "queue": each.queue - 1, "tid": PID, "kernel_id": each.kernel + 1, "Scratch_Size": 0, "LDS_Block_Size": 4096,
+            "queue": each.queue - 1, "tid": PID, "kernel_id": each.kernel + 1,
+            "Scratch_Size": 0, "LDS_Block_Size": 4096,
             "workgroup_size": threads, "grid_size": items, "stream_ID": each.stream,
         }  # fmt: skip
 

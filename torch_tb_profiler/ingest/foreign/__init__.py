@@ -39,7 +39,7 @@ FORMATS = (
         "Perfetto trace",
         (".pftrace", ".perfetto-trace", ".pftrace.gz"),
         is_other_perfetto,
-        "open it at ui.perfetto.dev; a name in .json for `export_chrome_trace` writes what opens here",
+        "open it at ui.perfetto.dev",
     ),
     ForeignFormat(
         "GPU metrics without times",

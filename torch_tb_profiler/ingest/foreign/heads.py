@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from torch_tb_profiler.ingest.perfetto.sniff import is_perfetto, is_rocprof_pftrace
+from torch_tb_profiler.ingest.perfetto.sniff import is_perfetto, is_pytorch_pftrace, is_rocprof_pftrace
 
 _XPROF = re.compile(rb'"metadata"\s*:\s*\{[^{}]*"highres-ticks"\s*:')
 _VIZTRACER = re.compile(rb'"viztracer_metadata"\s*:|"cat"\s*:\s*"(?:fee|FEE)"')
@@ -39,7 +39,7 @@ def is_nsight(head: bytes) -> bool:
 
 def is_other_perfetto(head: bytes) -> bool:
     """Packets that no importer of this package reads."""
-    return is_perfetto(head) and not is_rocprof_pftrace(head)
+    return is_perfetto(head) and not (is_rocprof_pftrace(head) or is_pytorch_pftrace(head))
 
 
 def is_gpu_metrics(head: bytes) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 _TRACE_PACKET = b"\x0a"  # field 1 of the protobuf message Trace, length-delimited
+_TRACK_DESCRIPTOR = b"\xe2\x03"  # field 60 of a packet
 
 
 def is_perfetto(head: bytes) -> bool:
@@ -14,6 +15,12 @@ def is_perfetto(head: bytes) -> bool:
 def is_rocprof_pftrace(head: bytes) -> bool:
     """Records of rocprofv3 carry their own times and correlation ids."""
     return is_perfetto(head) and b"begin_ns" in head and b"corr_id" in head
+
+
+def is_pytorch_pftrace(head: bytes) -> bool:
+    """PyTorch begins with the bare descriptor of a process; recording services write their state first."""
+    begin, end = _first_packet(head)
+    return is_perfetto(head) and head[begin:end].startswith(_TRACK_DESCRIPTOR) and b"begin_ns" not in head
 
 
 def _first_packet(head: bytes) -> tuple[int, int]:

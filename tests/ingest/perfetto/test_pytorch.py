@@ -1,0 +1,124 @@
+"""PyTorch's `.pftrace`: equal to its JSON of the same events, in both of the ways it is written."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from tests.ingest.rocprof.test_read import settled, slices
+from tests.ingest.test_mutations import BYTES, survives
+from tests.support.producers.pftrace import field
+from tests.support.producers.pytorch_pftrace import DEVICE, pytorch_pftrace
+from tests.support.traces import event, read, read_bytes
+from tests.support.views import ask
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.session import Root, Session
+
+PICTURE = """
+host   user_annotation  ProfilerStep#1            0  600  External id=1
+host   cpu_op           aten::mm                  0   20  External id=2 Input Dims=[[8,8],[8,8]] Sequence number=4
+host   cuda_runtime     cudaLaunchKernel          5   10  cbid=211 correlation=1
+gpu0   kernel           gemm                     19  200  correlation=1 stream=7 grid=[4,1,1] block=[128,1,1]
+host   cpu_op           aten::mm                 20   20  External id=3 Input Dims=[[8,8],[8,8]]
+host   cuda_runtime     cudaLaunchKernel         25   10  cbid=211 correlation=2
+gpu0   kernel           gemm                    219  280  correlation=2 stream=7 grid=[4,1,1] block=[128,1,1]
+host   cuda_runtime     cudaMemcpyAsync          41    4  cbid=41 correlation=3
+gpu0   gpu_memcpy       Memcpy~HtoD              50   30  correlation=3 stream=9 bytes=4096
+host   cpu_op           aten::item               50  455  External id=4
+host   cuda_runtime     cudaStreamSynchronize    52  450  cbid=131 correlation=4
+host   cpu_op           aten::mul               540   50  External id=5
+host   user_annotation  forward                 540   50
+"""
+EVENTS = [event(line) for line in PICTURE.strip().splitlines()]
+CALLS = ("cuda_runtime",)
+GROUPS = [
+    [each for each in EVENTS if each["cat"] not in (*CALLS, *DEVICE)],
+    [each for each in EVENTS if each["cat"] in CALLS],
+    [each for each in EVENTS if each["cat"] in DEVICE],
+]
+JSON = read(EVENTS)
+FORMS: tuple[Literal["slices", "stages"], ...] = ("slices", "stages")
+
+
+def drawn(form: Literal["slices", "stages"]) -> Trace:
+    return read_bytes(pytorch_pftrace(GROUPS, form))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_drawn_is_what_is_parsed(form: Literal["slices", "stages"]) -> None:
+    trace = drawn(form)
+    assert slices(trace) == slices(JSON)
+    assert (trace.producer, trace.clock, trace.health) == ("PyTorch", "epoch", ())
+    assert steps(trace).names == ("1",)
+    links = device_links(trace)
+    assert [trace.strings[code] for code in trace.events.name[links.operator].tolist()].count("aten::mm") == 2
+
+
+@pytest.mark.parametrize(
+    "view", ["overview", "operators", "kernels", "idle", "critical_path", "memory", "roofline"]
+)
+@pytest.mark.parametrize("form", FORMS)
+def test_every_number_is_that_of_the_json(form: Literal["slices", "stages"], view: str) -> None:
+    trace = drawn(form)
+    mine, theirs = settled(ask(trace, view), trace), settled(ask(JSON, view), JSON)
+    assert mine == theirs
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_arguments_are_those_of_the_json(form: Literal["slices", "stages"]) -> None:
+    trace = drawn(form)
+    for key in ("External id", "cbid", "Sequence number", "bytes"):
+        assert sorted(trace.arg_int(key).tolist()) == sorted(JSON.arg_int(key).tolist())
+    for key in ("Input Dims", "grid", "block"):
+        assert set(trace.arg_codes(key)[1]) == set(JSON.arg_codes(key)[1]) != set()
+
+
+def test_a_folder_lists_it_beside_its_json_once(tmp_path: Path) -> None:
+    (tmp_path / "rank0.pftrace.gz").write_bytes(pytorch_pftrace(GROUPS, "stages"))
+    (tmp_path / "rank1.pftrace").write_bytes(pytorch_pftrace(GROUPS))
+    with Session([Root(str(tmp_path))], Settings(cache_bytes=0)) as session:
+        (run,) = session.scan().runs
+        assert [(each.name, each.rank) for each in run.workers] == [("rank0", 0), ("rank1", 1)]
+        assert session.view("overview", wait=True).payload is not None
+
+
+def test_an_end_without_a_begin_is_noted() -> None:
+    stray = field(1, field(8, 5) + field(10, 1) + field(11, field(9, 2) + field(11, 100)))
+    trace = read_bytes(pytorch_pftrace(GROUPS) + stray)
+    assert slices(trace) == slices(JSON)
+    assert [note.kind for note in trace.health] == ["unmatched_begin_end"]
+
+
+def test_values_are_nested_only_so_deep() -> None:
+    deep: Any = 1
+    for _ in range(300):
+        deep = [deep]
+    events = [{**EVENTS[0], "args": {"deep": deep, "flat": [1, [2.5, True]], "object": {"a": "b"}}}]
+    trace = read_bytes(pytorch_pftrace([events]))
+    assert trace.arg_codes("flat")[1] == ["[1,[2.5,true]]"]
+    assert trace.arg_codes("object")[1] == ['{"a":"b"}']
+    (text,) = trace.arg_codes("deep")[1]
+    assert re.fullmatch(r"\[+null\]+", text) and len(text) < 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
+def test_no_damage_crashes(form: Literal["slices", "stages"], long: bool) -> None:
+    import gzip
+
+    whole = pytorch_pftrace(GROUPS, form)
+    whole = gzip.decompress(whole) if form == "stages" else whole
+    chance = random.Random(f"pytorch {form}")
+    for _ in range(1000 if long else 60):
+        content = bytearray(whole)
+        for _ in range(chance.choice((1, 1, 2, 5, 40))):
+            if content:
+                chance.choice(BYTES)(content, chance)
+        survives(bytes(content))
