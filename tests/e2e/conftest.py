@@ -57,6 +57,8 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for rank, content in Job(6, ddp(6), straggler=4).documents().items():
         put(f"o_job/rank{rank}.pt.trace.json", content)
     put("o_job/rank6.pt.trace.json", b"")
+    for rank, content in Job(160, ddp(160), steps=2, straggler=101).documents().items():
+        put(f"u_ranks/rank{rank}.pt.trace.json", content)
     for rank in (0, 1):
         write(folder / "s_rocm", rank, [line(step, iteration(step + rank), 500, rank=rank) for step in range(4)])
         write(folder / "t_cuda", rank, [line(step, iteration(2 * step), 480, rank=rank) for step in range(4)])

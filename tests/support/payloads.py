@@ -70,6 +70,7 @@ ASKED = (
     Ask("trace/headline", "training", _WINDOW),
     Ask("trace/names", "training", {"codes": "0,1"}),
     Ask("trace/search", "training", {"query": "sgemm"}),
+    Ask("trace/hits", "training", {"query": "sgemm", **_WINDOW}),
     Ask("trace/colors", "training", {"by": "module"}),
     Ask("trace/tile", "training", {**_WINDOW, "width": "40"}),
     Ask("trace/blame", "training", {**_WINDOW, "width": "40"}),

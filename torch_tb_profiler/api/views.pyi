@@ -43,7 +43,7 @@ from torch_tb_profiler.views.trace.flows import TraceFlows
 from torch_tb_profiler.views.trace.headline import TraceHeadline
 from torch_tb_profiler.views.trace.path import TracePath
 from torch_tb_profiler.views.trace.payload import TracePayload
-from torch_tb_profiler.views.trace.search import TraceSearch
+from torch_tb_profiler.views.trace.search import TraceHits, TraceSearch
 from torch_tb_profiler.views.trace.selection import TraceSelection
 from torch_tb_profiler.views.trace.tile import TraceNames, TraceTile
 
@@ -233,6 +233,20 @@ class _Trace:
         python: bool = False,
     ) -> Result[TraceSearch]:
         """Search."""
+
+    def hits(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        query: str,
+        begin: int,
+        end: int,
+        regex: bool = False,
+        width: int = 1500,
+        python: bool = False,
+    ) -> Result[TraceHits]:
+        """Hits on the timeline."""
 
     def selection(
         self,

@@ -2074,6 +2074,83 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/trace/hits': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Hits on the timeline view */
+    get: {
+      parameters: {
+        query: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          query: string;
+          begin: number;
+          end: number;
+          regex?: boolean;
+          width?: number;
+          python?: boolean;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['TraceHits'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/trace/selection': {
     parameters: {
       query?: never;
@@ -5979,6 +6056,20 @@ export interface components {
     TrackHits: {
       track: number;
       hits: number;
+    };
+    /**
+     * TraceHits
+     * @description Where the hits of a search are drawn in a window, as columns, by lane.
+     *
+     *     track, depth      the lane
+     *     begin_ns, end_ns  since the trace's start; hits of a lane with no gap to be seen at `width` are one entry, and
+     *                       more of them where there would be more than 8,000
+     */
+    TraceHits: {
+      track: number[];
+      depth: number[];
+      begin_ns: number[];
+      end_ns: number[];
     };
     /**
      * TraceSelection

@@ -100,6 +100,7 @@ export type TraceModule = Schemas['TraceModule'];
 export type TraceFlows = Schemas['TraceFlows'];
 export type TraceHeadline = Schemas['TraceHeadline'];
 export type TraceSearch = Schemas['TraceSearch'];
+export type TraceHits = Schemas['TraceHits'];
 export type TraceSelection = Schemas['TraceSelection'];
 export type TraceColors = Schemas['TraceColors'];
 export type TraceRef = Schemas['TraceRef'];

@@ -114,6 +114,6 @@ export const formatCount = (value: number): string => value.toLocaleString('en-U
 export const exactDuration = (ns: number): string =>
   `${ns.toLocaleString('en-US', { maximumFractionDigits: 1 })} ns`;
 
-export function plural(count: number, noun: string): string {
-  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
+export function plural(count: number, noun: string, many = `${noun}s`): string {
+  return `${formatCount(count)} ${count === 1 ? noun : many}`;
 }

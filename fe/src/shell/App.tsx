@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { Suspense, useEffect, useState } from 'react';
+import { Suspense, useEffect, useRef, useState } from 'react';
 import { ApiError } from '../api/client';
 import type { Selectors, ViewAnswer } from '../api/types';
 import { takeKeys } from '../base/browser/host';
@@ -11,6 +11,7 @@ import {
   type Selection,
   type SelectionControl,
 } from '../state/selection';
+import { useKeptScroll } from '../state/scroll';
 import type { ThemeChoice } from '../state/theme';
 import { VIEWS, type ViewProps } from '../views';
 import GenericView from '../views/generic';
@@ -60,6 +61,9 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
   };
   useEffect(() => fetchCode(selection.view), [selection.view]); // while the server answers
   useEffect(() => takeKeys(focusPage), []);
+  const page = useRef<HTMLElement>(null);
+  const drawn = answer.data?.state === 'ready' || answer.error !== null;
+  useKeptScroll(page, 'page', drawn);
 
   const queries = useQueryClient();
   const asked = [run, selection.worker, selection.span, answer.data?.state, answer.error?.message].join('\n');
@@ -118,8 +122,9 @@ function Shell({ control, theme, onTheme }: Props & { control: SelectionControl 
         <main
           className={css.page}
           id="page"
+          ref={page}
           tabIndex={-1}
-          data-shown={answer.data?.state === 'ready' || answer.error ? `${selection.view} ${run}` : undefined}
+          data-shown={drawn ? `${selection.view} ${run}` : undefined}
         >
           <ErrorBoundary key={`${selection.view}/${run}`}>
             <Page

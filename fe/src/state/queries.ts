@@ -1,7 +1,15 @@
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import {
+  keepPreviousData,
+  queryOptions,
+  useMutation,
+  useQueries,
+  useQuery,
+  useQueryClient,
+  type UseQueryResult,
+} from '@tanstack/react-query';
 import { createContext, useContext } from 'react';
 import { ApiError, type Client } from '../api/client';
-import type { Selectors } from '../api/types';
+import type { Selectors, ViewAnswer } from '../api/types';
 
 export const ClientContext = createContext<Client | null>(null);
 
@@ -62,18 +70,11 @@ export function useViews(selectors: Selectors) {
   });
 }
 
-/** A view's payload; asks again while its file is read, and stops when it is there or has failed. */
-export function useView<P>(
-  slug: string,
-  selectors: Selectors,
-  params: Record<string, string>,
-  enabled = true,
-) {
-  const client = useClient();
-  return useQuery({
+/** How a view's payload is asked for: again while its file is read, until it is there or has failed. */
+const viewQuery = <P>(client: Client, slug: string, selectors: Selectors, params: Record<string, string>) =>
+  queryOptions({
     queryKey: ['view', slug, selectors, params],
     queryFn: () => client.view<P>(slug, selectors, params),
-    enabled,
     // While the same view of the same trace is asked with other parameters, what is drawn stays.
     placeholderData: (last, query) =>
       JSON.stringify(query?.queryKey.slice(1, 3)) === JSON.stringify([slug, selectors]) ? last : undefined,
@@ -88,6 +89,47 @@ export function useView<P>(
     staleTime: query => (query.state.data?.state === 'ready' && !query.state.data.loading ? 30_000 : 0),
     retry: false,
   });
+
+export function useView<P>(
+  slug: string,
+  selectors: Selectors,
+  params: Record<string, string>,
+  enabled = true,
+) {
+  const client = useClient();
+  return useQuery({ ...viewQuery<P>(client, slug, selectors, params), enabled });
+}
+
+/** A view of several traces; the payloads are there when all are. */
+export function useEach<P>(
+  slug: string,
+  asked: readonly (readonly [Selectors, Record<string, string>])[],
+  enabled = true,
+): Each<P> {
+  const client = useClient();
+  return useQueries({
+    queries: asked.map(([selectors, params]) => ({
+      ...viewQuery<P>(client, slug, selectors, params),
+      enabled,
+    })),
+    combine: together<P>,
+  });
+}
+
+interface Each<P> {
+  payloads: P[] | undefined;
+  /** Whether they answer what was asked before. */
+  placeholder: boolean;
+  error: Error | null;
+}
+
+function together<P>(answers: readonly UseQueryResult<ViewAnswer<P>>[]): Each<P> {
+  const payloads = answers.flatMap(({ data }) => (data?.state === 'ready' ? [data.payload] : []));
+  return {
+    payloads: payloads.length === answers.length ? payloads : undefined,
+    placeholder: answers.some(answer => answer.isPlaceholderData),
+    error: answers.find(answer => answer.error)?.error ?? null,
+  };
 }
 
 /** A view is about to be opened: asks for its first answer. */

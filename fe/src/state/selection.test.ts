@@ -46,6 +46,23 @@ describe('the selection of the page', () => {
     expect(push).toHaveBeenCalledTimes(2);
   });
 
+  it('shows a view of the same trace as it was left, unless a link says how', () => {
+    const page = open();
+    act(() => page.current.select({ view: 'trace', params: { at: '1-2' } }));
+    act(() => page.current.select({ params: { at: '3-4' } }, true));
+    act(() => page.current.select({ view: 'kernels' }));
+    expect(page.current.selection.params).toEqual({});
+    act(() => page.current.select({ view: 'trace' }));
+    expect(page.current.selection.params).toEqual({ at: '3-4' });
+    act(() => page.current.select({ view: 'kernels' }));
+    act(() => page.current.select({ view: 'trace', params: {} }));
+    expect(page.current.selection.params).toEqual({});
+    act(() => page.current.select({ view: 'trace', params: { at: '5-6' } }));
+    act(() => page.current.select({ view: 'kernels', run: 'b' }));
+    act(() => page.current.select({ view: 'trace' }));
+    expect(page.current.selection.params).toEqual({}); // of another run
+  });
+
   it('replaces the entry when a change is quiet', () => {
     const page = open();
     act(() => page.current.select({ params: { at: '1-2' } }, true));

@@ -31,14 +31,21 @@ type Change = Partial<Selection> | ((now: Selection) => Partial<Selection>);
 export interface SelectionControl {
   selection: Selection;
   /**
-   * Change something: a new run forgets worker and span, a new view its parameters. `quiet` changes (a window that
+   * Change something: a new run forgets worker and span; a view that is come back to is as it was left, unless the
+   * change says its parameters. `quiet` changes (a window that
    * is dragged along) replace the entry in the history instead of adding one. A function is given what is selected at
    * this moment, which may be newer than what is drawn.
    */
   select: (change: Change, quiet?: boolean) => void;
 }
 
-export function nextSelection(now: Selection, change: Partial<Selection>): Selection {
+/** How views were left, by what `placeOf` says. */
+type Left = ReadonlyMap<string, Record<string, string>>;
+
+/** A view of one trace: the parameters of another trace's say nothing about this one's. */
+const placeOf = ({ view, run, worker, span }: Selection): string => [view, run, worker, span].join('\n');
+
+export function nextSelection(now: Selection, change: Partial<Selection>, left: Left = new Map()): Selection {
   const next = { ...now, ...change };
   if (change.run !== undefined && change.run !== now.run) {
     next.worker = change.worker;
@@ -47,7 +54,7 @@ export function nextSelection(now: Selection, change: Partial<Selection>): Selec
     next.span = change.span;
   }
   if (change.view !== undefined && change.view !== now.view) {
-    next.params = change.params ?? {};
+    next.params = change.params ?? left.get(placeOf(next)) ?? {};
   }
   return next;
 }
@@ -56,15 +63,17 @@ export function useSelectionState(): SelectionControl {
   const [selection, setSelection] = useState(() => toSelection(readState()));
   // The latest selection: two changes in a row build on each other before anything is drawn.
   const latest = useRef(selection);
+  const left = useRef(new Map([[placeOf(selection), selection.params]]));
   const show = useCallback((next: Selection) => {
     latest.current = next;
+    left.current.set(placeOf(next), next.params);
     setSelection(next);
   }, []);
   useEffect(() => onStateChange(() => show(toSelection(readState()))), [show]);
   const select = useCallback(
     (change: Change, quiet = false) => {
       const now = latest.current;
-      const next = nextSelection(now, typeof change === 'function' ? change(now) : change);
+      const next = nextSelection(now, typeof change === 'function' ? change(now) : change, left.current);
       show(next);
       const state = fromSelection(next);
       if (JSON.stringify(state) !== JSON.stringify(readState())) {

@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from tests.support.jobs import CULPRIT
 from tests.support.page import Open
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -28,9 +29,17 @@ def test_from_the_kernel_of_the_headline_to_its_slice_is_one_click(open_page: Op
     expect(frame.locator("[data-part=track-label]", has_text="stream 7")).to_be_in_viewport()
 
 
-def test_the_late_rank_and_its_cause_are_seen_without_a_click(open_page: Open) -> None:
-    _, frame = open_page(view="distributed", run="o_job")
-    expect(frame.locator("h1").filter(has_text="Rank 4 keeps the others waiting")).to_be_in_viewport()
+def test_a_row_of_a_kernel_is_one_click_from_its_slice(open_page: Open) -> None:
+    page, frame = open_page(view="kernels", run="a_training")
+    row = frame.locator("[data-part=table-body] [role=row]", has_text="sgemm")
+    row.get_by_role("button", name="Show the first on the timeline").click()
+    expect(frame.locator("[data-part=event-details] h2")).to_have_text("sgemm")
+    expect(frame.locator("[data-part=spoken]")).to_contain_text("stream 7")
+
+
+def test_of_160_ranks_the_late_one_and_its_cause_are_seen_without_a_click(open_page: Open) -> None:
+    _, frame = open_page(view="distributed", run="u_ranks")
+    expect(frame.locator("h1").filter(has_text="Rank 101 keeps the others waiting")).to_be_in_viewport()
     expect(frame.locator("[data-part=answer]").get_by_role("button", name=CULPRIT)).to_be_in_viewport()
 
 
@@ -39,6 +48,43 @@ def test_a_leak_is_seen_on_the_overview(open_page: Open) -> None:
     expect(frame.locator("[data-part=answer]")).to_contain_text("Memory may leak by 1.00 MiB per step")
     frame.locator("[data-part=why]").get_by_role("button", name="1.00 MiB").click()
     expect(page).to_have_url(re.compile("view=memory"))
+
+
+def test_what_two_recordings_differ_by_is_one_click_away(open_page: Open) -> None:
+    _, frame = open_page(run="p_faster")
+    frame.get_by_role("button", name="Diff", exact=True).click()
+    answer = frame.locator("[data-part=answer]")
+    expect(answer.filter(has_text="Significant changes within the step: kernels (-200 µs)")).to_be_in_viewport()
+    expect(frame.locator("[data-part=waterfall] text").filter(has_text="−200 µs").first).to_be_visible()
+
+
+def test_the_ends_of_a_range_show_their_steps(open_page: Open) -> None:
+    page, frame = open_page(run="o_job")
+    row = frame.locator("tbody tr", has_text="Communication").first
+    longest = row.get_by_role("button").last
+    name = longest.get_attribute("aria-label") or ""
+    longest.click()
+    step = re.search("step (\\d+) has the most", name)
+    assert step
+    expect(page).to_have_url(re.compile(f"step={step.group(1)}"))
+    expect(frame.get_by_role("heading", name=re.compile(f"^Step {step.group(1)}, "))).to_be_visible()
+
+
+def test_a_view_that_is_come_back_to_is_as_it_was_left(open_page: Open) -> None:
+    page, frame = open_page(view="kernels", run="d_many")
+    frame.locator("[data-part=table-body] [role=row]", has_text="sgemm").click()
+    expect(page).to_have_url(re.compile("select=sgemm"))
+    frame.get_by_role("button", name="Overview", exact=True).click()
+    expect(frame.get_by_role("heading", name="Breakdown")).to_be_visible()
+    scroller = frame.locator("#page")
+    scroller.evaluate("page => page.scrollTo(0, 150)")
+    expect(page).not_to_have_url(re.compile("select=sgemm"))
+    frame.get_by_role("button", name="Kernels", exact=True).click()
+    expect(page).to_have_url(re.compile("select=sgemm"))
+    expect(frame.locator("[data-part=row-detail] h2")).to_have_text("sgemm")
+    frame.get_by_role("button", name="Overview", exact=True).click()
+    expect(frame.get_by_role("heading", name="Breakdown")).to_be_visible()
+    until(lambda: scroller.evaluate("page => page.scrollTop") == 150)
 
 
 def test_the_parts_of_a_step_open_what_they_count(open_page: Open) -> None:

@@ -80,6 +80,18 @@ def test_search_lists_hits_by_track() -> None:
     assert [row["name"] for row in only["rows"]] == ["gemm"]
 
 
+def test_hits_are_placed_on_their_lanes() -> None:
+    trace = draw(PICTURE)
+    hits = ask(trace, "trace/hits", query="m", begin=0, end=200_000)
+    events = [ask(trace, "trace/event", event=row) for row in (3, 5)]  # aten::mm and gemm: the module is folded
+    for column in ("track", "depth"):
+        assert hits[column] == [event[column] for event in events]
+    assert hits["begin_ns"] == [event["start_ns"] for event in events]
+    assert len(ask(trace, "trace/hits", query="m", begin=0, end=200_000, python=True)["track"]) == 3
+    with pytest.raises(UsageError, match="empty"):
+        ask(trace, "trace/hits", query="", begin=0, end=1)
+
+
 def test_selection_sorts_and_limits() -> None:
     selection = ask(draw(PICTURE), "trace/selection", begin=0, end=100_000, sort="self")
     assert selection["rows"][0]["name"] == "ProfilerStep#1"

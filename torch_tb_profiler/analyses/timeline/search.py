@@ -1,4 +1,4 @@
-"""Finding slices by name: how many, on which tracks, which is next."""
+"""Finding slices by name: how many, on which tracks, which is next, where they are drawn."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.tracks.events import drawn
+from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.tracks import tracks, tracks_of
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.families import kernel_names
@@ -16,6 +17,9 @@ from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, derived
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+MAX_PLACES = 8000
+"""Places in one answer; where there are more hits they are told apart more coarsely."""
 
 
 class Hits(msgspec.Struct, frozen=True):
@@ -95,3 +99,40 @@ def next_hit(trace: Trace, hits: Hits, time: int, row: int) -> tuple[int | None,
     else:
         before, after = int(low) - 1, int(low if row < 0 else high)
     return before if before >= 0 else None, after if after < len(starts) else None
+
+
+class Places(msgspec.Struct, frozen=True):
+    """Hits by lane and time; those in a row with no gap to be seen between them are one place.
+
+    track, depth  int32[k]  the lane
+    begin, end    int64[k]  ns since the trace's start, end >= begin
+    """
+
+    track: Int32
+    depth: Int32
+    begin: Int64
+    end: Int64
+
+
+def places(trace: Trace, rows: Int32, begin: int, end: int, resolution: int, *, python: bool) -> Places:
+    """The hits that touch [begin, end] among the slices that are drawn.
+
+    resolution  ns: no gap shorter than this can be seen; doubled until there are at most MAX_PLACES
+    python      whether Python frames are drawn
+    """
+    layout = lanes(trace, python)
+    hit = np.zeros(len(trace.events.start), np.bool_)
+    hit[rows] = True
+    at = np.flatnonzero(hit[layout.rows] & (layout.start <= end) & (layout.end >= begin))
+    lane = np.searchsorted(layout.bounds, at, "right") - 1
+    first = np.ones(len(at), np.bool_)
+    while len(at):
+        # In a lane nothing overlaps, so the one before ends last of all before it.
+        gap = layout.start[at[1:]] - layout.end[at[:-1]]
+        first[1:] = (np.diff(lane) > 0) | (gap >= resolution)
+        if np.count_nonzero(first) <= MAX_PLACES or resolution > end - begin:
+            break
+        resolution *= 2
+    last = np.append(first[1:], True)[: len(at)]
+    track, depth = layout.track[lane[first]], layout.depth[lane[first]]
+    return Places(track, depth, layout.start[at[first]], layout.end[at[last]])

@@ -17,6 +17,7 @@ from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views._shared.text import explained
+from torch_tb_profiler.views.idle import words
 from torch_tb_profiler.views.idle.launch_payload import (
     Bandwidth,
     BandwidthRow,
@@ -127,7 +128,7 @@ def build_sequences(trace: Trace, params: SequencesParams) -> SequencesPayload:
         )
     share = found.covered_ns / found.time_ns if found.time_ns else None
     reason = unexplained(trace)
-    reasons = explained({"capture_ns": reason} if rows and reason is not None else {})
+    reasons = explained({"capture_ns": words.no_capture(reason)} if rows and reason is not None else {})
     return SequencesPayload(rows, share, found.time_ns, reasons)
 
 

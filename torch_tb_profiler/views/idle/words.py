@@ -174,3 +174,8 @@ def _fraction(share: float) -> str:
         if abs(share - fraction) <= _NEAR:
             return f"about {word}"
     return format_ratio(share)
+
+
+def no_capture(reason: str) -> Text:
+    """Why it is null what capturing sequences in a graph would save."""
+    return text("What capturing them in a graph would save is unknown: {reason}.", reason=reason)

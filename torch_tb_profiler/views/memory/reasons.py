@@ -46,6 +46,7 @@ def _of_devices(devices: Sequence[DeviceMemory]) -> dict[str, str]:
         reasons["peak_allocated"] = reasons["peak_reserved"] = (
             "the file has no totals: PyTorch records them since 1.10"
         )
+        reasons["curve"] = "the change since the trace began: totals are not recorded"
     if all(memory.unused is None for memory in devices):
         reasons["fragmentation"] = "no reserved memory is recorded; the CPU's allocator reserves none"
     return reasons

@@ -6,13 +6,15 @@ from typing import Annotated
 
 import msgspec
 
-from torch_tb_profiler.analyses.timeline.search import next_hit, search
+from torch_tb_profiler.analyses.timeline.grid import Grid
+from torch_tb_profiler.analyses.timeline.search import next_hit, places, search
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Page, TraceView
 from torch_tb_profiler.views._shared.text import Text
 from torch_tb_profiler.views.trace import words
 from torch_tb_profiler.views.trace.event import TraceRef, ref
+from torch_tb_profiler.views.trace.params import Time, Width, check_order
 
 
 class SearchParams(Page, frozen=True, kw_only=True):
@@ -72,4 +74,45 @@ def build_search(trace: Trace, params: SearchParams) -> TraceSearch:
     )
 
 
-PARTS = (TraceView("trace/search", "Search", SearchParams, TraceSearch, build_search),)
+class HitsParams(msgspec.Struct, frozen=True):
+    """What to find, as in a search, and the window [begin, end) in ns in which to light it."""
+
+    query: str
+    begin: Time
+    end: Time
+    regex: bool = False
+    width: Width = 1500
+    python: bool = False
+
+    def __post_init__(self) -> None:
+        check_order(self.begin, self.end)
+
+
+class TraceHits(msgspec.Struct, frozen=True):
+    """Where the hits of a search are drawn in a window, as columns, by lane.
+
+    track, depth      the lane
+    begin_ns, end_ns  since the trace's start; hits of a lane with no gap to be seen at `width` are one entry, and
+                      more of them where there would be more than 8,000
+    """
+
+    track: list[int]
+    depth: list[int]
+    begin_ns: list[int]
+    end_ns: list[int]
+
+
+def build_hits(trace: Trace, params: HitsParams) -> TraceHits:
+    """Empty where nothing that is drawn in the window matches."""
+    if not params.query:
+        raise UsageError("query is empty", hint="give a part of a name")
+    rows = search(trace, params.query, regex=params.regex).rows
+    resolution = Grid.of(params.begin, params.end, params.width).resolution
+    found = places(trace, rows, params.begin, params.end, resolution, python=params.python)
+    return TraceHits(found.track.tolist(), found.depth.tolist(), found.begin.tolist(), found.end.tolist())
+
+
+PARTS = (
+    TraceView("trace/search", "Search", SearchParams, TraceSearch, build_search),
+    TraceView("trace/hits", "Hits on the timeline", HitsParams, TraceHits, build_hits),
+)

@@ -55,7 +55,7 @@ export function JobPath({ selectors }: { selectors: Required<Selectors> }) {
           onSelect={stay => stay && select(targetOf(stay.link))}
           {...table}
           placeholder="Filter ranks and collectives"
-          noun="stays"
+          noun="stay"
           empty="No rank has a complete step to find a path through."
           foot={total > stays.length ? `the first ${stays.length} of ${total}` : 'a click opens the timeline'}
         />

@@ -1,6 +1,6 @@
 import { useMemo } from 'react';
 import type { CriticalPathPayload, Selectors, TargetRow } from '../../api/types';
-import { formatCount, formatDuration, formatRatio } from '../../base/format';
+import { formatDuration, formatRatio, plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Answer } from '../../widgets/Answer';
@@ -55,8 +55,8 @@ export default function CriticalPathView({
             typeof row.event === 'number' && select(onTimeline(row.event, row.kind === 'module'))
           }
           {...table}
-          placeholder={`Filter ${formatCount(payload.targets.length)} targets`}
-          noun="targets"
+          placeholder={`Filter ${plural(payload.targets.length, 'target')}`}
+          noun="target"
           empty="No part to make faster is known."
           foot={explained(payload)}
         />

@@ -1,6 +1,6 @@
 // Names with a time on both sides, and what can be believed of the difference.
 import { useMemo } from 'react';
-import { formatCount, formatNumber } from '../../base/format';
+import { formatNumber, plural } from '../../base/format';
 import { useTableState } from '../../state/table';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
@@ -39,9 +39,9 @@ export function DiffTable({ name, title, rows, before, only, empty, onOpen }: Pr
       searchText={row => `${row.name}\n${row.renamed ?? ''}\n${row.short?.name ?? ''}`}
       onOpen={onOpen}
       {...table}
-      placeholder={`Filter ${formatCount(shown.length)} rows`}
+      placeholder={`Filter ${plural(shown.length, 'row')}`}
       before={before}
-      noun={only ? 'significant changes' : 'rows'}
+      noun={only ? 'significant change' : 'row'}
       empty={only && rows.length > 0 ? 'No significant changes' : empty}
     />
   );

@@ -53,7 +53,7 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] })
         onOpen={row => select({ view: 'trace', params: onTimeline(payload, row) })}
         {...table}
         placeholder="Filter causes"
-        noun="rows"
+        noun="row"
         before={
           <>
             <Select

@@ -67,7 +67,7 @@ export function Sequences() {
       )}
       {found?.reasons.capture_ns && (
         <p className="dim">
-          What capturing them in a graph would save is unknown: <Sentence text={found.reasons.capture_ns} />.
+          <Sentence text={found.reasons.capture_ns} />
         </p>
       )}
     </Panel>

@@ -1,11 +1,12 @@
 // All of one row of device work: how it is launched, how its durations are spread, who launches it.
 import { useMemo } from 'react';
 import type { Instances, KernelRow } from '../../api/types';
-import { formatCount, formatDuration, formatRatio } from '../../base/format';
+import { formatCount, formatDuration, formatRatio, plural } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
-import { CopyButton } from '../../widgets/inputs/CopyButton';
+import { Facts } from '../_shared/rows/Facts';
+import { Ways } from '../_shared/rows/Ways';
 import { Spread } from '../_shared/durations/Spread';
 import { Icon } from '../../widgets/Icon';
 import { RowDetail } from '../../widgets/table/RowDetail';
@@ -53,23 +54,15 @@ export function Detail({ row, onClose }: Props) {
       onClose={onClose}
     >
       <p className="dim">
-        {formatCount(row.calls)} launches · {formatDuration(row.total_ns)} · {formatDuration(row.mean_ns)}{' '}
-        each
+        {plural(row.calls, 'launch', 'launches')} · {formatDuration(row.total_ns)} ·{' '}
+        {formatDuration(row.mean_ns)} each
       </p>
-      <div className={rowDetailCss.actions}>
-        <Button className="strong" onClick={() => show(instances?.longest[0]?.event ?? row.event)}>
-          <Icon name="timeline" size={14} /> Show on timeline
-        </Button>
+      <Ways event={instances?.longest[0]?.event ?? row.event} name={row.name} label="Copy the whole name">
         <Button onClick={() => select({ view: 'operators', params: { kernel: row.name } })}>
           <Icon name="table" size={14} /> Launched by
         </Button>
-        <CopyButton label="Copy the whole name" showLabel text={() => row.name} />
-      </div>
-      <dl className={rowDetailCss.facts}>
-        {facts
-          .filter(([, value]) => value !== '')
-          .flatMap(([key, value]) => [<dt key={`${key} of`}>{key}</dt>, <dd key={key}>{value}</dd>])}
-      </dl>
+      </Ways>
+      <Facts facts={facts} />
       <h3>Time per launch</h3>
       <div className={rowDetailCss.spread}>
         {instances && instances.calls > 0 && <Spread instances={instances} noun="launch" onOutlier={show} />}

@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'react';
 import type { MemoryOperationRow } from '../../api/types';
-import { formatCount } from '../../base/format';
+import { plural } from '../../base/format';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable, type Sort } from '../../widgets/table/DataTable';
 import type { Search } from '../../widgets/table/search';
@@ -60,8 +60,9 @@ export function MemoryOperations({ rows, onOpen }: Props) {
         search={search}
         onSearch={setSearch}
         hotkey={false}
-        placeholder={`Filter ${formatCount(rows.length)} copies and memsets`}
-        noun="copies and memsets"
+        placeholder={`Filter ${plural(rows.length, 'copy or memset', 'copies and memsets')}`}
+        noun="copy or memset"
+        many="copies and memsets"
         onOpen={onOpen}
         onSelect={row => row && onOpen(row)}
       />

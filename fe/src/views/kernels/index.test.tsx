@@ -1,6 +1,7 @@
 import { fireEvent, screen, within } from '@testing-library/react';
 import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/kernels.json';
+import { readState } from '../../base/browser/host';
 import { drawView, serveGoldens } from '../../testing/view';
 import View from '.';
 
@@ -37,4 +38,13 @@ it('shows the engines of a card, and the graphs that ran on them', () => {
   expect(recipes.getAllByRole('button')).toHaveLength(12);
   expect(recipes.getByRole('button', { name: 'recipe 0' })).toBeTruthy();
   expect(recipes.getByText('and 2 with less time')).toBeTruthy();
+});
+
+it('leads from a row to its slice in one click', () => {
+  drawView(View, golden.kernels);
+  const { event } = golden.kernels.rows[0]!;
+  fireEvent.click(screen.getAllByRole('button', { name: 'Show the first on the timeline' })[0]!);
+  const { view, ...state } = readState();
+  expect(view).toBe('trace');
+  expect(state).toEqual({ run: 'run', event: String(event) });
 });

@@ -1,7 +1,7 @@
 import { useMemo } from 'react';
 import type { KernelRow, KernelsPayload, MemoryOperationRow } from '../../api/types';
 import { familyColor } from '../../base/family';
-import { formatCount, formatDuration } from '../../base/format';
+import { formatDuration, plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Button } from '../../widgets/inputs/Button';
@@ -11,14 +11,14 @@ import { Donut } from '../../widgets/charts/Donut';
 import { Select } from '../../widgets/inputs/Select';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
-import { CopyButton } from '../../widgets/inputs/CopyButton';
 import { Detail } from './Detail';
 import { Engines } from './Engines';
 import { MemoryOperations } from './MemoryOperations';
 import { rowKey, whole } from './select';
+import { Named } from '../_shared/rows/Named';
+import { useRows } from '../_shared/rows/useRows';
 import { speedColumns } from '../_shared/speed/columns';
 import splitCss from '../../widgets/table/Split.module.css';
-import css from './index.module.css';
 
 const GROUPS = [
   ['name', 'kernel'],
@@ -37,18 +37,16 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
   const { params } = selection;
   const table = useTableState({ id: 'total_ns', descending: true });
   const byLaunch = payload.group_by === 'launch';
-  const columns = useMemo(() => columnsOf(payload), [payload]);
+  const columns = useMemo(
+    () => columnsOf(payload, row => select({ view: 'trace', params: { event: String(row.event) } })),
+    [payload, select],
+  );
   const keyOf = useMemo(() => (row: KernelRow) => rowKey(row, byLaunch), [byLaunch]);
-  const keys = useMemo(() => new Map(payload.rows.map(row => [keyOf(row), row])), [payload, keyOf]);
+  const { put, pick, chosen, close, table: rows } = useRows(payload.rows, keyOf);
   const shares = useMemo(
     () => payload.rows.map(row => ({ key: keyOf(row), title: row.short_name, value: row.total_ns })),
     [payload, keyOf],
   );
-  const chosen = params.select === undefined ? undefined : keys.get(params.select);
-  const put = (change: Record<string, string>) => {
-    const next = Object.entries({ ...params, ...change }).filter(([, value]) => value !== '');
-    select({ params: Object.fromEntries(next) });
-  };
   const top = Number(params.top ?? '5');
   const cores = payload.tensor_cores;
   const devices = [...new Set(payload.streams.map(stream => stream.device))];
@@ -78,7 +76,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
             top={top}
             color="var(--c-kernel)"
             format={formatDuration}
-            onPick={key => put({ select: params.select === key ? '' : key })}
+            onPick={pick}
             picked={params.select}
           />
           <Donut
@@ -125,15 +123,11 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
       <div className={`${splitCss.split} ${chosen ? splitCss.withDetail : ''}`}>
         <DataTable
           name="kernels"
-          rows={payload.rows}
+          {...rows}
           columns={columns}
-          rowKey={keyOf}
-          selected={params.select}
-          onSelect={row => put({ select: row ? keyOf(row) : '' })}
-          onOpen={row => select({ view: 'trace', params: { event: String(row.event) } })}
           {...table}
-          placeholder={`Filter ${formatCount(payload.rows.length)} kernels`}
-          noun={byLaunch ? 'rows' : 'kernels'}
+          placeholder={`Filter ${plural(payload.rows.length, 'kernel')}`}
+          noun={byLaunch ? 'row' : 'kernel'}
           before={
             <>
               <Select
@@ -196,9 +190,9 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
             />
           }
           empty={filtered.length > 0 ? 'No kernel passes these filters.' : 'No kernels are recorded.'}
-          foot={`sum: ${formatDuration(payload.total_ns)} in ${formatCount(payload.calls)} launches`}
+          foot={`sum: ${formatDuration(payload.total_ns)} in ${plural(payload.calls, 'launch', 'launches')}`}
         />
-        {chosen && <Detail key={keyOf(chosen)} row={chosen} onClose={() => put({ select: '' })} />}
+        {chosen && <Detail key={keyOf(chosen)} row={chosen} onClose={close} />}
       </div>
       {payload.memory_operations.length > 0 && (
         <MemoryOperations
@@ -212,7 +206,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
   );
 }
 
-function columnsOf(payload: KernelsPayload): Column<KernelRow>[] {
+function columnsOf(payload: KernelsPayload, show: (row: KernelRow) => void): Column<KernelRow>[] {
   const { reasons } = payload;
   const byLaunch = payload.group_by === 'launch';
   const columns: (Column<KernelRow> | false)[] = [
@@ -222,14 +216,7 @@ function columnsOf(payload: KernelsPayload): Column<KernelRow>[] {
       kind: 'text',
       value: row => row.name,
       width: 260,
-      render: row => (
-        <span className={css.named}>
-          <span className="clip" title={row.name}>
-            {row.short_name}
-          </span>
-          <CopyButton label="Copy the whole name" text={() => row.name} />
-        </span>
-      ),
+      render: row => <Named name={row.name} short={row.short_name} onShow={() => show(row)} />,
     },
     {
       id: 'short_name',

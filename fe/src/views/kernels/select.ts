@@ -1,6 +1,6 @@
 // How the rows of the kernel table are named in the address.
 import type { KernelRow, KernelsPayload } from '../../api/types';
-import { formatCount, formatDuration } from '../../base/format';
+import { formatDuration, plural } from '../../base/format';
 
 /** Distinct for every row: its name, and how it was launched where the rows are grouped by that. */
 export function rowKey(row: KernelRow, byLaunch: boolean): string {
@@ -13,5 +13,5 @@ export function rowKey(row: KernelRow, byLaunch: boolean): string {
 /** How much time the rows take together. */
 export function whole(payload: KernelsPayload): string {
   const names = new Set(payload.rows.map(row => row.name)).size;
-  return `${formatDuration(payload.total_ns)} in ${formatCount(payload.calls)} launches of ${formatCount(names)} kernels`;
+  return `${formatDuration(payload.total_ns)} in ${plural(payload.calls, 'launch', 'launches')} of ${plural(names, 'kernel')}`;
 }

@@ -40,7 +40,7 @@ function Hooks({ payload }: { payload: LightningPayload }) {
     <div className={grid.table}>
       <DataTable
         name="lightning-hooks"
-        noun="outermost hooks"
+        noun="outermost hook"
         rows={payload.hooks}
         columns={columns}
         rowKey={row => String(row.place)}

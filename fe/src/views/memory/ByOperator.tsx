@@ -1,6 +1,6 @@
 // What the calls of each operator allocate and release.
 import type { MemoryOperators } from '../../api/types';
-import { formatBytes, formatCount } from '../../base/format';
+import { formatBytes, formatCount, plural } from '../../base/format';
 import { useTableState } from '../../state/table';
 import { Term } from '../../widgets/Term';
 import type { Column } from '../../widgets/table/columns';
@@ -61,9 +61,9 @@ export function ByOperator({ operators, onEvent, before }: Props) {
       rowKey={row => row.name}
       onOpen={row => onEvent(row.event)}
       {...table}
-      placeholder={`Filter ${formatCount(operators.rows.length)} operators`}
+      placeholder={`Filter ${plural(operators.rows.length, 'operator')}`}
       before={before}
-      noun="operators"
+      noun="operator"
       empty="No operator allocates or releases memory here."
       foot={
         <>

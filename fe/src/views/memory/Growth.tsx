@@ -1,7 +1,7 @@
 // Memory that grows from step to step, and the operators that hold it.
 import { useMemo, useState } from 'react';
 import type { MemoryGrowth } from '../../api/types';
-import { formatBytes, formatCount } from '../../base/format';
+import { formatBytes, plural } from '../../base/format';
 import { useTableState } from '../../state/table';
 import { Button } from '../../widgets/inputs/Button';
 import { Sentence } from '../../widgets/Sentence';
@@ -42,9 +42,9 @@ export function Growth({ growth, reason, stacks, onEvent, before }: Props) {
         onSelect={setChosen}
         onOpen={row => onEvent(row.operator_event ?? row.event)}
         {...table}
-        placeholder={`Filter ${formatCount(rows.length)} holders`}
+        placeholder={`Filter ${plural(rows.length, 'holder')}`}
         before={before}
-        noun="holders"
+        noun="holder"
         empty={<Sentence text={growth?.verdict ?? reason ?? []} />}
         foot={
           growth?.per_step_bytes !== undefined &&

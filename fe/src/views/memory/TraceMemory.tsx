@@ -110,9 +110,11 @@ export function TraceMemory({ payload, crumb, files }: Props) {
         <Panel
           title={`${name} memory`}
           note={
-            device.relative
-              ? 'the change since the trace began: totals are not recorded'
-              : 'drag to select a range, click for an instant'
+            device.relative ? (
+              <Sentence text={payload.reasons.curve ?? []} />
+            ) : (
+              'drag to select a range, click for an instant'
+            )
           }
           actions={
             <>

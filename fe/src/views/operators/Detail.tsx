@@ -5,8 +5,8 @@ import { formatCount, formatDuration, formatRatio } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
-import { CopyButton } from '../../widgets/inputs/CopyButton';
 import { FlameGraph } from '../../widgets/charts/FlameGraph';
+import { Ways } from '../_shared/rows/Ways';
 import { Spread } from '../_shared/durations/Spread';
 import { Icon } from '../../widgets/Icon';
 import { Select } from '../../widgets/inputs/Select';
@@ -59,17 +59,13 @@ export function Detail({ row, payload, onClose }: Props) {
           ` · ${formatRatio(row.tc_self_unknown)} not known to be on Tensor Cores or not`}
       </p>
       {row.input_shape && <p className={`mono ${rowDetailCss.shape}`}>{row.input_shape}</p>}
-      <div className={rowDetailCss.actions}>
-        <Button className="strong" onClick={() => show(instances?.longest[0]?.event ?? row.event)}>
-          <Icon name="timeline" size={14} /> Show on timeline
-        </Button>
+      <Ways event={instances?.longest[0]?.event ?? row.event} name={row.name} label="Copy the name">
         {device && (
           <Button onClick={() => select({ view: 'kernels', params: { operator: row.name } })}>
             <Icon name="kernel" size={14} /> Its kernels
           </Button>
         )}
-        <CopyButton label="Copy the name" showLabel text={() => row.name} />
-      </div>
+      </Ways>
       <h3>
         Time per call
         {device && (

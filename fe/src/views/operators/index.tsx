@@ -1,6 +1,6 @@
 import { useMemo } from 'react';
 import type { OperatorRow, OperatorsPayload } from '../../api/types';
-import { formatCount, formatDuration } from '../../base/format';
+import { formatCount, formatDuration, plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Button } from '../../widgets/inputs/Button';
@@ -13,6 +13,7 @@ import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { Detail } from './Detail';
 import { hasDevice, rowKey, whole } from './select';
+import { useRows } from '../_shared/rows/useRows';
 import { speedColumns } from '../_shared/speed/columns';
 import splitCss from '../../widgets/table/Split.module.css';
 
@@ -37,20 +38,14 @@ const every = (names: readonly string[]) => [
 ];
 
 export default function OperatorsView({ payload, crumb }: { payload: OperatorsPayload; crumb: string }) {
-  const { selection, select } = useSelection();
+  const { selection } = useSelection();
   const { params } = selection;
   const device = hasDevice(payload);
   const table = useTableState({ id: device ? 'device_self_ns' : 'host_self_ns', descending: true });
   const columns = useMemo(() => columnsOf(payload), [payload]);
   const pies = useMemo(() => piesOf(payload), [payload]);
-  const keys = useMemo(() => new Map(payload.rows.map(row => [rowKey(row), row])), [payload]);
-  const chosen = params.select === undefined ? undefined : keys.get(params.select);
-  const put = (change: Record<string, string>) => {
-    const next = Object.entries({ ...params, ...change }).filter(([, value]) => value !== '');
-    select({ params: Object.fromEntries(next) });
-  };
+  const { put, pick, chosen, close, table: rows } = useRows(payload.rows, rowKey);
   const top = Number(params.top ?? '5');
-  const pick = (key: string) => put({ select: params.select === key ? '' : key });
   const filtered = ['step', 'thread', 'phase', 'kernel'].filter(name => params[name]);
   return (
     <div className={`${splitCss.view} fill`}>
@@ -74,15 +69,11 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
       <div className={`${splitCss.split} ${chosen ? splitCss.withDetail : ''}`}>
         <DataTable
           name="operators"
-          rows={payload.rows}
+          {...rows}
           columns={columns}
-          rowKey={rowKey}
-          selected={params.select}
-          onSelect={row => put({ select: row ? rowKey(row) : '' })}
-          onOpen={row => select({ view: 'trace', params: { event: String(row.event) } })}
           {...table}
-          placeholder={`Filter ${formatCount(payload.rows.length)} operators`}
-          noun={payload.group_by === 'name' ? 'operators' : 'rows'}
+          placeholder={`Filter ${plural(payload.rows.length, 'operator')}`}
+          noun={payload.group_by === 'name' ? 'operator' : 'row'}
           before={
             <>
               <Select
@@ -152,9 +143,7 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
             </>
           }
         />
-        {chosen && (
-          <Detail key={rowKey(chosen)} row={chosen} payload={payload} onClose={() => put({ select: '' })} />
-        )}
+        {chosen && <Detail key={rowKey(chosen)} row={chosen} payload={payload} onClose={close} />}
       </div>
     </div>
   );

@@ -20,7 +20,7 @@ export function Ranks({ payload, onOpen }: Props) {
     <div className={css.ranks}>
       <DataTable
         name="overlap-ranks"
-        noun="ranks"
+        noun="rank"
         rows={payload.ranks}
         columns={columns}
         rowKey={row => row.worker}

@@ -1,3 +1,4 @@
+import { useLayoutEffect, useRef, useState } from 'react';
 import type { Recommendation } from '../../api/types';
 import { formatRatio } from '../../base/format';
 import type { Phrase } from '../../base/text';
@@ -27,7 +28,29 @@ interface Props {
 const GAINS = 140;
 
 /** What to do first, by gain. */
-export function Advice({ items, gains, none, coming }: Props) {
+export function Advice(props: Props) {
+  const { ref, least } = useKeptHeight(props.coming);
+  return (
+    <div ref={ref} style={{ minHeight: least }}>
+      <Listed {...props} />
+    </div>
+  );
+}
+
+/** What the replay takes away leaves its room behind: the page below does not move while it is read. */
+function useKeptHeight(coming: boolean) {
+  const ref = useRef<HTMLDivElement>(null);
+  const [least, setLeast] = useState<number>();
+  useLayoutEffect(() => {
+    if (coming) {
+      const inside = ref.current?.firstElementChild;
+      setLeast(inside instanceof HTMLElement ? inside.offsetHeight : undefined);
+    }
+  }, [coming]);
+  return { ref, least };
+}
+
+function Listed({ items, gains, none, coming }: Props) {
   const replaying = 'Replaying the schedule to see what each change gains…';
   if (items.length === 0) {
     return (

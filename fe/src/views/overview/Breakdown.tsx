@@ -9,7 +9,8 @@ import { Icon } from '../../widgets/Icon';
 import { Meter } from '../../widgets/charts/Meter';
 import { Panel } from '../../widgets/Panel';
 import { Term, Tip } from '../../widgets/Term';
-import { communicationParts, range, rows, type Shown } from './select';
+import { Range } from './Range';
+import { communicationParts, extremes, rows, type Shown } from './select';
 import type { Overview } from '../../api/types';
 import { plain, type Phrase } from '../../base/text';
 import css from './Breakdown.module.css';
@@ -21,17 +22,25 @@ interface Props {
   ofAverage: boolean;
   /** Opens what a row counts. */
   onOpen: (category: Category) => void;
+  onStep: (step: string) => void;
 }
 
-export function Breakdown({ overview, now, ofAverage, onOpen }: Props) {
+export function Breakdown({ overview, now, ofAverage, onOpen, onStep }: Props) {
   const found = rows(overview, now);
   const parts = ofAverage ? communicationParts(overview) : [];
-  const durations = overview.steps.filter(step => step.complete).map(step => step.duration_ns);
-  const several = durations.length > 1;
+  const complete = overview.steps.filter(step => step.complete);
+  const whole = extremes(complete, step => step.duration_ns);
+  const several = complete.length > 1;
   const csv = () =>
     toCsv(
       ['category', 'ns', 'share', 'least_ns', 'most_ns'],
-      found.map(row => [row.title, row.average, row.share, row.least, row.most]),
+      found.map(row => [
+        row.title,
+        row.average,
+        row.share,
+        row.extremes?.least.ns ?? null,
+        row.extremes?.most.ns ?? null,
+      ]),
     );
   return (
     <Panel
@@ -86,7 +95,11 @@ export function Breakdown({ overview, now, ofAverage, onOpen }: Props) {
                 </td>
                 <td>{row.share !== null && <Share ratio={row.share} category={row.category} />}</td>
                 {several && (
-                  <td className="num dim">{row.average === null ? '' : range(row.least, row.most)}</td>
+                  <td className="num dim">
+                    {row.average !== null && row.extremes && (
+                      <Range of={row.title} {...row.extremes} onStep={onStep} />
+                    )}
+                  </td>
                 )}
               </tr>
               {row.category === 'communication' &&
@@ -110,7 +123,9 @@ export function Breakdown({ overview, now, ofAverage, onOpen }: Props) {
               <Duration ns={now.duration} />
             </td>
             <td className="num">100%</td>
-            {several && <td className="num dim">{range(Math.min(...durations), Math.max(...durations))}</td>}
+            {several && (
+              <td className="num dim">{whole && <Range of="Step" {...whole} onStep={onStep} />}</td>
+            )}
           </tr>
         </tfoot>
       </table>

@@ -120,7 +120,13 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
             />
           </Panel>
         )}
-        <Breakdown overview={payload} now={now} ofAverage={chosen === undefined} onOpen={open} />
+        <Breakdown
+          overview={payload}
+          now={now}
+          ofAverage={chosen === undefined}
+          onOpen={open}
+          onStep={choose}
+        />
         <div className={css.stack}>
           {payload.devices.map(device => (
             <DeviceCard key={device.id} device={device} />

@@ -126,13 +126,33 @@ export function communicationParts({ waiting, average }: Overview): Communicatio
   return parts.filter(({ ns }) => ns > 0);
 }
 
+/** A complete step that takes the least or the most time of all. */
+export interface Extreme {
+  step: string;
+  ns: number;
+}
+
+/** Of several that take the same, the first; null where there is no step. */
+export function extremes(
+  steps: readonly Step[],
+  value: (step: Step) => number,
+): { least: Extreme; most: Extreme } | null {
+  const [first, ...others] = steps.map(step => ({ step: step.name, ns: value(step) }));
+  if (first === undefined) {
+    return null;
+  }
+  return {
+    least: others.reduce((a, b) => (b.ns < a.ns ? b : a), first),
+    most: others.reduce((a, b) => (b.ns > a.ns ? b : a), first),
+  };
+}
+
 export interface Row {
   category: Category;
   title: string;
   average: number | null;
   share: number | null;
-  least: number;
-  most: number;
+  extremes: ReturnType<typeof extremes>;
   reason: readonly Phrase[] | undefined;
 }
 
@@ -141,8 +161,8 @@ export function rows(overview: Overview, now: Shown): Row[] {
   const complete = overview.steps.filter(step => step.complete);
   return CATEGORIES.flatMap(category => {
     const ns = now.times[category];
-    const all = complete.map(step => step.categories[category] ?? 0);
-    if (ns === 0 && all.every(value => value === 0)) {
+    const ends = extremes(complete, step => step.categories[category] ?? 0);
+    if (ns === 0 && !ends?.most.ns) {
       return [];
     }
     return [
@@ -151,16 +171,15 @@ export function rows(overview: Overview, now: Shown): Row[] {
         title: CATEGORY_TITLE[category],
         average: ns,
         share: ns === null || now.duration === 0 ? null : ns / now.duration,
-        least: Math.min(...all),
-        most: Math.max(...all),
+        extremes: ends,
         reason: overview.reasons[category],
       },
     ];
   });
 }
 
-/** "98.5 – 98.6 ms": both in the unit of the larger. */
-export function range(least: number, most: number): string {
+/** "98.5" and "98.6 ms": both in the unit of the larger. */
+export function range(least: number, most: number): [string, string] {
   const { scale, unit } = timeUnit(most);
-  return `${formatNumber(least / scale)} – ${formatNumber(most / scale)} ${unit}`;
+  return [formatNumber(least / scale), `${formatNumber(most / scale)} ${unit}`];
 }

@@ -1,7 +1,7 @@
 // What hardware counters counted for the kernels of each operator, beside what the shapes say.
 import { useMemo, useState } from 'react';
 import type { CounterRow, Counters as Counted } from '../../api/types';
-import { formatCount, formatNumber } from '../../base/format';
+import { formatCount, formatNumber, plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { Panel } from '../../widgets/Panel';
 import type { Column } from '../../widgets/table/columns';
@@ -38,8 +38,8 @@ export function Counters({ counters }: { counters: Counted }) {
           search={search}
           onSearch={setSearch}
           hotkey={false}
-          placeholder={`Filter ${formatCount(counters.rows.length)} rows`}
-          noun="rows"
+          placeholder={`Filter ${plural(counters.rows.length, 'row')}`}
+          noun="row"
           onOpen={open}
           onSelect={row => row && open(row)}
         />

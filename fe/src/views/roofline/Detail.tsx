@@ -1,12 +1,9 @@
 // All that is known of one row: its work, its time, its roof, and the way to its first call.
 import type { DevicePeaks, RooflineRow } from '../../api/types';
 import { formatBytes, formatCount, formatDuration, formatNumber, formatRatio } from '../../base/format';
-import { useSelection } from '../../state/selection';
-import { Button } from '../../widgets/inputs/Button';
-import { CopyButton } from '../../widgets/inputs/CopyButton';
-import { Icon } from '../../widgets/Icon';
 import { RowDetail } from '../../widgets/table/RowDetail';
-import rowDetailCss from '../../widgets/table/RowDetail.module.css';
+import { Facts } from '../_shared/rows/Facts';
+import { Ways } from '../_shared/rows/Ways';
 
 interface Props {
   row: RooflineRow;
@@ -15,7 +12,6 @@ interface Props {
 }
 
 export function Detail({ row, peaks, onClose }: Props) {
-  const { select } = useSelection();
   const facts: [string, string | null][] = [
     ['Input shapes', row.input_shape],
     ['FLOPs', row.flops === null ? null : `${formatNumber(row.flops / 1e9)} GFLOP`],
@@ -45,20 +41,8 @@ export function Detail({ row, peaks, onClose }: Props) {
         {formatCount(row.calls)} calls · {formatDuration(row.device_ns)} ·{' '}
         {formatDuration(row.device_ns / row.calls)} each
       </p>
-      <div className={rowDetailCss.actions}>
-        <Button
-          className="strong"
-          onClick={() => select({ view: 'trace', params: { event: String(row.event) } })}
-        >
-          <Icon name="timeline" size={14} /> Show on timeline
-        </Button>
-        <CopyButton label="Copy the whole name" showLabel text={() => row.name} />
-      </div>
-      <dl className={rowDetailCss.facts}>
-        {facts
-          .filter(([, value]) => value !== null)
-          .flatMap(([key, value]) => [<dt key={`${key} of`}>{key}</dt>, <dd key={key}>{value}</dd>])}
-      </dl>
+      <Ways event={row.event} name={row.name} label="Copy the whole name" />
+      <Facts facts={facts} />
     </RowDetail>
   );
 }

@@ -1,6 +1,6 @@
 import { useMemo } from 'react';
-import type { RooflinePayload, RooflineRow } from '../../api/types';
-import { formatCount, formatDuration, formatNumber, formatRatio } from '../../base/format';
+import type { RooflinePayload } from '../../api/types';
+import { formatCount, formatDuration, formatNumber, formatRatio, plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Answer } from '../../widgets/Answer';
@@ -19,6 +19,7 @@ import { Detail } from './Detail';
 import css from './index.module.css';
 import { Peaks } from './Peaks';
 import { useKeptPeaks } from './useKeptPeaks';
+import { useRows } from '../_shared/rows/useRows';
 import { COLORS, type Bound } from '../_shared/speed/bounds';
 import { rowKey } from './select';
 
@@ -33,16 +34,11 @@ const GROUPS = [
 const BOUNDS: Bound[] = ['compute', 'memory', 'latency', 'launch', 'communication', 'unknown'];
 
 export default function RooflineView({ payload, crumb }: { payload: RooflinePayload; crumb: string }) {
-  const { selection, select } = useSelection();
+  const { selection } = useSelection();
   const { params } = selection;
   const table = useTableState({ id: 'device_ns', descending: true });
   const columns = useMemo(() => columnsOf(payload), [payload]);
-  const chosen = payload.rows.find(row => rowKey(row) === params.select);
-  const put = (change: Record<string, string>) => {
-    const next = Object.entries({ ...params, ...change }).filter(([, value]) => value !== '');
-    select({ params: Object.fromEntries(next) });
-  };
-  const pick = (row: RooflineRow) => put({ select: rowKey(row) === params.select ? '' : rowKey(row) });
+  const { put, pick, chosen, close, table: rows } = useRows(payload.rows, rowKey);
   const device = payload.devices[0];
   const given = params.peaks ?? '';
   const give = useKeptPeaks(device, given, peaks => put({ peaks }));
@@ -80,7 +76,7 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
               </span>
             ))}
           </p>
-          <Chart payload={payload} selected={params.select} onSelect={pick} />
+          <Chart payload={payload} selected={params.select} onSelect={row => pick(rowKey(row))} />
         </Panel>
         {device && (
           <Panel title={given === '' ? 'Device' : 'Device (edited)'}>
@@ -91,15 +87,11 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
       <div className={`${splitCss.split} ${chosen ? splitCss.withDetail : ''}`}>
         <DataTable
           name="roofline rows"
-          rows={payload.rows}
+          {...rows}
           columns={columns}
-          rowKey={rowKey}
-          selected={params.select}
-          onSelect={row => put({ select: row ? rowKey(row) : '' })}
-          onOpen={row => select({ view: 'trace', params: { event: String(row.event) } })}
           {...table}
-          placeholder={`Filter ${formatCount(payload.rows.length)} rows`}
-          noun="rows"
+          placeholder={`Filter ${plural(payload.rows.length, 'row')}`}
+          noun="row"
           before={
             <>
               <Select
@@ -126,14 +118,7 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
           empty={filtered ? 'No work passes these filters.' : 'No operator launched device work.'}
           foot={foot(payload)}
         />
-        {chosen && (
-          <Detail
-            key={rowKey(chosen)}
-            row={chosen}
-            peaks={payload.devices}
-            onClose={() => put({ select: '' })}
-          />
-        )}
+        {chosen && <Detail key={rowKey(chosen)} row={chosen} peaks={payload.devices} onClose={close} />}
       </div>
       {counters && <Counters counters={counters} />}
     </div>

@@ -10,6 +10,8 @@ import { Select } from '../../widgets/inputs/Select';
 import { plain, Sentence } from '../../widgets/Sentence';
 import { SourceSettingsMenu } from '../../widgets/SourceFrame';
 import { range, useAnswers } from './answers';
+import { Find } from './find/Find';
+import { useFound } from './find/useFound';
 import { arrows, blameArrow, launched, placeOf, placeOfMoment } from './follow/flows';
 import { useLit, useWalk } from './follow/path';
 import { Area } from './panels/Area';
@@ -19,14 +21,26 @@ import { spokenSlice } from './panels/spoken';
 import { traceSource } from './source';
 import { Timeline } from './Timeline';
 import { Export } from './tools/Export';
-import { Find } from './tools/Find';
 import { MiniMap } from './tools/MiniMap';
 import { CLOCKS, COLORS, Legend, Tracks } from './tools/Tools';
 import { useFollow } from './follow/useFollow';
 import { deepTracks, spanOf, useLayout, useTimeline } from './useTimeline';
 
 /** Parameters that a link in the headline leaves as they are. */
-const KEPT = ['python', 'pins', 'folded', 'deep', 'hidden', 'order', 'color', 'clock', 'marks', 'path'];
+const KEPT = [
+  'python',
+  'pins',
+  'folded',
+  'deep',
+  'hidden',
+  'order',
+  'color',
+  'clock',
+  'marks',
+  'path',
+  'find',
+  'regex',
+];
 const NO_ARROWS: readonly Arrow[] = [];
 
 /** One trace with all that can be asked about it. */
@@ -54,15 +68,23 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
   const deep = deepTracks(state.deep, selected);
   const layout = useLayout(payload, { folded, deep, hidden, pinned, order, filter });
   const lit = useLit(answers.path);
+  const traces = useMemo(() => [{ selectors, shift: 0 }], [selectors]);
+  const found = useFound(
+    payload,
+    traces,
+    state,
+    state.event === null ? shown.begin : (current?.start_ns ?? null),
+    shown,
+  );
   const highlights = useMemo<Highlights>(
     () => ({
       area,
       marks: state.marks,
       selected,
       arrows: flows ? arrows(flows) : moment ? blameArrow(moment) : NO_ARROWS,
-      lit: lit ?? (flows ? launched(flows) : null),
+      lit: found.lit ?? lit ?? (flows ? launched(flows) : null),
     }),
-    [area, state.marks, selected, flows, moment, lit],
+    [area, state.marks, selected, flows, moment, lit, found.lit],
   );
   const follow = useFollow(flows, state.event, chooseEvent);
   const walk = useWalk(answers.path, state.event, shown, chooseEvent);
@@ -87,9 +109,10 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
         <>
           <Find
             payload={payload}
-            selectors={selectors}
-            python={python}
-            at={current?.start_ns ?? shown.begin}
+            found={found}
+            query={state.find}
+            regex={state.regex}
+            onFind={(find, regex) => change({ find, regex }, true)}
             event={state.event}
             onEvent={chooseEvent}
           />
@@ -139,6 +162,7 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
           payload={payload}
           tile={answers.map.tile}
           tracks={answers.map.tracks}
+          ticks={found.ticks}
           window={shown}
           time={time}
           key={timeline.theme}

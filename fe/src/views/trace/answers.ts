@@ -16,10 +16,12 @@ import type {
 } from '../../api/types';
 import { useView } from '../../state/queries';
 import type { Span } from '../../timeline/tiles/store';
+import { decodeTile } from '../../timeline/tiles/tile';
 import { mainTracks, workTracks } from './select';
 import type { TraceState } from './state';
 
-const MAP_WIDTH = 800;
+/** Buckets of the strip above the timeline. */
+export const MAP_WIDTH = 800;
 
 export const range = (begin: number, end: number) => ({
   begin: String(Math.floor(begin)),
@@ -101,6 +103,8 @@ export function useAnswers(
     },
     drawn,
   );
+  const wire = ready(mapAnswer);
+  const mapTile = useMemo(() => wire && decodeTile(wire), [wire]);
   return {
     current: chosen ? ofEvent(eventAnswer, event) : undefined,
     flows: chosen ? ofEvent(flowsAnswer, event) : undefined,
@@ -110,7 +114,7 @@ export function useAnswers(
     added: area ? ready(areaAnswer) : undefined,
     inSight: ready(windowAnswer),
     colors: ready(colorsAnswer),
-    map: { tile: ready(mapAnswer), tracks: mapTracks },
+    map: { tile: mapTile, tracks: mapTracks },
     error:
       (chosen ? eventAnswer.error : moment ? momentAnswer.error : state.path ? pathAnswer.error : null)
         ?.message ?? null,

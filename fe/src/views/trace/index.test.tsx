@@ -1,4 +1,4 @@
-import { cleanup, fireEvent, screen, within } from '@testing-library/react';
+import { cleanup, fireEvent, screen, waitFor, within } from '@testing-library/react';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import golden from '../../../../tests/golden/payloads/trace.json';
 import { drawView, serveGoldens } from '../../testing/view';
@@ -42,6 +42,14 @@ describe('with a path of more pieces than are lit', () => {
     drawView(View, golden.trace, { params: { path: 'true' } });
     expect(await screen.findByText('1,234 more of the path when zoomed in')).toBeTruthy();
   });
+});
+
+it('ticks off in the strip what the address searches for, and says how many hits there are', async () => {
+  drawView(View, golden.trace, { params: { find: 'sgemm' } });
+  const hits = golden['trace/hits'].track.length;
+  await waitFor(() => expect(document.querySelector(`[data-ticks="${hits}"]`)).not.toBeNull());
+  expect(screen.getByPlaceholderText<HTMLInputElement>('Find slices and kernels').value).toBe('sgemm');
+  expect(await screen.findByText(new RegExp(`(^| of )${golden['trace/search'].hits}$`))).toBeTruthy();
 });
 
 it('adds up a stretch of time', async () => {

@@ -8,7 +8,7 @@ export const workTracks = (payload: TracePayload): TracePayload['tracks'] =>
   payload.tracks.filter(track => track.group !== null && payload.groups[track.group]?.kind !== 'profiler');
 
 /** The busiest threads and streams, in the order they are shown. */
-export function mainTracks(payload: TracePayload): number[] {
+export function mainTracks(payload: TracePayload, most = IN_STRIP): number[] {
   const candidates = payload.tracks.filter(
     track =>
       (track.kind === 'thread' || track.kind === 'stream') &&
@@ -18,7 +18,7 @@ export function mainTracks(payload: TracePayload): number[] {
   const chosen = new Set(
     [...candidates]
       .sort((a, b) => b.slices - a.slices)
-      .slice(0, IN_STRIP)
+      .slice(0, most)
       .map(track => track.id),
   );
   return candidates.filter(track => chosen.has(track.id)).map(track => track.id);

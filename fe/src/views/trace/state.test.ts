@@ -14,6 +14,8 @@ test('what is written is read again, and nothing else changes', () => {
     deep: [3],
     hidden: [8],
     order: [2, 1],
+    find: 'a&b=c,d #1',
+    regex: true,
     color: 'module' as const,
     clock: 'wall' as const,
   };

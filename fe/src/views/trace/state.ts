@@ -25,6 +25,9 @@ export interface TraceState {
   deep: number[];
   hidden: number[];
   order: number[];
+  /** What is searched for; empty: nothing. */
+  find: string;
+  regex: boolean;
   color: ColorBy;
   clock: Clock;
 }
@@ -72,6 +75,8 @@ export function readTraceState(params: Record<string, string>): TraceState {
     deep: numbers(params.deep),
     hidden: numbers(params.hidden),
     order: numbers(params.order),
+    find: params.find ?? '',
+    regex: params.regex === 'true',
     color: COLORS.includes(params.color ?? '') ? (params.color as ColorBy) : 'class',
     clock: CLOCKS.includes(params.clock ?? '') ? (params.clock as Clock) : 'trace',
   };
@@ -87,8 +92,8 @@ export function writeTraceState(
   for (const [key, value] of Object.entries(change) as [keyof TraceState, never][]) {
     if (key === 'window') {
       text.at = value && write(value as Span);
-    } else if (key === 'path') {
-      text.path = value ? 'true' : undefined;
+    } else if (key === 'path' || key === 'regex') {
+      text[key] = value ? 'true' : undefined;
     } else if (key === 'area') {
       text.area = (value && write(value as Span)) ?? undefined;
     } else if (key === 'event') {
@@ -97,6 +102,8 @@ export function writeTraceState(
       text.moment = (value && writeMoment(value as Moment)) ?? undefined;
     } else if (key === 'marks') {
       text.marks = list((value as number[]).map(Math.round));
+    } else if (key === 'find') {
+      text.find = value;
     } else if (key === 'pinned') {
       text.pins = list(value);
     } else if (key === 'color') {

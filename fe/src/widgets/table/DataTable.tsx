@@ -12,8 +12,9 @@ import {
 } from 'react';
 import { Button } from '../inputs/Button';
 import { toCsv } from '../../base/csv';
-import { formatCount } from '../../base/format';
+import { formatCount, plural } from '../../base/format';
 import { saveFile } from '../../base/browser/save';
+import { useKeptScroll } from '../../state/scroll';
 import { readSetting, writeSetting } from '../../base/browser/settings';
 import { Icon } from '../Icon';
 import { ColumnMenu } from './ColumnMenu';
@@ -56,12 +57,15 @@ interface Props<R> {
   foot?: ReactNode;
   /** What is said where there is no row at all. */
   empty?: ReactNode;
+  /** What a row is, and what several are if an s is not enough. */
   noun?: string;
+  many?: string;
 }
 
 export function DataTable<R extends object>(props: Props<R>) {
   const { name, rows, columns, rowKey, sort, onSort, search, onSearch, selected, onSelect, onOpen } = props;
   const scroller = useRef<HTMLDivElement>(null);
+  useKeptScroll(scroller, name);
   const [visibility, setVisibility] = useState<ColumnVisibilityState>(() => ({
     ...Object.fromEntries(columns.filter(column => column.hidden).map(column => [column.id, false])),
     ...(readSetting(`columns.${name}`) as ColumnVisibilityState | undefined),
@@ -295,10 +299,8 @@ export function DataTable<R extends object>(props: Props<R>) {
       </div>
       <div className={css.foot} data-part="table-foot">
         <span aria-live="polite">
-          {count === rows.length || props.childRows
-            ? formatCount(rows.length)
-            : `${formatCount(count)} of ${formatCount(rows.length)}`}{' '}
-          {props.noun ?? 'rows'}
+          {count < rows.length && !props.childRows && `${formatCount(count)} of `}
+          {plural(rows.length, props.noun ?? 'row', props.many)}
         </span>
         {props.foot && <span>{props.foot}</span>}
       </div>

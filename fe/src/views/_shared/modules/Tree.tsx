@@ -1,5 +1,6 @@
 import { useMemo, type ReactNode } from 'react';
 import type { ModuleClass, ModuleRow } from '../../../api/types';
+import { plural } from '../../../base/format';
 import { useSelection } from '../../../state/selection';
 import { useTableState } from '../../../state/table';
 import { DataTable } from '../../../widgets/table/DataTable';
@@ -62,11 +63,12 @@ export function Tree(props: Props) {
       <DataTable
         {...common}
         name={`${name}-classes`}
-        noun="classes"
+        noun="class"
+        many="classes"
         rows={classes}
         columns={ofClass}
         rowKey={row => row.name}
-        placeholder={`Filter ${classes.length} classes`}
+        placeholder={`Filter ${plural(classes.length, 'class', 'classes')}`}
         onSelect={row => onPlace(row?.place)}
       />
     );
@@ -75,7 +77,7 @@ export function Tree(props: Props) {
     <DataTable
       {...common}
       name={name}
-      noun={rows.length === 1 ? 'outermost module' : 'outermost modules'}
+      noun="outermost module"
       rows={rows}
       columns={columns}
       rowKey={row => String(row.place)}

@@ -87,7 +87,7 @@ export function ByGroup({ payload, before }: TableProps) {
       {...table}
       placeholder="Filter groups and collectives"
       before={before}
-      noun="rows"
+      noun="row"
       empty="No communication is recorded."
       foot={`${formatCount(payload.groups.length)} process groups`}
     />

@@ -70,7 +70,7 @@ export function ByWorker({ payload, before }: TableProps) {
       {...table}
       placeholder="Filter collectives and ranks"
       before={before}
-      noun="rows"
+      noun="row"
       empty="No communication is recorded."
     />
   );

@@ -71,7 +71,7 @@ export function Families({ payload, before }: TableProps) {
       {...table}
       placeholder="Filter families, kernels and ranks"
       before={before}
-      noun="rows"
+      noun="row"
       empty="No device work is recorded."
     />
   );

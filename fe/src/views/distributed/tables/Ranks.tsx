@@ -96,7 +96,7 @@ export function Ranks({ payload, before, onWorker }: TableProps & { onWorker: (w
       {...table}
       placeholder="Filter ranks"
       before={before}
-      noun="ranks"
+      noun="rank"
       foot={
         payload.start_skew_ns !== null &&
         `first to last start of the recordings: ${formatDuration(payload.start_skew_ns)}`

@@ -1,15 +1,13 @@
 // What happens in the selected window: totals by name, how busy the devices are.
 import { useMemo, useState } from 'react';
 import type { TraceSelection } from '../../../api/types';
-import { formatDuration } from '../../../base/format';
+import { plural } from '../../../base/format';
 import { classColor } from '../../../timeline/draw/colors';
-import { Button } from '../../../widgets/inputs/Button';
-import { Icon } from '../../../widgets/Icon';
 import { Sentence } from '../../../widgets/Sentence';
 import type { Column } from '../../../widgets/table/columns';
 import { DataTable, type Sort } from '../../../widgets/table/DataTable';
 import type { Search } from '../../../widgets/table/search';
-import css from './Area.module.css';
+import { AreaFrame } from './AreaFrame';
 
 interface Props {
   selection: TraceSelection;
@@ -56,27 +54,17 @@ export function Area({ selection, classes, time, onEvent, onZoom, onClose }: Pro
     [classes, length],
   );
   return (
-    <section className={css.area} data-part="selected-area" aria-label="Selected window">
-      <header>
-        <h2>
-          Selected {formatDuration(length)} <span className="dim">from {time(selection.begin_ns)}</span>
-        </h2>
-        <span className={css.actions}>
-          <Button look="quiet" onClick={onZoom}>
-            Zoom in <kbd>f</kbd>
-          </Button>
-          <Button look="quiet" title="Close (Escape)" onClick={onClose}>
-            <Icon name="close" size={14} />
-          </Button>
+    <AreaFrame
+      length={length}
+      from={time(selection.begin_ns)}
+      summary={selection.summary.map((text, i) => (
+        <span key={selection.devices[i]?.device ?? 'none'}>
+          <Sentence text={text} />
         </span>
-      </header>
-      <p className={css.devices} data-part="area-devices">
-        {selection.summary.map((text, i) => (
-          <span key={selection.devices[i]?.device ?? 'none'}>
-            <Sentence text={text} />
-          </span>
-        ))}
-      </p>
+      ))}
+      onZoom={onZoom}
+      onClose={onClose}
+    >
       <DataTable
         name="selection"
         rows={selection.rows}
@@ -87,12 +75,12 @@ export function Area({ selection, classes, time, onEvent, onZoom, onClose }: Pro
         search={search}
         onSearch={setSearch}
         hotkey={false}
-        placeholder={`Filter ${selection.names.toLocaleString('en-US')} names`}
+        placeholder={`Filter ${plural(selection.names, 'name')}`}
         onOpen={row => onEvent(row.event)}
         onSelect={row => row && onEvent(row.event)}
-        noun="names"
+        noun="name"
         empty="No slices in this selection."
       />
-    </section>
+    </AreaFrame>
   );
 }

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import findCss from '../tools/Find.module.css';
+import findCss from '../find/Find.module.css';
 import css from './Status.module.css';
 
 /** The last line of the timeline: what went wrong, else what can be done; what the colors mean. */

@@ -24,3 +24,13 @@ it('opens a slice of the rank that was clicked', async () => {
   drawView(View, golden.trace, { params: { ranks: 'rank0,rank1', event: String(second) } });
   expect(await screen.findByRole('heading', { level: 2, name: /aten::mm/ })).toBeTruthy();
 });
+
+it('adds up a stretch of time on each rank, side by side', async () => {
+  drawView(View, golden.trace, { params: { ranks: 'rank0,rank1', area: '0-3000000' } });
+  await screen.findByRole('heading', { name: /^Selected 3\.00 ms/ });
+  for (const { rank } of connections.ranks) {
+    expect(screen.getByRole('columnheader', { name: new RegExp(`rank ${rank}`) })).toBeTruthy();
+  }
+  const { rows } = golden['trace/selection'];
+  expect(await screen.findByText(`${rows.length} names`, { exact: false })).toBeTruthy();
+});

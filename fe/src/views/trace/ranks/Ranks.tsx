@@ -8,13 +8,18 @@ import { memberOf, mergedId, mergePayloads } from '../../../timeline/tiles/merge
 import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
 import { Sentence } from '../../../widgets/Sentence';
+import { Find } from '../find/Find';
+import { useFound } from '../find/useFound';
 import { placeOf } from '../follow/flows';
 import { Details } from '../panels/Details';
 import { spokenSlice } from '../panels/spoken';
 import { Timeline } from '../Timeline';
+import { MiniMap } from '../tools/MiniMap';
 import { spanOf, useLayout, useTimeline } from '../useTimeline';
 import { RankPicker } from './RankPicker';
+import { RanksArea } from './RanksArea';
 import { ranksSource, type Aligned } from './source';
+import { useRankMap } from './useRankMap';
 
 /** Counters, the blame of devices, and what the profiler says of itself: they would part the ranks. */
 const isAside = (track: TracePayload['tracks'][number], payload: TracePayload): boolean =>
@@ -41,7 +46,8 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
   const origin = connections.origin_ns ?? 0;
   const payload = useMemo(() => mergePayloads(members, origin), [members, origin]);
   const timeline = useTimeline(payload);
-  const { state, change, time, controller, zoomTo } = timeline;
+  const { state, change, shown, time, controller, chooseEvent, zoomTo } = timeline;
+  const { area } = state;
   const source = useMemo(() => ranksSource(client, run, members), [client, run, members]);
   const layout = useLayout(payload, {
     folded: foldedTracks(payload, state.folded),
@@ -73,9 +79,21 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
     () => joinedEvents(connections, members, payload, state.event),
     [connections, members, payload, state.event],
   );
+  const traces = useMemo(
+    () => members.map(({ worker, span, shift }) => ({ selectors: { run, worker, span }, shift })),
+    [run, members],
+  );
+  const found = useFound(
+    payload,
+    traces,
+    state,
+    state.event === null ? shown.begin : (selected?.start ?? null),
+    shown,
+  );
+  const map = useRankMap(run, members, payload, timeline.loading === false);
   const highlights = useMemo<Highlights>(
-    () => ({ area: null, marks: state.marks, selected, arrows: [], lit: null, joined }),
-    [state.marks, selected, joined],
+    () => ({ area, marks: state.marks, selected, arrows: [], lit: found.lit, joined }),
+    [area, state.marks, selected, joined, found.lit],
   );
   return (
     <Timeline
@@ -90,6 +108,15 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
       why={<Sentence text={connections.details} />}
       tools={
         <>
+          <Find
+            payload={payload}
+            found={found}
+            query={state.find}
+            regex={state.regex}
+            onFind={(find, regex) => change({ find, regex }, true)}
+            event={state.event}
+            onEvent={chooseEvent}
+          />
           <RankPicker
             run={run}
             chosen={chosen}
@@ -100,23 +127,54 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
           </Button>
         </>
       }
-      onArea={area => area && controller?.zoomTo(area)}
+      strip={
+        <MiniMap
+          payload={payload}
+          {...map}
+          ticks={found.ticks}
+          window={shown}
+          time={time}
+          key={timeline.theme}
+          onWindow={next => controller?.showWindow(next)}
+        />
+      }
+      keys={{
+        '/': () => document.querySelector<HTMLInputElement>('[data-find]')?.focus(),
+        e: () => change({ area: shown }),
+      }}
+      onArea={next => change({ area: next })}
       error={null}
       spoken={member ? `${member.title}: ${spokenSlice(current, member.payload)}` : ''}
       panel={
-        current &&
-        member && (
-          <Details
-            event={current}
-            flows={undefined}
-            module={undefined}
-            classes={member.payload.classes}
-            time={ns => time(ns + member.shift)}
-            onEvent={next => change({ event: mergedId(next, index, count) })}
-            onView={(view, next) => select({ view, worker: member.worker, span: member.span, params: next })}
-            onZoom={() => selected && zoomTo(spanOf(selected))}
-            onClose={() => change({ event: null })}
-          />
+        ((current && member) || area) && (
+          <>
+            {current && member && (
+              <Details
+                event={current}
+                flows={undefined}
+                module={undefined}
+                classes={member.payload.classes}
+                time={ns => time(ns + member.shift)}
+                onEvent={next => change({ event: mergedId(next, index, count) })}
+                onView={(view, next) =>
+                  select({ view, worker: member.worker, span: member.span, params: next })
+                }
+                onZoom={() => selected && zoomTo(spanOf(selected))}
+                onClose={() => change({ event: null })}
+              />
+            )}
+            {area && (
+              <RanksArea
+                run={run}
+                members={members}
+                area={area}
+                time={time}
+                onEvent={chooseEvent}
+                onZoom={() => zoomTo(area)}
+                onClose={() => change({ area: null })}
+              />
+            )}
+          </>
         )
       }
     />

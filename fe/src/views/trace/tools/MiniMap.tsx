@@ -1,17 +1,19 @@
 // The whole recording in a strip, with the window that is shown; a drag moves it.
 import { useEffect, useRef, type KeyboardEvent, type PointerEvent } from 'react';
-import type { TracePayload, TraceTile } from '../../../api/types';
+import type { TracePayload } from '../../../api/types';
 import { formatDuration } from '../../../base/format';
 import { readPalette } from '../../../timeline/draw/colors';
-import { decodeTile } from '../../../timeline/tiles/tile';
 import type { Span } from '../../../timeline/tiles/store';
+import type { Tile } from '../../../timeline/tiles/tile';
 import { useWidth } from '../../../widgets/charts/useWidth';
 import css from './MiniMap.module.css';
 
 interface Props {
   payload: TracePayload;
-  tile: TraceTile | undefined;
+  tile: Tile | undefined;
   tracks: readonly number[];
+  /** What to tick off: the hits of a search. */
+  ticks: readonly Span[];
   window: Span;
   onWindow: (window: Span) => void;
   /** An instant as the ruler says it. */
@@ -20,6 +22,7 @@ interface Props {
 
 const HEIGHT = 30;
 const DEPTHS = 3;
+const TICK = 7;
 /** What a key makes of the window: how far it moves, in its own length, and how long it becomes. */
 const KEYS: Record<string, readonly [number, number]> = {
   ArrowLeft: [-0.25, 1],
@@ -32,7 +35,7 @@ const KEYS: Record<string, readonly [number, number]> = {
   End: [Infinity, 1],
 };
 
-export function MiniMap({ payload, tile, tracks, window, onWindow, time }: Props) {
+export function MiniMap({ payload, tile, tracks, ticks, window, onWindow, time }: Props) {
   const { ref, width } = useWidth();
   const canvas = useRef<HTMLCanvasElement>(null);
   const held = useRef<number | null>(null);
@@ -43,23 +46,28 @@ export function MiniMap({ payload, tile, tracks, window, onWindow, time }: Props
       return;
     }
     const palette = readPalette(canvas.current!.parentElement!, 'class', payload.classes, payload.categories);
-    const data = decodeTile(tile);
     const lane = HEIGHT / Math.max(tracks.length, 1);
     context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
     context.clearRect(0, 0, width, HEIGHT);
     tracks.forEach((track, i) => {
       // What lies deeper says more of what is done; the first lanes are drawn over each other.
-      for (const depth of data.lanes.get(track)?.filter(each => each.depth < DEPTHS) ?? []) {
+      for (const depth of tile.lanes.get(track)?.filter(each => each.depth < DEPTHS) ?? []) {
         for (let at = depth.first; at < depth.last; at++) {
-          context.fillStyle = palette.of(data.color[at]!, data.name[at]!).fill;
+          context.fillStyle = palette.of(tile.color[at]!, tile.name[at]!).fill;
           context.globalAlpha =
-            0.25 + 0.6 * (data.duration[at]! > 0 ? data.busy[at]! / data.duration[at]! : 1);
-          const x = ((data.start[at]! - payload.begin_ns) / length) * width;
-          context.fillRect(x, i * lane + 1, Math.max((data.duration[at]! / length) * width, 0.7), lane - 2);
+            0.25 + 0.6 * (tile.duration[at]! > 0 ? tile.busy[at]! / tile.duration[at]! : 1);
+          const x = ((tile.start[at]! - payload.begin_ns) / length) * width;
+          context.fillRect(x, i * lane + 1, Math.max((tile.duration[at]! / length) * width, 0.7), lane - 2);
         }
       }
     });
-  }, [tile, width, payload, tracks, length]);
+    context.globalAlpha = 1;
+    context.fillStyle = palette.text;
+    for (const { begin, end } of ticks) {
+      const x = ((begin - payload.begin_ns) / length) * width;
+      context.fillRect(x, 0, Math.max(((end - begin) / length) * width, 1), TICK);
+    }
+  }, [tile, width, payload, tracks, ticks, length]);
   const left = ((window.begin - payload.begin_ns) / length) * width;
   const size = ((window.end - window.begin) / length) * width;
   const move = (event: PointerEvent, x: number) => {
@@ -79,7 +87,7 @@ export function MiniMap({ payload, tile, tracks, window, onWindow, time }: Props
     }
   };
   return (
-    <div className={css.map}>
+    <div className={css.map} data-part="map" data-ticks={ticks.length}>
       <span className="dim">Whole span, {formatDuration(length)}</span>
       <div
         ref={ref}

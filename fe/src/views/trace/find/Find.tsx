@@ -1,54 +1,81 @@
 // Search: how many hits, the next and the previous, and a list of them by track.
 import { useEffect, useRef, useState } from 'react';
-import type { Selectors, TracePayload, TraceSearch } from '../../../api/types';
+import type { TracePayload } from '../../../api/types';
 import { formatCount, formatDuration } from '../../../base/format';
 import { nameOf } from '../../../timeline/draw/layout';
-import { useView } from '../../../state/queries';
 import { Button } from '../../../widgets/inputs/Button';
 import { RegexToggle, SearchField } from '../../../widgets/inputs/SearchField';
 import { Sentence } from '../../../widgets/Sentence';
 import css from './Find.module.css';
+import { LISTED, type FoundHits } from './useFound';
 
 interface Props {
   payload: TracePayload;
-  selectors: Selectors;
-  python: boolean;
-  at: number;
+  found: FoundHits;
+  query: string;
+  regex: boolean;
+  onFind: (find: string, regex: boolean) => void;
   event: number | null;
   onEvent: (event: number) => void;
 }
 
 const PAUSE_MS = 200;
-const LISTED = '60';
 
-export function Find({ payload, selectors, python, at, event, onEvent }: Props) {
+type Way = 'previous' | 'next';
+
+export function Find({ payload, found, query, regex, onFind, event, onEvent }: Props) {
   const input = useRef<HTMLInputElement>(null);
-  const [draft, setDraft] = useState('');
-  const [query, setQuery] = useState('');
-  const [regex, setRegex] = useState(false);
+  const [draft, setDraft] = useState(query);
+  const asked = useRef(query);
   const [open, setOpen] = useState(false);
-  const [track, setTrack] = useState(-1);
+  const wish = useRef<Way | null>(null);
+  const { track, setTrack, matches, error } = found;
+  const ask = (text: string, expression = regex) => {
+    asked.current = text;
+    onFind(text, expression);
+  };
+  const latest = useRef(ask);
   useEffect(() => {
-    const timer = setTimeout(() => setQuery(draft), PAUSE_MS);
+    latest.current = ask;
+  });
+  // What the address says (a link, the way back) is what the field says, unless it is the field that wrote it.
+  useEffect(() => {
+    if (query !== asked.current) {
+      asked.current = query;
+      setDraft(query);
+    }
+  }, [query]);
+  useEffect(() => {
+    const timer = setTimeout(() => draft !== asked.current && latest.current(draft), PAUSE_MS);
     return () => clearTimeout(timer);
   }, [draft]);
-  const params = {
-    query,
-    regex: String(regex),
-    at: String(Math.round(at)),
-    event: String(event ?? -1),
-    track: String(track),
-    limit: LISTED,
-    python: String(python),
-  };
-  const answer = useView<TraceSearch>('trace/search', selectors, params, query !== '');
-  const matches = query !== '' && answer.data?.state === 'ready' ? answer.data.payload : undefined;
   const hit = matches?.rows.findIndex(row => row.event === event) ?? -1;
-  const go = (target: { event: number } | null | undefined) => {
+  const go = (way: Way) => {
+    const beside = hit >= 0 ? matches?.rows[hit + (way === 'next' ? 1 : -1)] : undefined;
+    // The neighbors in the list are known at once, what lies beyond it is in the answer.
+    const target = beside ?? matches?.[way];
     if (target) {
       onEvent(target.event);
     }
   };
+  const step = (way: Way) => {
+    if (draft === query && found.fresh) {
+      go(way);
+    } else if (draft !== '') {
+      wish.current = way;
+      if (draft !== query) {
+        ask(draft);
+      }
+    }
+  };
+  // Enter right after typing is obeyed when the answer is here.
+  useEffect(() => {
+    if (wish.current && found.fresh && draft === query) {
+      const way = wish.current;
+      wish.current = null;
+      go(way);
+    }
+  });
   const tracks = new Map(payload.tracks.map(each => [each.id, each]));
   return (
     <div
@@ -65,7 +92,7 @@ export function Find({ payload, selectors, python, at, event, onEvent }: Props) 
         data-find
         value={draft}
         placeholder="Find slices and kernels"
-        error={answer.error !== null}
+        error={error !== null}
         tools={
           <>
             {!draft && <kbd>/</kbd>}
@@ -75,7 +102,7 @@ export function Find({ payload, selectors, python, at, event, onEvent }: Props) 
                 {formatCount(matches.hits)}
               </span>
             )}
-            <RegexToggle pressed={regex} title="Regular expression (RE2)" onToggle={setRegex} />
+            <RegexToggle pressed={regex} title="Regular expression (RE2)" onToggle={on => ask(draft, on)} />
           </>
         }
         onFocus={focus => {
@@ -84,6 +111,7 @@ export function Find({ payload, selectors, python, at, event, onEvent }: Props) 
         }}
         onChange={text => {
           setDraft(text);
+          wish.current = null;
           setTrack(-1);
           setOpen(true);
         }}
@@ -91,25 +119,20 @@ export function Find({ payload, selectors, python, at, event, onEvent }: Props) 
           if (key.key === 'Enter') {
             key.preventDefault();
             setOpen(false);
-            // The neighbors in the list are known at once, what lies beyond it is in the answer.
-            go(
-              key.shiftKey
-                ? (hit >= 0 && matches?.rows[hit - 1]) || matches?.previous
-                : (hit >= 0 && matches?.rows[hit + 1]) || matches?.next,
-            );
+            step(key.shiftKey ? 'previous' : 'next');
           } else if (key.key === 'Escape') {
             key.stopPropagation();
             if (draft === '') {
               input.current?.blur();
             }
             setDraft('');
-            setQuery('');
+            ask('');
           }
         }}
       />
-      {open && query !== '' && (matches || answer.error) && (
+      {open && query !== '' && (matches || error) && (
         <div className={css.hits} data-part="find-hits">
-          {answer.error && <p className={css.problem}>{answer.error.message}</p>}
+          {error && <p className={css.problem}>{error.message}</p>}
           {matches && matches.hits === 0 && (
             <p className="dim">
               <Sentence text={matches.headline} />
