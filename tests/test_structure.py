@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("torch_tb_profiler", "fe/src", "fe/scripts", "tests", "benchmarks", "examples", "scripts")
-CODE = (".py", ".ts", ".tsx", ".mjs", ".css")
+FOLDERS = ("torch_tb_profiler", "native", "fe/src", "fe/scripts", "tests", "benchmarks", "examples", "scripts")
+CODE = (".py", ".c", ".h", ".ts", ".tsx", ".mjs", ".css")
 GENERATED = {ROOT / "fe/src/api/types.gen.ts"}
 MOST_LINES = 350
 MOST_FILES = 15

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.ingest.kineto.clock import absurd
+from torch_tb_profiler.ingest.kineto.clock import absurd, ns_from_value
 from torch_tb_profiler.model.kinds import ends
 from torch_tb_profiler.model.trace import ABSENT
 
@@ -32,6 +34,12 @@ def test_the_largest_numbers_do_not_overflow() -> None:
     starts = np.array([-(2**62), 2**62, 2**62], np.int64)
     assert absurd(starts, np.zeros(3, np.int64)).tolist() == [True, False, False]
     assert absurd(starts[:0], starts[:0]).tolist() == []
+
+
+def test_a_time_of_a_million_digits_is_none() -> None:
+    assert ns_from_value(Decimal("1e9999999999")) == ns_from_value(Decimal("-1e9999999999")) == ABSENT
+    assert ns_from_value(Decimal("nan")) == ns_from_value(Decimal("inf")) == ABSENT
+    assert ns_from_value(Decimal("9223372036854775.807")) == 2**63 - 1
 
 
 def test_an_absurd_time_is_noted_and_does_not_begin_the_trace() -> None:

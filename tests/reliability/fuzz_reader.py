@@ -9,6 +9,7 @@ goes into tests/reliability/corpus, which the tests read every time.
 from __future__ import annotations
 
 import io
+import os
 import sys
 import tempfile
 
@@ -39,6 +40,8 @@ def read(content: bytes) -> None:
 def main() -> None:
     import atheris
 
+    # It is guided by the coverage of Python code; native/fuzz.c is the fuzzer of the native reader.
+    os.environ["TORCH_PROFILER_NATIVE"] = "0"
     with atheris.instrument_imports(include=["torch_tb_profiler"]):
         import torch_tb_profiler.cache.arrow
         import torch_tb_profiler.ingest

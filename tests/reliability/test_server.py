@@ -27,7 +27,7 @@ from torch_tb_profiler.base.settings import Settings
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="signals")]
 
 COUNT = 30_000
-"""Operators in a file that takes a worker long enough to be killed in the middle."""
+"""Operators in a file that takes a worker long enough to be killed in the middle, without the native reader."""
 
 
 @pytest.fixture
@@ -35,7 +35,10 @@ def large(tmp_path: Path) -> Iterator[Server]:
     """A server whose one file is read by a worker process."""
     log = write_log(tmp_path / "log", workers=1, count=COUNT)
     with server(
-        log, TORCH_PROFILER_CACHE_DIR=str(tmp_path / "cache"), TORCH_PROFILER_SMALL_FILE_BYTES="0"
+        log,
+        TORCH_PROFILER_CACHE_DIR=str(tmp_path / "cache"),
+        TORCH_PROFILER_SMALL_FILE_BYTES="0",
+        TORCH_PROFILER_NATIVE="0",
     ) as made:
         yield made
 

@@ -288,8 +288,9 @@ def test_a_closed_executor_leaves_no_thread_that_ends_beside_the_interpreter(job
     assert future.done()
 
 
-def test_a_worker_killed_while_reading_is_a_failed_file_that_can_be_retried(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSEGV], ids=["killed", "crashed"])
+def test_a_worker_that_dies_while_reading_is_a_failed_file_that_can_be_retried(
+    folder: Path, how: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipe = folder / "run" / "slow.pt.trace.json"
     os.mkfifo(pipe)  # the worker blocks on it in the middle of its job
@@ -303,7 +304,8 @@ def test_a_worker_killed_while_reading_is_a_failed_file_that_can_be_retried(
         key = session.load(span)
         assert until(lambda: bool(executor._slots[0].pool and executor._slots[0].pool._processes))
         for process in executor._slots[0].pool._processes.values():  # type: ignore[union-attr]
-            process.kill()
+            assert process.pid is not None
+            os.kill(process.pid, how)
         assert session.wait(key, 60)
         error = session.state(span).error
         assert error is not None

@@ -63,7 +63,9 @@ def ns_from_value(value: Any) -> int:
         except InvalidOperation:
             return int(ABSENT)
     if isinstance(value, Decimal):
-        if not value.is_finite():
+        if not (
+            value.is_finite() and -(2**63) < value < 2**63
+        ):  # a thousand times the largest would be beyond a Decimal
             return int(ABSENT)
         value = int((value * 1000).to_integral_value())
     elif isinstance(value, int):

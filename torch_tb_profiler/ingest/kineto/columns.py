@@ -122,17 +122,30 @@ class Columns:
         """Append to an argument column: numbers, texts, or the bytes of JSON texts, by `kind`."""
         if len(rows) == 0:
             return
-        if key not in self._args and len(self._args) >= MAX_ARGUMENTS:
-            self.dropped += len(rows)
-            return
-        column = self._args.setdefault(key, _ArgPieces())
-        if kind == "text":
-            cells: npt.NDArray[Any] = column.texts.of(values)
-        elif kind == "json":
-            cells = column.jsons.of(values)
+        table = self.table(key, kind)
+        if table is not None:
+            self.add_coded(key, kind, rows, table.of(values))
+        elif self._has_room(key):
+            self.add_coded(key, kind, rows, np.asarray(values, np.int64 if kind == "int" else np.float64))
         else:
-            cells = np.asarray(values, np.int64 if kind == "int" else np.float64)
-        column.pieces.append(_Piece(kind, rows, cells))
+            self.dropped += len(rows)
+
+    def add_coded(self, key: str, kind: ArgKind, rows: Int32, cells: npt.NDArray[Any]) -> None:
+        """The same of numbers, or of codes into the column's `table`."""
+        if self._has_room(key):
+            self._args.setdefault(key, _ArgPieces()).pieces.append(_Piece(kind, rows, cells))
+        else:
+            self.dropped += len(rows)
+
+    def table(self, key: str, kind: ArgKind) -> Codes | None:
+        """Texts or JSON texts of an argument column; None for numbers, and where there is no room for the key."""
+        if kind not in ("text", "json") or not self._has_room(key):
+            return None
+        column = self._args.setdefault(key, _ArgPieces())
+        return column.texts if kind == "text" else column.jsons
+
+    def _has_room(self, key: str) -> bool:
+        return key in self._args or len(self._args) < MAX_ARGUMENTS
 
     def finish_events(self) -> Events:
         """The event columns; the blocks are given back as they are joined."""

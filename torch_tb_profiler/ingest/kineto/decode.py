@@ -42,6 +42,24 @@ class BlockDecoder:
         self._codes = columns.strings.of(())
         self._decoder: msgspec.json.Decoder[list[Any]] | None = None
 
+    @property
+    def events(self) -> int:
+        """How many were read."""
+        return self._columns.length
+
+    @property
+    def uses_decimals(self) -> bool:
+        """True once float64 has lost digits of a time: from there on times are read as decimals."""
+        return self._exact
+
+    def use_decimals(self) -> None:
+        """Read the times of further blocks as decimals."""
+        if not self._exact:
+            self._exact, self._schema, self._decoder = True, Schema(), None
+
+    def finish(self) -> None:
+        """Hand on what is still held back: nothing here."""
+
     def add(self, block: bytes | memoryview) -> int:
         """Append the events of a block; returns how many entries of the array were no objects.
 

@@ -9,10 +9,12 @@ import msgspec
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.gc import without_gc
+from torch_tb_profiler.ingest.kineto import native
 from torch_tb_profiler.ingest.kineto.assemble import assemble
 from torch_tb_profiler.ingest.kineto.columns import MAX_ARGUMENTS, Columns
 from torch_tb_profiler.ingest.kineto.decode import BlockDecoder
 from torch_tb_profiler.ingest.kineto.document import read_document
+from torch_tb_profiler.ingest.kineto.native import NativeDecoder
 from torch_tb_profiler.ingest.kineto.part import PartColumns, StartColumns, Window
 from torch_tb_profiler.ingest.kineto.repair import Salvage
 from torch_tb_profiler.ingest.progress import Progress, Report, ignore
@@ -33,8 +35,10 @@ def read_chrome_trace(stream: BinaryIO, *, size: int = 0, report: Report = ignor
     holds more than `limit`; errors of the stream itself pass through.
     """
     health, columns = HealthLog(), Columns()
+    library = native.load()
     with without_gc():
-        metadata = _read(stream, columns, health, size, report, limit)
+        decoder = BlockDecoder(columns) if library is None else NativeDecoder(columns, library)
+        metadata = _read(stream, decoder, columns, health, size, report, limit)
         report(Progress("arranging", size, size, columns.length))
         return assemble(columns, metadata, health)
 
@@ -46,7 +50,7 @@ def find_start(stream: BinaryIO, *, size: int = 0, report: Report = ignore) -> i
     """
     columns = StartColumns()
     with without_gc():
-        _read(stream, columns, HealthLog(), size, report, 0)
+        _read(stream, BlockDecoder(columns), columns, HealthLog(), size, report, 0)
     if columns.start is None:
         raise TraceError("no event of the trace has a time")
     return columns.start
@@ -61,15 +65,20 @@ def read_part(
     """
     health, columns = HealthLog(), PartColumns(window, max_events)
     with without_gc():
-        metadata = _read(stream, columns, health, size, report, 0)
+        metadata = _read(stream, BlockDecoder(columns), columns, health, size, report, 0)
         return assemble(columns, metadata, health)
 
 
 def _read(
-    stream: BinaryIO, columns: Columns, health: HealthLog, size: int, report: Report, limit: int
+    stream: BinaryIO,
+    decoder: BlockDecoder,
+    columns: Columns,
+    health: HealthLog,
+    size: int,
+    report: Report,
+    limit: int,
 ) -> dict[str, Any]:
-    """All events of a file into `columns`; returns the metadata around them."""
-    decoder = BlockDecoder(columns)
+    """All events of a file into the `columns` of `decoder`; returns the metadata around them."""
     source = Source(stream, size, report, health, limit)
 
     def add(block: bytes | memoryview) -> bool:
@@ -78,16 +87,17 @@ def _read(
         except (msgspec.DecodeError, json.JSONDecodeError, UnicodeDecodeError, RecursionError):
             return False
         _note_strays(strays, health)
-        source.events = columns.length
+        source.events = decoder.events
         return True
 
     def damaged(text: bytes, offset: int, final: bool) -> str | None:
         salvage = Salvage(text, offset, health, final=final)
         _note_strays(decoder.add_objects(salvage.events), health)
-        source.events = columns.length
+        source.events = decoder.events
         return salvage.rest
 
     metadata = read_document(source, health, add, damaged)
+    decoder.finish()
     if columns.dropped:
         message = f"arguments beyond the first {MAX_ARGUMENTS:,} keys were left out"
         health.add("too_many_arguments", "warning", message, count=columns.dropped)

@@ -1,0 +1,161 @@
+// Damages texts and has them read: for the address and undefined-behavior sanitizers of gcc or Clang.
+//
+//     cc -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -o fuzz native/fuzz.c && ./fuzz COUNT SEED FILE...
+//
+// Each file holds an array of events. Each input is a copy in memory of exactly its size, so that reading one byte
+// beyond it is seen. Prints how many inputs were read whole and how many left to the caller.
+
+#include "reader.c"
+
+#include <stdio.h>
+
+enum { LONGEST = 1 << 16, BLOCKS = 24 };
+
+static uint64_t state;
+
+static uint32_t chance(uint32_t below) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)(state >> 20) % below;
+}
+
+static const char *const WORDS[] = {
+    "null", "true", "-1", "1e400", "-0.0", "0.5", "18446744073709551616", "-9223372036854775808", "1e18", "9.5",
+    "1234567890123456789", "8796093022209.12345", "4383549797800.1255", "1652387435893212.25", "0.00050000000000000001",
+    "12.345678901234567890123456789012345678901234567890123456789012345678", "\"\"", "\"\\ud83d\\ude00\"",
+    "\"\\ud800\"", "\"\\u0041\\n\"", "\"12\"", "[]", "{}", "[[1], {\"a\": [2, \"]\"]}]", "nan", "\"X\"", "\"kernel\"",
+    "\"args\":", "\"@x\":1,", "\"\xc3\xa9\xf0\x9f\x98\x80\"", "\"\xff\"", ",", "}", "]", "{", "[", ":", "\"",
+};
+
+static size_t splice(uint8_t *text, size_t length, size_t at, size_t cut, const void *piece, size_t size) {
+    if (cut > length - at) cut = length - at;
+    if (length - cut + size > LONGEST) return length;
+    memmove(text + at + size, text + at + cut, length - at - cut);
+    memcpy(text + at, piece, size);
+    return length - cut + size;
+}
+
+static size_t damage(uint8_t *text, size_t length) {
+    static uint8_t piece[1024];
+    size_t at = chance((uint32_t)length), from = chance((uint32_t)length), size = chance(64);
+    const char *word = WORDS[chance(sizeof WORDS / sizeof *WORDS)];
+    switch (chance(8)) {
+        case 0: text[at] = (uint8_t)chance(256); return length;
+        case 1: text[at] = (uint8_t) "\"{}[],:\\\n\0 09aeX-.\xff\xc3"[chance(20)]; return length;
+        case 2: return splice(text, length, at, chance(300), "", 0);
+        case 3: return at > 1 && !chance(8) ? at : length;
+        case 4:
+            if (size > length - from) size = length - from;
+            memcpy(piece, text + from, size);
+            return splice(text, length, at, chance(32), piece, size);
+        case 5: return splice(text, length, at, 0, word, strlen(word));
+        default:  // in the place of a value
+            while (at < length && text[at] != ':') at++;
+            if (at + 1 >= length) return length;
+            for (size = 0; at + 1 + size < length && !strchr(",}", text[at + 1 + size]); size++) {}
+            return splice(text, length, at + 1, size, word, strlen(word));
+    }
+}
+
+static void *memory(size_t size) {
+    void *found = malloc(size ? size : 1);
+    if (!found) exit(3);
+    return found;
+}
+
+static void expect(bool holds) {
+    if (!holds) abort();
+}
+
+static void look_at_tokens(const Table *table) {
+    uint64_t size, written;
+    tokens(table, 0, NULL, &size);
+    uint8_t *copy = memory(size);
+    tokens(table, 0, copy, &written);
+    expect(size == written && copy[0] == '[' && copy[size - 1] == ']');
+    free(copy);
+}
+
+static void look_at_keys(const Reader *reader, uint32_t inner, uint32_t rows) {
+    const Keys *keys = inner ? &reader->inner : &reader->own;
+    for (uint32_t at = 0; at < keys_count(keys); at++) {
+        const Key *key = keys->keys[at];
+        if (!key) continue;
+        for (uint32_t kind = 0; kind < KINDS; kind++) {
+            const int32_t *cells;
+            const void *values;
+            uint32_t count = reader_cells(reader, inner, at, kind, &cells, &values);
+            for (uint32_t cell = 0; cell < count; cell++) {
+                expect((uint32_t)cells[cell] < rows && (!cell || cells[cell - 1] < cells[cell]));
+                uint32_t limit = kind == TEXTS ? key->texts.kept : key->jsons.kept;
+                expect(kind < TEXTS || ((const uint32_t *)values)[cell] < limit);
+            }
+        }
+        look_at_tokens(&key->texts);
+        look_at_tokens(&key->jsons);
+    }
+}
+
+// Everything that the caller would copy is there, and every code points to something.
+static void look(const Reader *reader, const Sizes *sizes) {
+    uint32_t threads = reader_threads(reader, 0, NULL);
+    int64_t *fields = memory(threads * 4 * sizeof(int64_t));
+    reader_threads(reader, 0, fields);
+    for (uint32_t at = 0; at < 2 * threads; at++)
+        expect(fields[2 * at] != TEXT || (uint64_t)fields[2 * at + 1] < reader->thread_ids.kept);
+    free(fields);
+    for (uint32_t row = 0; row < sizes->rows; row++) {
+        expect(reader->rows.category[row] < (int64_t)sizes->categories && reader->rows.category[row] >= NO_CODE);
+        expect(reader->rows.name[row] < (int64_t)sizes->names && reader->rows.name[row] >= NO_CODE);
+        expect((uint32_t)reader->rows.thread[row] < threads);
+    }
+    look_at_tokens(&reader->categories);
+    look_at_tokens(&reader->names);
+    look_at_tokens(&reader->flow_ids);
+    look_at_keys(reader, 0, sizes->rows);
+    look_at_keys(reader, 1, sizes->rows);
+}
+
+static size_t load(const char *path, uint8_t *text) {
+    FILE *file = fopen(path, "rb");
+    if (!file) exit(2);
+    size_t length = fread(text, 1, LONGEST, file);
+    fclose(file);
+    return length;
+}
+
+int main(int count, char **arguments) {
+    if (count < 4) return 2;
+    static uint8_t texts[16][LONGEST], text[LONGEST];
+    size_t lengths[16];
+    int files = count - 3 < 16 ? count - 3 : 16;
+    for (int at = 0; at < files; at++) lengths[at] = load(arguments[3 + at], texts[at]);
+    state = strtoull(arguments[2], NULL, 10) * 2 + 1;
+    uint64_t inputs = strtoull(arguments[1], NULL, 10), whole = 0;
+    Reader *reader = NULL;
+    for (uint64_t input = 0; input < inputs; input++) {
+        if (input % BLOCKS == 0) {
+            reader_free(reader);
+            reader = reader_new(state);
+            if (!reader) return 3;
+        }
+        int from = (int)chance((uint32_t)files);
+        size_t length = lengths[from];
+        memcpy(text, texts[from], length);
+        for (uint32_t times = chance(4) ? chance(3) : chance(40); times && length > 2; times--) length = damage(text, length);
+        if (length && chance(4)) text[length - 1] = ']';
+        uint8_t *block = memory(length);
+        memcpy(block, text, length);
+        Sizes sizes;
+        int status = reader_add(reader, block, length, &sizes);
+        free(block);
+        whole += status == OK;
+        if (status != OK || !chance(8)) look(reader, &sizes);
+        if (status != OK) reader_forget(reader);
+        else if (!chance(6)) reader_clear(reader);
+    }
+    reader_free(reader);
+    printf("%llu inputs, %llu of them read\n", (unsigned long long)inputs, (unsigned long long)whole);
+    return 0;
+}

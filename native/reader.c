@@ -1,0 +1,221 @@
+// The C interface: blocks of events in, columns out. Whoever calls it copies what it points to before the next call.
+//
+//     reader_new          an empty reader, NULL if there is no memory
+//     reader_add          reads a block whole or not at all
+//     reader_column, reader_threads, reader_cells, reader_tokens
+//                         what was read since the last reader_clear
+//     reader_clear        forgets rows and cells; codes stay valid
+//     reader_forget       forgets codes too; after each block that was not read
+//
+// All text is hostile. Reads are bounded by the block's end, allocations are checked, and where the reader is not
+// sure that it would come to what the caller's own decoder makes of a block, it leaves the block to that one.
+
+#include "events.h"
+
+#if defined(_WIN32)
+#define API __declspec(dllexport)
+#else
+#define API __attribute__((visibility("default")))
+#endif
+
+enum { ABI = 1, MOST_KEY_BYTES = 1 << 20 };
+
+typedef enum { CATEGORIES, NAMES, THREAD_IDS, FLOW_IDS } SharedTable;
+
+// Sizes after a block: rows not yet cleared, tokens of the two tables and keys of the two levels, of which the order
+// matters, events of the block without a category, whether times are rounded as decimals, bytes held for tokens.
+typedef struct {
+    uint32_t rows, categories, names, own, inner, plain, decimals;
+    uint64_t bytes;
+} Sizes;
+
+API uint32_t reader_abi(void) { return ABI; }
+
+API Reader *reader_new(uint64_t seed) {
+    Reader *reader = calloc(1, sizeof(Reader));
+    if (reader) reader->seed = seed;
+    return reader;
+}
+
+static void forget_keys(Reader *reader) {
+    keys_free(&reader->own);
+    keys_free(&reader->inner);
+    memset(reader->own_guess, 0, sizeof reader->own_guess);
+    memset(reader->inner_guess, 0, sizeof reader->inner_guess);
+    arena_free(&reader->key_names);
+}
+
+static void forget_tokens(Reader *reader) {
+    table_free(&reader->categories);
+    table_free(&reader->names);
+    table_free(&reader->thread_ids);
+    table_free(&reader->flow_ids);
+    threads_free(&reader->threads);
+    for (int at = 0; at < MOST_KEYS; at++) {
+        Key *both[] = {reader->own.keys[at], reader->inner.keys[at]};
+        for (int level = 0; level < 2; level++)
+            if (both[level]) {
+                table_free(&both[level]->texts);
+                table_free(&both[level]->jsons);
+            }
+    }
+    arena_free(&reader->arena);
+}
+
+API void reader_free(Reader *reader) {
+    if (!reader) return;
+    forget_tokens(reader);
+    forget_keys(reader);
+    rows_free(&reader->rows);
+    free(reader);
+}
+
+// A step for each count and what is kept of it: either all of the block is kept, or nothing.
+static void settle(uint32_t *count, uint32_t *kept, bool whole) {
+    if (whole)
+        *kept = *count;
+    else
+        *count = *kept;
+}
+
+static void settle_key(Key *key, bool whole) {
+    for (int kind = 0; kind < KINDS; kind++) settle(&key->cells[kind].count, &key->cells[kind].kept, whole);
+    if (!whole) return;  // tokens of the block stay in their tables until they are forgotten
+    key->texts.kept = key->texts.count;
+    key->jsons.kept = key->jsons.count;
+}
+
+static void settle_keys(Keys *keys, bool whole) {
+    for (int at = 0; at < MOST_KEYS && keys->keys[at]; at++) settle_key(keys->keys[at], whole);
+}
+
+static uint32_t keys_count(const Keys *keys) {
+    return keys->names.count < MOST_KEYS ? keys->names.count : MOST_KEYS;
+}
+
+API int reader_add(Reader *reader, const uint8_t *block, size_t length, Sizes *sizes) {
+    Rounding before = reader->rounding;
+    reader->rounding.rounded = false;
+    reader->plain = 0;
+    int status = read_events(reader, block, block + length);
+    bool whole = status == OK;
+    settle(&reader->rows.count, &reader->rows.kept, whole);
+    settle_keys(&reader->own, whole);
+    settle_keys(&reader->inner, whole);
+    if (whole) {
+        Table *tables[] = {&reader->categories, &reader->names, &reader->thread_ids, &reader->flow_ids};
+        for (int at = 0; at < 4; at++) tables[at]->kept = tables[at]->count;
+        reader->threads.kept = reader->threads.count;
+    } else {
+        reader->rounding = before;
+    }
+    *sizes = (Sizes){
+        reader->rows.count,
+        reader->categories.kept,
+        reader->names.kept,
+        keys_count(&reader->own),
+        keys_count(&reader->inner),
+        reader->plain,
+        reader->rounding.decimals,
+        reader->arena.total,
+    };
+    return status;
+}
+
+// From now on times are rounded as decimals.
+API void reader_use_decimals(Reader *reader) { reader->rounding.decimals = true; }
+
+// phase, category, name, thread, start, duration, id, in this order.
+API const void *reader_column(const Reader *reader, uint32_t column) {
+    const Rows *rows = &reader->rows;
+    const void *columns[] = {
+        rows->phase, rows->category, rows->name, rows->thread, rows->start, rows->duration, rows->id
+    };
+    return column < 7 ? columns[column] : NULL;
+}
+
+// For each thread four int64: the kind and value of its pid, then of its tid.
+API uint32_t reader_threads(const Reader *reader, uint32_t from, int64_t *out) {
+    const Threads *threads = &reader->threads;
+    if (out)
+        for (uint32_t at = from; at < threads->kept; at++) {
+            const Thread *thread = &threads->threads[at];
+            int64_t fields[] = {thread->pid.kind, thread->pid.value, thread->tid.kind, thread->tid.value};
+            memcpy(out + 4 * (size_t)(at - from), fields, sizeof fields);
+        }
+    return threads->kept;
+}
+
+static const Key *key_at(const Reader *reader, uint32_t inner, uint32_t at) {
+    return at < MOST_KEYS ? (inner ? &reader->inner : &reader->own)->keys[at] : NULL;
+}
+
+// The key's name as JSON, and the number and category of the event that it was met in; returns the length of the
+// name, 0 for the fields of events, which have columns of their own.
+API uint32_t reader_key(
+    const Reader *reader, uint32_t inner, uint32_t at, const uint8_t **bytes, uint64_t *event, int32_t *category
+) {
+    const Key *key = key_at(reader, inner, at);
+    if (!key || (!inner && key->field != OTHER)) return 0;
+    *event = key->first;
+    *category = key->category;
+    *bytes = key->bytes;
+    return key->length;
+}
+
+API uint32_t reader_cells(
+    const Reader *reader, uint32_t inner, uint32_t at, uint32_t kind, const int32_t **rows, const void **values
+) {
+    const Key *key = key_at(reader, inner, at);
+    if (!key || kind >= KINDS) return 0;
+    const Cells *cells = &key->cells[kind];
+    *rows = cells->rows;
+    *values = cells->values;
+    return cells->count;
+}
+
+static uint32_t tokens(const Table *table, uint32_t from, uint8_t *out, uint64_t *bytes) {
+    *bytes = 2;
+    if (out) *out++ = '[';
+    for (uint32_t at = from; at < table->kept; at++) {
+        const Token *token = &table->tokens[at];
+        *bytes += token->length + (at > from);
+        if (!out) continue;
+        if (at > from) *out++ = ',';
+        memcpy(out, token->bytes, token->length);
+        out += token->length;
+    }
+    if (out) *out = ']';
+    return table->kept;
+}
+
+// The tokens of a shared table from number `from` on as a JSON array: its size, and the array if `out` is not NULL.
+API uint32_t reader_tokens(const Reader *reader, uint32_t table, uint32_t from, uint8_t *out, uint64_t *bytes) {
+    const Table *tables[] = {&reader->categories, &reader->names, &reader->thread_ids, &reader->flow_ids};
+    return tokens(tables[table < 4 ? table : 0], from, out, bytes);
+}
+
+// The same of the texts or of the other JSON values of a key.
+API uint32_t reader_key_tokens(
+    const Reader *reader, uint32_t inner, uint32_t at, uint32_t kind, uint32_t from, uint8_t *out, uint64_t *bytes
+) {
+    static const Table none = {0};
+    const Key *key = key_at(reader, inner, at);
+    return tokens(!key ? &none : kind == TEXTS ? &key->texts : &key->jsons, from, out, bytes);
+}
+
+API void reader_clear(Reader *reader) {
+    reader->rows.count = reader->rows.kept = 0;
+    for (uint32_t inner = 0; inner < 2; inner++)
+        for (uint32_t at = 0; at < MOST_KEYS; at++) {
+            Key *key = (inner ? &reader->inner : &reader->own)->keys[at];
+            for (int kind = 0; key && kind < KINDS; kind++) key->cells[kind].count = key->cells[kind].kept = 0;
+        }
+}
+
+API void reader_forget(Reader *reader) {
+    reader_clear(reader);
+    forget_tokens(reader);
+    bool many = reader->own.names.count >= MOST_KEYS || reader->inner.names.count >= MOST_KEYS;
+    if (many || reader->key_names.total > MOST_KEY_BYTES) forget_keys(reader);
+}

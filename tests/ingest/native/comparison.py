@@ -1,0 +1,63 @@
+"""The same bytes read with the native reader and without it, and what is not the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from tests.support.traces import read_bytes
+from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.ingest.kineto import native
+from torch_tb_profiler.model.trace import ArgColumn, Trace
+
+NEEDED = pytest.mark.skipif(native.load() is None, reason="the native reader is not built")
+
+
+def outcome(content: bytes) -> Trace | TraceError:
+    try:
+        return read_bytes(content)
+    except TraceError as error:
+        return error
+
+
+def plainly(content: bytes) -> Trace | TraceError:
+    """What is read without the library."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCH_PROFILER_NATIVE", "0")
+        return outcome(content)
+
+
+def differences(one: Trace | TraceError, other: Trace | TraceError) -> list[str]:
+    """Names of what differs; the order of distinct texts and of columns is part of it."""
+    if isinstance(one, TraceError) or isinstance(other, TraceError):
+        return [] if str(one) == str(other) else [f"{one} | {other}"]
+    return [*_of_traces(one, other)]
+
+
+def _of_traces(one: Trace, other: Trace) -> Iterator[str]:
+    for row in fields(one.events):
+        if not np.array_equal(getattr(one.events, row.name), getattr(other.events, row.name)):
+            yield row.name
+    for name in ("strings", "threads", "text_ids", "metadata", "trace_start_ns", "base_ns", "health"):
+        if getattr(one, name) != getattr(other, name):
+            yield name
+    if one.args.keys() != other.args.keys():
+        yield f"keys {one.args.keys() ^ other.args.keys()}"
+    for key in one.args.keys() & other.args.keys():
+        yield from (f"{key}: {what}" for what in _of_columns(one.args[key], other.args[key]))
+
+
+def _of_columns(one: ArgColumn, other: ArgColumn) -> Iterator[str]:
+    if one.kind != other.kind:
+        yield f"{one.kind} | {other.kind}"
+    elif not np.array_equal(one.rows, other.rows):
+        yield "rows"
+    elif one.kind in ("text", "json"):
+        texts = [[column.dictionary[code] for code in column.values] for column in (one, other)]
+        if texts[0] != texts[1]:
+            yield next(f"{a} | {b}" for a, b in zip(*texts, strict=True) if a != b)
+    elif not np.array_equal(one.values, other.values, equal_nan=one.kind == "float"):
+        yield "values"

@@ -1,0 +1,160 @@
+"""Whatever a file holds, the native reader and the plain way come to the same columns."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.corpus import real_traces
+from tests.ingest.native.comparison import NEEDED, differences, outcome, plainly
+from tests.ingest.test_mutations import BYTES, FIELDS, LAYOUTS
+from torch_tb_profiler.ingest.kineto.decode import BlockDecoder
+from torch_tb_profiler.ingest.kineto.native import decode
+
+pytestmark = NEEDED
+
+ROUNDS, LONG_ROUNDS = 60, 4000
+"""Mutated traces per layout."""
+
+LARGE = 300_000
+"""Stored bytes of a real trace that is read twice at most in long runs."""
+
+
+def handed_back(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """Blocks that the plain way reads, from now on."""
+    blocks: list[bytes] = []
+    add = BlockDecoder.add
+
+    def note(self: BlockDecoder, block: bytes | memoryview) -> int:
+        blocks.append(bytes(block))
+        return add(self, block)
+
+    monkeypatch.setattr(BlockDecoder, "add", note)
+    return blocks
+
+
+def event(**given: Any) -> dict[str, Any]:
+    return {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1.5, "dur": 2, **given}
+
+
+@pytest.mark.parametrize("layout", sorted(LAYOUTS.keys() - {"ascend"}))  # which writes times as texts
+def test_what_profilers_write_is_read_natively(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = LAYOUTS[layout]
+    plain = plainly(content)
+    blocks = handed_back(monkeypatch)
+    assert differences(outcome(content), plain) == []
+    assert blocks == []
+
+
+def test_rows_and_texts_are_taken_over_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two of them comes a block that goes back, and what the reader knew is forgotten."""
+    events = [
+        event(
+            name=f"n{i % 700}",
+            tid=f"t{i % 5}",
+            id=f"f{i % 40}" if i % 3 else i,
+            ts=i + 0.125,
+            args={"Call stack": f"s{i % 90}", "Input Dims": [[i % 13, 2]], "External id": i, "ratio": i / 8},
+            **({"bp": "e"} if i % 2 else {}),
+        )
+        for i in range(30_000)
+    ]
+    events[15_000]["ts"] = "15000.25"
+    content = json.dumps(events).encode()
+    plain = plainly(content)
+    monkeypatch.setattr(decode, "_ROWS", 5_000)
+    monkeypatch.setattr(decode, "_TOKEN_BYTES", 1 << 19)
+    blocks = handed_back(monkeypatch)
+    assert differences(outcome(content), plain) == []
+    assert 0 < len(blocks) < 3
+
+
+ODD_EVENTS = {
+    "empty": "{}",
+    "no phase": '{"name": "a", "ts": 1}',
+    "long phase": '{"ph": "XX", "name": "a", "ts": 1}',
+    "escaped phase": '{"ph": "\\u0058", "name": "a", "ts": 1}',
+    "a key twice": '{"ph": "X", "ts": 1, "ts": 2, "args": {"k": 1, "k": 2}}',
+    "no object": "17",
+    "deep": '{"ph": "X", "ts": 1, "args": {"k": ' + "[" * 70 + "]" * 70 + "}}",
+    "lone surrogate": '{"ph": "X", "ts": 1, "name": "\\ud800"}',
+    "pair": '{"ph": "X", "ts": 1, "name": "\\ud83d\\ude00"}',
+    "two spellings": '{"ph": "X", "ts": 1, "name": "A"}, {"ph": "X", "ts": 1, "name": "\\u0041"}',
+    "no UTF-8 nearly": '{"ph": "X", "ts": 1, "name": "é\U0001f600", "args": {"ключ": "значение"}}',
+    "large integer": '{"ph": "X", "ts": 1, "args": {"k": 18446744073709551616, "l": 1234567890123456789}}',
+    "large ids": '{"ph": "s", "ts": 1, "id": 18446744073709551616, "pid": 9223372036854775808, "tid": 1.0}',
+    "negative zero": '{"ph": "X", "ts": -0, "args": {"k": -0, "l": -0.0}}',
+    "doubles": '{"ph": "X", "ts": 1, "args": {"a": 0.1, "b": 12.345678901234567, "c": 1e-7, "d": 2.5E+10}}',
+    "endless double": '{"ph": "X", "ts": 1, "args": {"a": 0.' + "3" * 90 + ', "b": 1e400}}',
+    "exponents": '{"ph": "X", "ts": 1e999999, "dur": 1E2, "args": {"a": [1e5], "b": [[1e59850]], "c": [0.5]}}',
+    "null": '{"ph": "X", "cat": null, "name": null, "pid": null, "ts": null, "args": {"k": null}}',
+    "no arguments": '{"ph": "X", "ts": 1, "args": null}, {"ph": "X", "ts": 1, "args": [1]}',
+    "words": '{"ph": "X", "ts": 1, "args": {"k": true, "l": false, "m": [null, {"a": "b "}]}}',
+    "own keys": '{"ph": "f", "ts": 1, "bp": "e", "args": {"@bp": "x"}}',
+    "times": '{"ph": "X", "ts": -1.0005, "dur": 3.0025}, {"ph": "X", "ts": 1.5e3}, {"ph": "X", "ts": "7.25"}',
+    "blanks": '{ "ph" :\t"X",\n"ts" : 1 , "args" : { } }',
+}
+
+
+@pytest.mark.parametrize("odd", ODD_EVENTS.values(), ids=ODD_EVENTS)
+@pytest.mark.parametrize("at", [0, 50, 100])
+def test_an_odd_event_is_read_as_the_plain_way_reads_it(odd: str, at: int) -> None:
+    events = [json.dumps(event(args={"k": i, "s": "text"})) for i in range(100)]
+    events.insert(at, odd)
+    content = f'{{"traceEvents": [{", ".join(events)}]}}'.encode()
+    assert differences(outcome(content), plainly(content)) == []
+
+
+@pytest.mark.parametrize("first", ["0", "4383549797800", "8796093022208", "1652387435893212"])
+def test_times_are_rounded_as_the_plain_way_rounds_them(first: str) -> None:
+    chance = random.Random(first)
+    for _ in range(300):
+        decimals = [
+            "",
+            ".5",
+            ".125",
+            ".9995",
+            ".0005",
+            ".1234565",
+            ".00049999999999999999",
+            f".{chance.random()}"[2:],
+        ]
+        count = chance.choice((1, 3))
+        events = [
+            f'{{"ph": "X", "cat": "c", "ts": {int(first) + chance.randrange(9)}{chance.choice(decimals)}, "dur": '
+            f"{chance.randrange(9)}{chance.choice(decimals)}}}"
+            for _ in range(count)
+        ]
+        content = f"[{', '.join(events)}]".encode()
+        assert differences(outcome(content), plainly(content)) == [], content
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_damage_is_read_as_the_plain_way_reads_it(layout: str, long: bool) -> None:
+    chance = random.Random(layout)
+    mutations = BYTES if layout == "gzip" else BYTES + FIELDS
+    for number in range(LONG_ROUNDS if long else ROUNDS):
+        text = bytearray(LAYOUTS[layout])
+        for _ in range(chance.choice((1, 1, 2, 5, 40))):
+            if text:
+                chance.choice(mutations)(text, chance)
+        content = bytes(text)
+        assert differences(outcome(content), plainly(content)) == [], number
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("corpus")
+def test_real_traces_are_read_as_the_plain_way_reads_them(corpus: Path, long: bool) -> None:
+    """What is read natively is what the other tests of the corpus share; large files only with `--long`."""
+    found = {}
+    for path in real_traces.files(corpus):
+        if path.stat().st_size > LARGE and not long:
+            continue
+        found[real_traces.name(path)] = differences(real_traces.outcome(path), plainly(path.read_bytes()))
+    assert len(found) > 50
+    assert {name: what for name, what in found.items() if what} == {}

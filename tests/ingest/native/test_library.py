@@ -1,0 +1,74 @@
+"""Where the native reader is used, and that files are read without it everywhere else."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.ingest.native.comparison import NEEDED, differences, outcome, plainly
+from tests.ingest.test_mutations import KINETO
+from torch_tb_profiler.ingest.kineto import native
+from torch_tb_profiler.ingest.kineto.native import library
+from torch_tb_profiler.model.trace import Trace
+
+OTHER = "int reader_abi(void) { return 99; }"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the library is looked for in this test."""
+    monkeypatch.setattr(library, "__file__", str(tmp_path / "library.py"))
+    library._load.cache_clear()
+    monkeypatch.setattr(library, "_load", library._load.__wrapped__)
+    return tmp_path
+
+
+def test_without_the_library_files_are_read_as_before(folder: Path) -> None:
+    assert native.load() is None
+    trace = outcome(KINETO)
+    assert isinstance(trace, Trace) and len(trace) > 100
+
+
+def test_a_library_that_cannot_be_loaded_is_told_and_left(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (folder / library.NAME).write_bytes(b"of another machine")
+    assert native.load() is None
+    assert "cannot be loaded" in caplog.text
+    assert isinstance(outcome(KINETO), Trace)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler")
+def test_a_library_of_another_version_is_told_and_left(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    names = [name for name in library._FUNCTIONS if name != "reader_abi"]
+    source = "\n".join([OTHER, *(f"void {name}(void) {{}}" for name in names)])
+    command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(folder / library.NAME)]
+    subprocess.run(command, input=source, text=True, check=True)
+    assert native.load() is None
+    assert "another version" in caplog.text
+
+
+@NEEDED
+def test_a_variable_turns_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert differences(outcome(KINETO), plainly(KINETO)) == []
+    monkeypatch.setenv("TORCH_PROFILER_NATIVE", "0")
+    assert native.load() is None
+
+
+@NEEDED
+def test_memory_that_is_not_there_is_an_error_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = native.load()
+    monkeypatch.setattr(library, "_load", lambda: _Full(loaded))
+    with pytest.raises(MemoryError):
+        outcome(KINETO)
+
+
+class _Full:
+    """The library on a machine whose memory is full once the reader is made."""
+
+    def __init__(self, loaded: native.Library) -> None:
+        self._loaded = loaded
+
+    def __getattr__(self, name: str) -> object:
+        return (lambda *_: 2) if name == "reader_add" else getattr(self._loaded, name)

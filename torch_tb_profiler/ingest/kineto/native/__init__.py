@@ -1,0 +1,8 @@
+"""Events read by a small library in C (`native/` of the source), where it was built."""
+
+from __future__ import annotations
+
+from torch_tb_profiler.ingest.kineto.native.decode import NativeDecoder
+from torch_tb_profiler.ingest.kineto.native.library import Library, load
+
+__all__ = ["Library", "NativeDecoder", "load"]

@@ -1,0 +1,92 @@
+"""The library's functions, called with ctypes: plain C, which needs no header of Python and lets others run.
+
+One file serves every Python of a platform. Without it, where it cannot be loaded, and with
+TORCH_PROFILER_NATIVE=0, everything is read by `ingest/kineto/decode.py`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+NAME = {"darwin": "libevents.dylib", "win32": "events.dll"}.get(sys.platform, "libevents.so")
+"""What setup.py builds beside this file."""
+
+_ABI = 1
+_SWITCH = "TORCH_PROFILER_NATIVE"
+_LOG = logging.getLogger(__name__)
+
+Library = Any
+"""A loaded library: what ctypes makes of it has no types."""
+
+
+class Sizes(ctypes.Structure):
+    """What the reader holds after a block.
+
+    rows              not yet taken over
+    categories, names tokens of these tables
+    own, inner        keys of events, and of their arguments
+    plain             events of the block without a category
+    decimals          1 if times are rounded as decimals from now on, as doubles if 0
+    bytes             of tokens
+    """
+
+    _fields_ = (
+        ("rows", ctypes.c_uint32),
+        ("categories", ctypes.c_uint32),
+        ("names", ctypes.c_uint32),
+        ("own", ctypes.c_uint32),
+        ("inner", ctypes.c_uint32),
+        ("plain", ctypes.c_uint32),
+        ("decimals", ctypes.c_uint32),
+        ("bytes", ctypes.c_uint64),
+    )
+
+
+_INT, _LONG, _POINTER = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
+
+_FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "reader_abi": (_INT,),
+    "reader_new": (_POINTER, _LONG),
+    "reader_free": (None, _POINTER),
+    "reader_add": (ctypes.c_int, _POINTER, _POINTER, ctypes.c_size_t, _POINTER),
+    "reader_use_decimals": (None, _POINTER),
+    "reader_column": (_POINTER, _POINTER, _INT),
+    "reader_threads": (_INT, _POINTER, _INT, _POINTER),
+    "reader_key": (_INT, _POINTER, _INT, _INT, _POINTER, _POINTER, _POINTER),
+    "reader_cells": (_INT, _POINTER, _INT, _INT, _INT, _POINTER, _POINTER),
+    "reader_tokens": (_INT, _POINTER, _INT, _INT, _POINTER, _POINTER),
+    "reader_key_tokens": (_INT, _POINTER, _INT, _INT, _INT, _INT, _POINTER, _POINTER),
+    "reader_clear": (None, _POINTER),
+    "reader_forget": (None, _POINTER),
+}
+"""Name -> type of the result, types of the parameters, as in native/reader.c."""
+
+
+def load() -> Library | None:
+    """The library, None where there is none or the environment turns it off."""
+    return None if os.environ.get(_SWITCH) == "0" else _load()
+
+
+@cache
+def _load() -> Library | None:
+    path = Path(__file__).with_name(NAME)
+    if not path.is_file():
+        return None
+    try:
+        library = ctypes.CDLL(str(path))
+        for name, (result, *parameters) in _FUNCTIONS.items():
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, parameters
+    except (OSError, AttributeError) as error:
+        _LOG.warning("%s cannot be loaded, files are read without it: %s", path, error)
+        return None
+    if library.reader_abi() != _ABI:
+        _LOG.warning("%s is of another version, files are read without it", path)
+        return None
+    return library
