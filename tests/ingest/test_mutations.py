@@ -104,6 +104,7 @@ def cut_off(text: bytearray, chance: random.Random) -> None:
     del text[chance.randrange(len(text)) :]
 
 
+EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
 FIELD = re.compile(rb'"[^"\n]{1,30}"\s*:\s*("[^"\n]*"|-?[\d.]+|\[[^\]\n]*\])')
 ODD = [
     b"null", b"true", b"-1", b"1e400", b"-0.0", b"18446744073709551616", b"-9223372036854775808", b"1e18", b"9.5",
@@ -175,6 +176,8 @@ def test_a_flipped_byte_costs_an_event_at_most_and_not_in_silence(layout: str, l
         text = bytearray(LAYOUTS[layout])
         flip(text, chance)
         trace = survives(bytes(text))
-        assert trace is not None
+        if trace is None:  # refused: nothing says any more where the events are
+            assert EVENTS.search(LAYOUTS[layout]) and not EVENTS.search(text)
+            continue
         assert len(whole) - len(trace) in (0, 1)
         assert len(trace) == len(whole) or trace.health != whole.health

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from torch_tb_profiler.ingest.formats import TraceFormat
 from torch_tb_profiler.ingest.perfetto.sniff import is_pytorch_pftrace, is_rocprof_pftrace
 from torch_tb_profiler.ingest.progress import Report
-from torch_tb_profiler.model.trace import Trace
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.model.trace import Trace
 
 __all__ = ["FORMATS", "SUFFIXES"]
 
