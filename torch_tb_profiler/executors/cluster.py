@@ -7,6 +7,7 @@ Jobs carry strings and small results; traces go through the shared cache.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 import uuid
@@ -16,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from torch_tb_profiler.base.errors import ClusterError, MissingExtraError, ProfilerError, WorkerDiedError
-from torch_tb_profiler.executors.job import JobExecutor, ProgressTuple, reporting_to
+from torch_tb_profiler.executors.job import NATIVE_READER, JobExecutor, ProgressTuple, reporting_to
 
 logger = logging.getLogger(__name__)
 
@@ -182,5 +183,6 @@ def _run(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
             last = now
             worker.log_event(TOPIC, [name, *progress])
 
+    os.environ.setdefault(*NATIVE_READER)
     with reporting_to(report):
         return fn(*args)

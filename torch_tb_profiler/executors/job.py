@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+NATIVE_READER = ("TORCH_PROFILER_NATIVE", "1")
+"""What a worker adds to its environment, unless it is set there: a crash of compiled code costs its one job."""
+
 STAGES = ("reading", "arranging", "analyzing", "saving")
 
 ProgressTuple = tuple[str, int, int, int]

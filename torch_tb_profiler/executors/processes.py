@@ -26,7 +26,13 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 from torch_tb_profiler.base.errors import WorkerDiedError
-from torch_tb_profiler.executors.job import STAGES, JobExecutor, ProgressTuple, report_from_now_on_to
+from torch_tb_profiler.executors.job import (
+    NATIVE_READER,
+    STAGES,
+    JobExecutor,
+    ProgressTuple,
+    report_from_now_on_to,
+)
 
 IDLE_SECONDS = 30.0
 
@@ -40,6 +46,7 @@ def _start_worker(shared: Any, memory: int) -> None:
         most = resource.getrlimit(resource.RLIMIT_DATA)[1]
         allowed = memory if most == resource.RLIM_INFINITY else min(memory, most)
         resource.setrlimit(resource.RLIMIT_DATA, (allowed, most))
+    os.environ.setdefault(*NATIVE_READER)
     threading.Thread(target=_end_with_parent, name="profiler-parent", daemon=True).start()
 
     def report(progress: ProgressTuple) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 from playwright.sync_api import FrameLocator, Page, expect
@@ -37,6 +39,10 @@ def selected(page: Page) -> int | None:
     """The event in the address."""
     found = re.search(r"event=(\d+)", page.url)
     return int(found.group(1)) if found else None
+
+
+def other_than(before: int | None) -> Callable[[int | None], bool]:
+    return lambda event: event not in (None, before)
 
 
 def test_all_hits_are_lit_and_ticked_off_and_the_address_has_them(open_page: Open) -> None:
@@ -81,7 +87,7 @@ def test_ranks_are_searched_together_and_added_up_side_by_side(open_page: Open) 
     ranks: set[int] = set()
     for _ in range(12):
         field.press("Enter")
-        at = until(lambda: selected(page), lambda event, before=at: event not in (None, before))
+        at = until(partial(selected, page), other_than(at))
         expect(frame.locator("[data-part=event-details] h2")).to_contain_text(re.compile("nccl", re.IGNORECASE))
         ranks.add((at or 0) % 2)
     assert ranks == {0, 1}

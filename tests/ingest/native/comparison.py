@@ -10,24 +10,25 @@ import pytest
 
 from tests.support.traces import read_bytes
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.kineto import native
+from torch_tb_profiler.ingest.kineto.native import library
 from torch_tb_profiler.model.trace import ArgColumn, Trace
 
-NEEDED = pytest.mark.skipif(native.load() is None, reason="the native reader is not built")
+NEEDED = pytest.mark.skipif(library._load() is None, reason="the native reader is not built")
 
 
-def outcome(content: bytes) -> Trace | TraceError:
-    try:
-        return read_bytes(content)
-    except TraceError as error:
-        return error
+def outcome(content: bytes, native: str = "1") -> Trace | TraceError:
+    """What is read with the library, where it was built."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCH_PROFILER_NATIVE", native)
+        try:
+            return read_bytes(content)
+        except TraceError as error:
+            return error
 
 
 def plainly(content: bytes) -> Trace | TraceError:
     """What is read without the library."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TORCH_PROFILER_NATIVE", "0")
-        return outcome(content)
+    return outcome(content, "0")
 
 
 def differences(one: Trace | TraceError, other: Trace | TraceError) -> list[str]:

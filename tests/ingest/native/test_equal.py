@@ -150,11 +150,11 @@ def test_damage_is_read_as_the_plain_way_reads_it(layout: str, long: bool) -> No
 @pytest.mark.slow
 @pytest.mark.xdist_group("corpus")
 def test_real_traces_are_read_as_the_plain_way_reads_them(corpus: Path, long: bool) -> None:
-    """What is read natively is what the other tests of the corpus share; large files only with `--long`."""
+    """What is read plainly is what the other tests of the corpus share; large files only with `--long`."""
     found = {}
     for path in real_traces.files(corpus):
         if path.stat().st_size > LARGE and not long:
             continue
-        found[real_traces.name(path)] = differences(real_traces.outcome(path), plainly(path.read_bytes()))
+        found[real_traces.name(path)] = differences(outcome(path.read_bytes()), real_traces.outcome(path))
     assert len(found) > 50
     assert {name: what for name, what in found.items() if what} == {}

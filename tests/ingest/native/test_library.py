@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.ingest.native.comparison import NEEDED, differences, outcome, plainly
+from tests.ingest.native.comparison import NEEDED, outcome
 from tests.ingest.test_mutations import KINETO
+from tests.support.waiting import PATIENCE
+from torch_tb_profiler.executors import ProcessExecutor
 from torch_tb_profiler.ingest.kineto import native
 from torch_tb_profiler.ingest.kineto.native import library
 from torch_tb_profiler.model.trace import Trace
@@ -23,6 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(library, "__file__", str(tmp_path / "library.py"))
     library._load.cache_clear()
     monkeypatch.setattr(library, "_load", library._load.__wrapped__)
+    monkeypatch.setenv("TORCH_PROFILER_NATIVE", "1")
     return tmp_path
 
 
@@ -50,15 +53,26 @@ def test_a_library_of_another_version_is_told_and_left(folder: Path, caplog: pyt
 
 
 @NEEDED
-def test_a_variable_turns_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert differences(outcome(KINETO), plainly(KINETO)) == []
-    monkeypatch.setenv("TORCH_PROFILER_NATIVE", "0")
+def test_workers_alone_use_it_and_a_variable_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     assert native.load() is None
+    for given, used in {"": True, "1": True, "0": False}.items():
+        if given:
+            monkeypatch.setenv("TORCH_PROFILER_NATIVE", given)
+        executor = ProcessExecutor(1)
+        try:
+            assert executor.submit(_loads).result(PATIENCE) is used
+        finally:
+            executor.shutdown()
+        assert (native.load() is not None) is (given == "1")
+
+
+def _loads() -> bool:
+    return native.load() is not None
 
 
 @NEEDED
 def test_memory_that_is_not_there_is_an_error_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = native.load()
+    loaded = library._load()
     monkeypatch.setattr(library, "_load", lambda: _Full(loaded))
     with pytest.raises(MemoryError):
         outcome(KINETO)

@@ -1,7 +1,10 @@
 """The library's functions, called with ctypes: plain C, which needs no header of Python and lets others run.
 
-One file serves every Python of a platform. Without it, where it cannot be loaded, and with
-TORCH_PROFILER_NATIVE=0, everything is read by `ingest/kineto/decode.py`.
+One file serves every Python of a platform. Without it, and where it cannot be loaded, everything is read by
+`ingest/kineto/decode.py`.
+
+It is used where TORCH_PROFILER_NATIVE says so, as every worker process does for itself: should it ever crash, that
+costs one file there. In the process of a server, a notebook, or a training, nothing is worth that risk.
 """
 
 from __future__ import annotations
@@ -69,8 +72,8 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
 
 
 def load() -> Library | None:
-    """The library, None where there is none or the environment turns it off."""
-    return None if os.environ.get(_SWITCH) == "0" else _load()
+    """The library, None where there is none or this process is not to use it."""
+    return _load() if os.environ.get(_SWITCH, "0") != "0" else None
 
 
 @cache
