@@ -39,7 +39,7 @@ class Source:
         self.events = 0
         self._packed = self._read_packed(2)
         if not self._packed:
-            raise TraceError("the file is empty", hint="the job ended before the profiler wrote its trace")
+            raise TraceError("the file is empty", hint="record it again; the job ended before it was written")
         self._gzip = self._packed == GZIP_MAGIC
         self._inflate = isal_zlib.decompressobj(_GZIP)
         self._ended = False

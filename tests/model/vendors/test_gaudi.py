@@ -224,7 +224,7 @@ def test_each_class_of_engines_has_its_share_of_the_step() -> None:
         (86, "", "host", "For 100% of the rest, the host builds and launches graphs: it is the limit."),
         (135, "", "host", "For 50% of the rest, the host builds and launches graphs: it is the limit."),
         (136, "", None, "what else they wait for is not known"),
-        (135, "TensorsGraph", None, "No building of graphs is recorded"),
+        (135, "TensorsGraph", None, "The building of graphs is not recorded"),
     ],
 )
 def test_what_the_engines_wait_for(again: int, drop: str, bound: str | None, said: str) -> None:

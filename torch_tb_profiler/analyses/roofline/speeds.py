@@ -22,7 +22,7 @@ COUNTED = (
     "hardware counters were recorded instead of the times of kernels: the range profiler runs every kernel alone, "
     "and several times"
 )
-NO_SHAPES = "no input shapes are recorded, so that nobody knows what was computed (`profile(record_shapes=True)`)"
+NO_SHAPES = "no input shapes are recorded, so FLOPs and bytes are unknown (`profile(record_shapes=True)`)"
 NO_WORK = "no device work counts as its own: it launched none, or a modeled operator inside or around it did"
 
 

@@ -162,7 +162,7 @@ def _read_head(window: _Window) -> bytes:
 def _no_events(text: bytes) -> TraceError:
     text = text.strip(_BLANK + b"\0")
     if not text:
-        return TraceError("the file is empty", hint="the job ended before the profiler wrote its trace")
+        return TraceError("the file is empty", hint="record it again; the job ended before it was written")
     if not text.startswith(b"{"):
         return TraceError("this is not JSON", where="byte 0", hint="is it a trace that torch.profiler wrote?")
     try:

@@ -60,7 +60,7 @@ def _verdict(times: EngineTimes, bound: str | None) -> Text:
     if bound == "device":
         return text("They hardly wait: the card is the limit.")
     if times.graphs is None:
-        return text("No building of graphs is recorded, so nobody knows what they wait for.")
+        return text("The building of graphs is not recorded, so what they wait for is unknown.")
     share = format_ratio(times.graphs / (times.window - times.busy))
     if bound == "host":
         return text("For {share} of the rest, the host builds and launches graphs: it is the limit.", share=share)
