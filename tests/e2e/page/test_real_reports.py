@@ -50,7 +50,7 @@ def test_every_view_of_a_real_run_is_drawn_from_disk(
         if slug in NUMBERS and "payload" in found[slug]:
             for number in NUMBERS[slug](found[slug]["payload"]):
                 expect(page.locator("body")).to_contain_text(number)
-        assert page.get_by_text("not part of this report").count() == 0, slug
+        expect(page.get_by_text("not part of this report"), slug).to_have_count(0)
         assert page.locator("html").evaluate("e => e.scrollWidth <= innerWidth"), slug
 
 

@@ -85,9 +85,12 @@ def test_ranks_are_searched_together_and_added_up_side_by_side(open_page: Open) 
     # From hit to hit on the clock of the job, until both ranks have had one.
     at: int | None = None
     ranks: set[int] = set()
+    place = frame.locator("[data-part=find] [aria-live=polite]")
     for _ in range(12):
+        before = place.inner_text()
         field.press("Enter")
         at = until(partial(selected, page), other_than(at))
+        expect(place).not_to_have_text(before)  # the next one is sought from here
         expect(frame.locator("[data-part=event-details] h2")).to_contain_text(re.compile("nccl", re.IGNORECASE))
         ranks.add((at or 0) % 2)
     assert ranks == {0, 1}

@@ -69,7 +69,7 @@ def decode_record(line: bytes) -> Record:
     """Raises TraceError if the line is no iteration. NaN, which Python writes for a loss, is read as it is."""
     try:
         return _decode(line)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         pass
     except RecursionError as error:
         raise TraceError("the line is nested too deeply") from error

@@ -173,7 +173,7 @@ def _object(text: object) -> dict[str, Any]:
     """A JSON object that lies in a cell; empty if it is none."""
     try:
         value = msgspec.json.decode(text) if isinstance(text, (str, bytes)) else None
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 
