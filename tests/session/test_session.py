@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,10 @@ import pytest
 from tests.support.traces import document
 from tests.support.waiting import PATIENCE, until
 from torch_tb_profiler import cache
-from torch_tb_profiler.base.errors import NotFoundError, UsageError, WorkerDiedError
+from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.discovery import Catalog
-from torch_tb_profiler.executors import ProcessExecutor, make_executor
+from torch_tb_profiler.executors import ProcessExecutor
 from torch_tb_profiler.session import Root, Session, loading, open_traces
 from torch_tb_profiler.session.kept.structure import entry_key
 from torch_tb_profiler.session.log import SETTLED_SECONDS, LogFolders
@@ -254,40 +253,6 @@ def test_the_cache_stays_within_its_limit(tmp_path: Path) -> None:
     assert sum(entry.stat().st_size for entry in tmp_path.iterdir()) <= 1300
 
 
-def _pid() -> int:
-    return os.getpid()
-
-
-def _die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def test_a_killed_worker_fails_its_own_job_and_the_next_one_works() -> None:
-    executor = ProcessExecutor(1)
-    try:
-        pid = executor.submit(_pid).result(60)
-        assert pid != os.getpid()
-        killed, after = executor.submit(_die), executor.submit(_pid)
-        with pytest.raises(WorkerDiedError) as caught:
-            killed.result(60)
-        assert caught.value.hint
-        assert after.result(60) not in (pid, os.getpid())
-    finally:
-        executor.shutdown()
-
-
-@pytest.mark.parametrize("job", [_pid, signal.pause])
-def test_a_closed_executor_leaves_no_thread_that_ends_beside_the_interpreter(job: Callable[[], object]) -> None:
-    executor, before = ProcessExecutor(1), set(threading.enumerate())
-    future = executor.submit(job)
-    if job is _pid:
-        future.result(PATIENCE)
-    executor.shutdown(wait=False)
-    left = set(threading.enumerate()) - before
-    assert all(isinstance(thread, threading.Timer) for thread in left), left  # canceled, and a daemon
-    assert future.done()
-
-
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSEGV], ids=["killed", "crashed"])
 def test_a_worker_that_dies_while_reading_is_a_failed_file_that_can_be_retried(
     folder: Path, how: signal.Signals, monkeypatch: pytest.MonkeyPatch
@@ -317,21 +282,36 @@ def test_a_worker_that_dies_while_reading_is_a_failed_file_that_can_be_retried(
         session.close()
 
 
-def test_executors_are_named_by_a_setting() -> None:
-    assert make_executor("serial").submit(_pid).result() == os.getpid()
-    for wrong in ("threads:2", "processes", "processes:0", "serial:2", ""):
-        with pytest.raises(UsageError):
-            make_executor(wrong)
-
-
-def test_a_merged_file_is_one_worker_per_rank(tmp_path: Path) -> None:
+def merged_file(folder: Path) -> None:
+    """Two ranks in `node0`, a device each."""
     events = []
     for rank in (0, 1):
         for i in range(5):
             base = {"ph": "X", "pid": rank, "ts": 100 * i, "args": {"correlation": i, "device": rank, "stream": 7}}
             events.append({**base, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "tid": 1, "dur": 5})
             events.append({**base, "cat": "kernel", "name": "k", "tid": 7, "dur": 10 + rank})
-    (tmp_path / "node0.json.gz").write_bytes(gzip.compress(json.dumps(events).encode()))
+    (folder / "node0.json.gz").write_bytes(gzip.compress(json.dumps(events).encode()))
+
+
+def test_a_merged_file_that_is_read_while_it_is_asked_for_is_no_mixture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merged_file(tmp_path)
+    with Session([Root(str(tmp_path))], settings()) as session:
+        session.scan()
+        before = session.find(None, None, None)
+        overview(session)
+        assert before.names.worker == "node0"
+        monkeypatch.setattr(session._targets, "ready", lambda *_: before)
+        answer = session.view("overview", wait=True, timeout=PATIENCE)
+        assert answer.worker == "node0/rank0" and answer.payload is not None
+        assert [device["id"] for device in json.loads(answer.payload)["devices"]] == [0]
+        _, trace = session.trace(wait=True, timeout=PATIENCE)
+        assert trace is not None and len(trace) == 10
+
+
+def test_a_merged_file_is_one_worker_per_rank(tmp_path: Path) -> None:
+    merged_file(tmp_path)
     with Session([Root(str(tmp_path))], settings()) as session:
         session.scan()
         assert overview(session, worker="node0")["steps"][0]["categories"]["kernel"] > 0

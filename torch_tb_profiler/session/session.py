@@ -164,8 +164,13 @@ class Session:
 
         Raises NotFoundError for unknown names.
         """
-        target = self._targets.ready(Names(run, worker, span), wait, timeout)
-        return self._files.open(target.file.id, target.part)
+        names = Names(run, worker, span)
+        target = self._targets.ready(names, wait, timeout)
+        state, trace = self._files.open(target.file.id, target.part)
+        while trace is not None and (now := self._targets.find(names)).trace != target.trace:
+            target = now  # its file was read meanwhile, and holds several ranks
+            state, trace = self._files.open(target.file.id, target.part)
+        return state, trace
 
     # ---- files for other tools ----------------------------------------------------------------------
 

@@ -47,6 +47,11 @@ class Target:
         return FullNames(self.run.name, self.worker.name, self.span.name)
 
     @property
+    def trace(self) -> tuple[FullNames, int | None]:
+        """Which trace it is: what was found before its file was read may turn out to be several."""
+        return self.names, self.part
+
+    @property
     def file(self) -> ListedFile:
         return self.span.file
 

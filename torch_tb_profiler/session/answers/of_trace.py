@@ -25,11 +25,15 @@ class TraceAnswers:
     def answer(self, view: TraceView[Any, Any], question: Question) -> Answer:
         params = parse_params(view.params, question.params)
         target = self._targets.ready(question.names, question.wait, question.timeout)
-        state, payload = self.payload(view, params, target)
         attempts = ATTEMPTS if question.wait else 0
+        state, payload = self.payload(view, params, target)
         while payload is None and attempts and state.state != "failed" and self._wait(target, question):
+            target = self._targets.find(question.names)
             state, payload = self.payload(view, params, target)
             attempts -= 1
+        while payload is not None and (now := self._targets.find(question.names)).trace != target.trace:
+            target = now  # its file was read meanwhile, and holds several ranks
+            state, payload = self.payload(view, params, target)
         return Answer(view.slug, *target.names, state, payload)
 
     def kept(self, slug: str, names: Names) -> Answer | None:
