@@ -39,6 +39,7 @@ def test_in_a_real_tensorboard(folder: Path, tmp_path: Path, prefix: tuple[str, 
         assert listing["enabled"] is True
         assert listing["loading_mechanism"]["type"] == "IFRAME"
         assert listing["loading_mechanism"]["module_path"].endswith(f"{PREFIX}/index.js")
+        until(lambda: ask(address, f"{PREFIX}/runs"), lambda body: not body["scanning"])
         answer = until(lambda: ask(address, f"{PREFIX}/view/overview"), lambda body: body["state"] == "ready")
         assert answer["payload"]["average"]["duration_ns"] == 10_000
         with urllib.request.urlopen(f"{address}/{PREFIX}/index.js", timeout=PATIENCE) as response:
