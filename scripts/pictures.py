@@ -28,6 +28,11 @@ WIDTH = 1440
 MILLISECONDS = 1000 * PATIENCE
 
 
+SETTLED = """() => document.fonts.ready
+  .then(() => new Promise(requestAnimationFrame)).then(() => new Promise(requestAnimationFrame))"""
+"""A page never falls silent: it asks for the runs every few seconds."""
+
+
 class Picture(NamedTuple):
     """A page at an address: its state there, the theme, the height of the window, a text to wait for."""
 
@@ -126,7 +131,9 @@ def take(browser: Browser, address: str, picture: Picture) -> None:
     expect(frame.locator("h1")).to_be_visible()
     expect(frame.locator("body")).to_contain_text(picture.shows)
     expect(frame.locator("[aria-busy=true]")).to_have_count(0)
-    page.wait_for_load_state("networkidle")
+    if picture.state["view"] == "trace":
+        expect(frame.locator("[data-part=timeline][data-state=drawn]")).to_be_visible()
+    frame.locator("html").evaluate(SETTLED)
     page.screenshot(path=ROOT / "docs" / "images" / f"{picture.name}.png")
     context.close()
 
