@@ -138,6 +138,10 @@ class BuildPython(build_py):
         self.distribution.get_command_obj("build_fe").if_missing = True
         self.run_command("build_fe")
         super().run()
+        if not self.editable_mode:
+            # What another platform's wheel left in the folder that this one is packed from.
+            for _, name in TARGETS.values():
+                Path(self.build_lib, READER, name).unlink(missing_ok=True)
         wheel = self.distribution.get_command_obj("bdist_wheel", create=False)
         if wheel is not None and wheel.has_reader and not self.editable_mode:
             reader = self.distribution.get_command_obj("build_native")
@@ -176,13 +180,14 @@ class SourceDistribution(sdist):
         super().run()
 
 
-setup(
-    cmdclass={
-        "bdist_wheel": BuildWheel,
-        "build_fe": BuildFrontEnd,
-        "build_native": BuildReader,
-        "build_py": BuildPython,
-        "editable_wheel": EditableWheel,
-        "sdist": SourceDistribution,
-    }
-)
+if __name__ != "platforms":  # scripts/wheels.py reads TARGETS
+    setup(
+        cmdclass={
+            "bdist_wheel": BuildWheel,
+            "build_fe": BuildFrontEnd,
+            "build_native": BuildReader,
+            "build_py": BuildPython,
+            "editable_wheel": EditableWheel,
+            "sdist": SourceDistribution,
+        }
+    )

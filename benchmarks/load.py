@@ -4,6 +4,9 @@ To its first page, that is; what the rest takes is printed below each table.
 
     python benchmarks/load.py --folder /tmp/benchmark --rounds 5
 
+`command` is all of `torch-tb-profiler view overview`. With `--before PYTHON`, of an environment with another
+version of this package, that version's takes part, too.
+
 All contestants run in turn, round by round, so that what else the machine does meets them alike. Printed are
 medians with their range, as a Markdown table.
 """
@@ -37,6 +40,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--old-up-to", type=float, default=0.5, help="largest file for the old plugin, GB")
     parser.add_argument("--orjson-up-to", type=float, default=0.5, help="largest file for orjson, GB")
+    parser.add_argument("--before", help="Python of an environment with another version of this package")
     parser.add_argument("--sample", type=Path, default=SAMPLE, help="the recording that is repeated")
     wanted = parser.parse_args()
     wanted.folder.mkdir(parents=True, exist_ok=True)
@@ -44,7 +48,9 @@ def main() -> None:
     old_python = make_old_environment(wanted.folder) if wanted.old_up_to else None
     for size in wanted.sizes:
         trace = grown(wanted.sample, wanted.folder, size)
-        contestants = {"ours": partial(ours, trace)}
+        contestants = {"ours": partial(ours, trace), "command": partial(cold, sys.executable, "command.py", trace)}
+        if wanted.before:
+            contestants["command before"] = partial(cold, wanted.before, "command.py", trace)
         if size <= wanted.orjson_up_to:
             contestants["orjson"] = partial(contestant, sys.executable, "orjson_loads.py", trace)
         if old_python is not None and size <= wanted.old_up_to:
@@ -68,6 +74,15 @@ def ours(trace: Path) -> Result:
         shutil.rmtree(cache)
     assert again.facts["workers"] == 0, "the second load did not come from the cache"
     return Result({**first.facts, "reopen": again.facts["wall"]}, first.peak_mb)
+
+
+def cold(python: str, script: str, trace: Path) -> Result:
+    """A first load into an empty cache."""
+    cache = tempfile.mkdtemp(dir=trace.parent)
+    try:
+        return contestant(python, script, trace, cache)
+    finally:
+        shutil.rmtree(cache)
 
 
 def check_small(trace: Path) -> str:

@@ -2,6 +2,10 @@
 //
 //     cc -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -o fuzz native/fuzz.c && ./fuzz COUNT SEED FILE...
 //
+// or, for blocks as they are, each after its length in eight bytes:
+//
+//     ./fuzz - < BLOCKS
+//
 // Each file holds an array of events. Each input is a copy in memory of exactly its size, so that reading one byte
 // beyond it is seen. Prints how many inputs were read whole and how many left to the caller.
 
@@ -125,7 +129,42 @@ static size_t load(const char *path, uint8_t *text) {
     return length;
 }
 
+// Has a block read; 1 if it was read whole. Now and then all that the caller would do with it is done.
+static int have_read(Reader *reader, const uint8_t *text, size_t length) {
+    uint8_t *block = memory(length);
+    memcpy(block, text, length);
+    Sizes sizes;
+    int status = reader_add(reader, block, length, &sizes);
+    free(block);
+    if (status != OK || !chance(8)) look(reader, &sizes);
+    if (status != OK) reader_forget(reader);
+    else if (!chance(6)) reader_clear(reader);
+    return status == OK;
+}
+
+static int report(uint64_t inputs, uint64_t whole) {
+    printf("%llu inputs, %llu of them read\n", (unsigned long long)inputs, (unsigned long long)whole);
+    return 0;
+}
+
+static int read_blocks(FILE *file) {
+    state = 1;
+    Reader *reader = reader_new(state);
+    if (!reader) return 3;
+    uint64_t inputs = 0, whole = 0, length;
+    while (fread(&length, sizeof length, 1, file) == 1) {
+        uint8_t *text = memory(length);
+        if (fread(text, 1, length, file) != length) return 2;
+        inputs++;
+        whole += have_read(reader, text, length);
+        free(text);
+    }
+    reader_free(reader);
+    return report(inputs, whole);
+}
+
 int main(int count, char **arguments) {
+    if (count == 2 && !strcmp(arguments[1], "-")) return read_blocks(stdin);
     if (count < 4) return 2;
     static uint8_t texts[16][LONGEST], text[LONGEST];
     size_t lengths[16];
@@ -145,17 +184,8 @@ int main(int count, char **arguments) {
         memcpy(text, texts[from], length);
         for (uint32_t times = chance(4) ? chance(3) : chance(40); times && length > 2; times--) length = damage(text, length);
         if (length && chance(4)) text[length - 1] = ']';
-        uint8_t *block = memory(length);
-        memcpy(block, text, length);
-        Sizes sizes;
-        int status = reader_add(reader, block, length, &sizes);
-        free(block);
-        whole += status == OK;
-        if (status != OK || !chance(8)) look(reader, &sizes);
-        if (status != OK) reader_forget(reader);
-        else if (!chance(6)) reader_clear(reader);
+        whole += have_read(reader, text, length);
     }
     reader_free(reader);
-    printf("%llu inputs, %llu of them read\n", (unsigned long long)inputs, (unsigned long long)whole);
-    return 0;
+    return report(inputs, whole);
 }

@@ -6,10 +6,12 @@
 //                         what was read since the last reader_clear
 //     reader_clear        forgets rows and cells; codes stay valid
 //     reader_forget       forgets codes too; after each block that was not read
+//     reader_say_crash    what a crash of the reader is to say before it ends the process
 //
 // All text is hostile. Reads are bounded by the block's end, allocations are checked, and where the reader is not
 // sure that it would come to what the caller's own decoder makes of a block, it leaves the block to that one.
 
+#include "crash.h"
 #include "events.h"
 
 #if defined(_WIN32)
@@ -18,7 +20,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 1, MOST_KEY_BYTES = 1 << 20 };
+enum { ABI = 2, MOST_KEY_BYTES = 1 << 20 };
 
 typedef enum { CATEGORIES, NAMES, THREAD_IDS, FLOW_IDS } SharedTable;
 
@@ -97,7 +99,9 @@ API int reader_add(Reader *reader, const uint8_t *block, size_t length, Sizes *s
     Rounding before = reader->rounding;
     reader->rounding.rounded = false;
     reader->plain = 0;
+    reading = 1;
     int status = read_events(reader, block, block + length);
+    reading = 0;
     bool whole = status == OK;
     settle(&reader->rows.count, &reader->rows.kept, whole);
     settle_keys(&reader->own, whole);
@@ -121,6 +125,9 @@ API int reader_add(Reader *reader, const uint8_t *block, size_t length, Sizes *s
     };
     return status;
 }
+
+// Says `message` on standard error should the reader crash; the process then ends as it would have.
+API void reader_say_crash(const char *message) { say_crash(message); }
 
 // From now on times are rounded as decimals.
 API void reader_use_decimals(Reader *reader) { reader->rounding.decimals = true; }

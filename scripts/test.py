@@ -81,16 +81,25 @@ def check_page() -> None:
 
 
 def chromium() -> str:
-    """Path of a Chromium; installs Debian's if that is possible. Empty: the browser tests are skipped."""
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-    if path is None and shutil.which("apt-get") and os.geteuid() == 0:
-        run(["apt-get", "-qq", "update"])
-        run(["apt-get", "-qq", "install", "-y", "chromium"])
-        path = shutil.which("chromium")
-    if path is None:
+    """Path of a Chromium; installs Debian's if that is possible. Empty: the browser tests are skipped.
+
+    Without the windows of a whole browser a page opens with half of the work: the headless shell comes first.
+    """
+    shell = "chromium-headless-shell"
+    whole = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    if path := os.environ.get("CHROMIUM") or shutil.which(shell):
+        return path
+    debian = bool(shutil.which("apt-get")) and os.geteuid() == 0
+    install = ["apt-get", "-qq", "install", "-y"]
+    # Older releases of Debian have no such package.
+    if debian and all(subprocess.call(each) == 0 for each in (["apt-get", "-qq", "update"], [*install, shell])):
+        return shutil.which(shell) or ""
+    if debian and not any(map(shutil.which, whole)):
+        run([*install, "chromium"])
+    path = next(filter(None, map(shutil.which, whole)), "")
+    if not path:
         print("no Chromium found: install it or set CHROMIUM to its path; the browser tests are skipped")
-    return path or ""
+    return path
 
 
 def azurite() -> str:

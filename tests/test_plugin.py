@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
+import sys
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from tests.support.traces import document
 from tests.support.waiting import PATIENCE, until
 from torch_tb_profiler.plugin import PluginLoader, ProfilerPlugin
 
+ROOT = Path(__file__).parents[1]
 PREFIX = "data/plugin/pytorch_profiler"
 
 
@@ -67,6 +70,30 @@ def flags(**values: object) -> argparse.Namespace:
     namespace = parser.parse_args([])
     vars(namespace).update({"logdir_spec": "", **values})
     return namespace
+
+
+START = """
+import argparse, sys
+from tensorboard.plugins import base_plugin
+from torch_tb_profiler.plugin import PluginLoader
+from tests.support.waiting import until
+flags = argparse.Namespace(logdir_spec="")
+plugin = PluginLoader().load(base_plugin.TBContext(logdir=sys.argv[1], flags=flags))
+plugin.get_plugin_apps()
+until(lambda: plugin._session.scanned)
+views = "torch_tb_profiler.views.overview", "numpy"
+print(*(name in sys.modules for name in views))
+assert plugin.is_active()
+plugin._session.close()
+print(*(name in sys.modules for name in views))
+"""
+
+
+def test_the_views_are_imported_once_a_browser_asks_for_the_tab_and_not_at_the_start(folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", START, str(folder)], capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT
+    )
+    assert done.stdout.splitlines() == ["False False", "True True"], done.stderr
 
 
 def test_the_constructor_does_nothing_and_activity_comes_from_memory(tmp_path: Path) -> None:

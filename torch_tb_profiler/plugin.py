@@ -60,10 +60,14 @@ class ProfilerPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return App(self._session).mount()
 
     def is_active(self) -> bool:
-        """True if there is a run or an error to show, or the first listing is not done; never touches the disk."""
+        """True if there is a run or an error to show, or the first listing is not done; never touches the disk.
+
+        TensorBoard asks once a browser has opened it: what the views take to import is not part of its start.
+        """
         session = self._session
         if session is None:
             return False
+        session.expect_questions()
         return not session.scanned or bool(session.catalog.runs) or session.error is not None
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:

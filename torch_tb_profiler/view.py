@@ -172,7 +172,7 @@ class RankView(_View[P, R], Generic[P, R, S]):
     """A view of one worker of a run beside the others.
 
     build      gets what `alone` answers of the worker's trace, the worker's name, and all members
-    alone      a view with the same payload
+    alone      a view with the same parameters and payload
     most       of a run with more members, files that nobody has asked for are read only for who waits for the
                whole answer; until then `build` gets them as `waiting`
     """

@@ -49,7 +49,7 @@ def test_the_first_worker_and_span_are_the_defaults(log: ttp.Log) -> None:
 
 def test_the_parameters_are_those_that_the_view_declares(log: ttp.Log) -> None:
     given = inspect.signature(log.run().operators).parameters
-    assert [*given] == ["worker", "span", "group_by", "step", "thread", "phase", "kernel"]
+    assert [*given] == ["worker", "span", "group_by", "step", "thread", "phase", "kernel", "family"]
     assert given["group_by"].default == "name"
     assert inspect.signature(log.run().operators.stacks).parameters["event"].default is inspect.Parameter.empty
     assert "base_run" in inspect.signature(log.run().diff).parameters

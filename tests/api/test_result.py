@@ -36,6 +36,7 @@ FIRST = {
     "overview/ranks": "steps",
     "trace": "tracks",
     "idle": "causes",
+    "idle/ranks": "causes",
     "critical_path": "targets",
     "distributed": "ranks",
     "diff": "level.operators",

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.traces import document
+from tests.support.traces import document, event
 from tests.support.waiting import PATIENCE
-from torch_tb_profiler.cli.main import COMMANDS
+from torch_tb_profiler.cli.main import COMMANDS, main
 from torch_tb_profiler.views import SLUGS, all_tabs
 
 HEAVY = (
@@ -89,10 +89,25 @@ def test_a_kept_overview_imports_no_view_and_no_numpy(tmp_path: Path) -> None:
         answers.append(done.stdout)
         modules.append(set(done.stderr.split()))
     assert "numpy" in modules[0] and "torch_tb_profiler.session" in modules[-1]
-    heavy = {"numpy", "pyarrow", "multiprocessing", "torch_tb_profiler.model.trace"}
+    heavy = {"numpy", "pyarrow", "multiprocessing", "torch_tb_profiler.model.trace", "torch_tb_profiler.view"}
+    heavy |= {"csv", "torch_tb_profiler.storage.remote", "torch_tb_profiler.ingest.nvidia_smi.table"}
     assert modules[-1] & heavy == set(), "an importer, say, that imports its parser before it is asked to parse"
     assert not [name for name in modules[-1] if name.startswith("torch_tb_profiler.views.")]
     assert len({*answers}) == 1, "what was kept is what was answered"
+
+
+def test_a_command_knows_itself_alone_and_says_of_a_wrong_word_what_there_is(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def said(*arguments: str) -> str:
+        with pytest.raises(SystemExit):
+            main(arguments)
+        return capsys.readouterr().err
+
+    assert "unrecognized arguments: --nothing" in said("list", "log", "--nothing")
+    assert "usage: torch-tb-profiler [-h] [--version] COMMAND" in said("list", "log", "--nothing")
+    wrong = said("lst", "log")
+    assert all(name in wrong for name in COMMANDS)
 
 
 def test_a_command_that_works_imports_what_it_needs(tmp_path: Path) -> None:
@@ -114,3 +129,11 @@ def test_the_module_is_the_program() -> None:
 
 def test_the_slugs_in_the_help_are_those_of_the_views() -> None:
     assert tuple(tab.slug for tab in all_tabs()) == SLUGS
+
+
+def test_a_pipe_of_another_code_page_gets_utf8(tmp_path: Path) -> None:
+    (tmp_path / "w.pt.trace.json").write_bytes(document([event("host cpu_op −名 0 10")]))
+    command = [sys.executable, "-m", "torch_tb_profiler", "view", "operators", str(tmp_path), "--format", "table"]
+    environment = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
+    done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=True, env=environment)
+    assert "−名" in done.stdout.decode("utf-8")

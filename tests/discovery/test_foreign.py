@@ -18,6 +18,7 @@ from torch_tb_profiler.session import Root, Session
 
 EVENT = {"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}
 XPROF = {"displayTimeUnit": "ns", "metadata": {"highres-ticks": True}, "traceEvents": [EVENT]}
+AMD, NVIDIA = "GPU metrics without times (AMD)", "GPU metrics without times (NVIDIA)"
 FILES: dict[str, tuple[bytes, str]] = {
     "jax/plugins/profile/2024/host.xplane.pb": (b"\x0a\x01", "XProf profile of JAX or TensorFlow"),
     "jax/plugins/profile/2024/host.trace.json.gz": (
@@ -33,13 +34,22 @@ FILES: dict[str, tuple[bytes, str]] = {
     "gaudi/x.hltv": (b"?", "Gaudi hardware trace"),
     "gaudi/prof_config.json": (b"{}", "configuration of the Gaudi profiler"),
     "x.pftrace": (b"\x0a\x02\x08\x01", "Perfetto trace"),
-    "smi.csv": (b"device,Temperature (Sensor edge) (C),GPU use (%)\n", "GPU metrics without times"),
-    "no_time.csv": (b"index, utilization.gpu [%], power.draw [W]\n", "GPU metrics without times"),
-    "dmon.csv": (b"#Entity   GPUTL  POWER\n", "GPU metrics without times"),
-    "dcgm.prom": (b"# HELP DCGM_FI_DEV_GPU_UTIL GPU utilization (in %).\n", "GPU metrics without times"),
+    "smi.csv": (b"device,Temperature (Sensor edge) (C),GPU use (%)\n", AMD),
+    "smi.json": (b'{"card0": {"GPU use (%)": "0"}}', AMD),
+    "amd.csv": (b"gpu,gfx_activity,socket_power\n0,95,350\n", AMD),
+    "amd.json": (b'[{"timestamp": 1772939616, "gpu": 0, "usage": {"gfx_activity": 3}}]', AMD),
+    "no_time.csv": (b"index, utilization.gpu [%], power.draw [W]\n", NVIDIA),
+    "dmon.csv": (b"#Entity   GPUTL  POWER\n", NVIDIA),
+    "smi_dmon.csv": (b"# gpu    pwr  gtemp  mtemp\n# Idx      W      C      C\n", NVIDIA),
+    "smi_time.csv": (b"#Time        gpu    pwr  gtemp  mtemp\n", NVIDIA),
+    "dcgm.prom": (b"# HELP DCGM_FI_DEV_GPU_UTIL GPU utilization (in %).\n", NVIDIA),
+    "npu/operator_memory.csv": (b"Name,Size(KB)\n", "table of Ascend's profiler"),
 }
 NOT_FOREIGN = {
     "notes.csv": b"name,value\n",
+    "readme.csv": b"# GPU memory: notes\n",
+    "gpu.csv": b"gpu,price\n",
+    "cards.json": b'{"card": {"GPU": 1}}',
     "config.json": b"{}",
     "latent_prof_config.json": b"{}",
     "empty.pftrace": b"",
@@ -79,7 +89,7 @@ def test_each_file_of_another_tool_has_its_kind_and_no_other_file_has(folder: Pa
         catalog = session.scan()
     assert {file.path: each.kind for each in catalog.others for file in each.files} == EXPECTED
     assert [run.name for run in catalog.runs] == ["run"]
-    assert catalog.others_headline == "14 files of other tools"
+    assert catalog.others_headline == "20 files of other tools"
 
 
 def test_the_surfaces_say_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,15 +97,15 @@ def test_the_surfaces_say_it(folder: Path, capsys: pytest.CaptureFixture[str]) -
     out, err = capsys.readouterr()
     listed = json.loads(out)["other_files"]
     assert {row["file"]: row["kind"] for row in listed} == EXPECTED
-    assert "14 files of other tools" in err
+    assert "20 files of other tools" in err
     assert main(["check", str(folder)]) == 0
     assert "other   a.nsys-rep: Nsight Systems report; open it with Nsight Systems\n" in capsys.readouterr().out
     with Session([Root(str(folder))], Settings()) as session:
         session.scan()
         body = Client(App(session)).get("/runs").json
     assert body is not None
-    assert body["others"]["headline"] == "14 files of other tools"
-    assert sum(kind["count"] for kind in body["others"]["kinds"]) == 14
+    assert body["others"]["headline"] == "20 files of other tools"
+    assert sum(kind["count"] for kind in body["others"]["kinds"]) == 20
 
 
 def test_a_folder_of_traces_says_nothing_of_other_tools(tmp_path: Path) -> None:

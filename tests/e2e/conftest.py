@@ -15,8 +15,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, FrameLocator, Page, expect, sync_playwright
 
 from tests.support.jobs import Job, ddp
-from tests.support.page import MEMORY_TIMELINE, NewPage, Open, leaking, model, products, training
-from tests.support.producers import composer, gaudi
+from tests.support.page import MEMORY_TIMELINE, NewPage, Open, framed, lagging, leaking, model, products, training
+from tests.support.producers import composer, counters, gaudi
 from tests.support.producers.aorta import iteration, line, write
 from tests.support.servers.tensorboard import tensorboard
 from tests.support.snapshots import snapshot
@@ -51,6 +51,7 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     put("r_roofline/w.pt.trace.json", products())
     put("n_memory/w.pt.trace.json", leaking())
     put("p_faster/w.pt.trace.json", training(kernel_us=300))
+    put("w_busy/w.pt.trace.json", training(kernel_us=970))
     put("n_memory/oom <b>.pickle", pickle.dumps(snapshot()))
     put("n_memory/w.raw.json", json.dumps(MEMORY_TIMELINE).encode())
     put("n_memory/evil.pickle", b"cos\nsystem\n(S'true'\ntR.")
@@ -62,7 +63,12 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for rank in (0, 1):
         write(folder / "s_rocm", rank, [line(step, iteration(step + rank), 500, rank=rank) for step in range(4)])
         write(folder / "t_cuda", rank, [line(step, iteration(2 * step), 480, rank=rank) for step in range(4)])
+    put("w_lagging/w.pt.trace.json", lagging())
+    put("x_framed/w.pt.trace.json", framed())
     put("u_gaudi/w.pt.trace.json", gaudi.content())
+    put("w_counters/w.pt.trace.json", counters.cupti())
+    put("x_rocprof/w.pt.trace.json", counters.rocm())
+    put("x_rocprof/pass_1/7_counter_collection.csv", counters.table().encode())
     put("v_composer/ep0-ba3-rank0.json", composer.content(composer.cycle([composer.Batch()] * 3)))
     return folder
 
@@ -89,7 +95,8 @@ def server(
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    names = ("chromium-headless-shell", "chromium", "google-chrome")
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     if not path:
         pytest.skip("there is no Chromium (set CHROMIUM to its path)")
     # Playwright gives a page 5 s, which a busy machine may take for a single frame.

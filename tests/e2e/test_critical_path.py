@@ -39,6 +39,21 @@ def test_a_slider_says_what_a_faster_target_would_bring(open_page: Open) -> None
     expect(frame.get_by_text(re.compile(r"^[1-9].* less, [1-9].*% of a step$"))).to_be_visible()
 
 
+def test_the_path_by_operator_sums_to_the_step_and_answers_what_if(open_page: Open) -> None:
+    page, frame = open_page(**PATH)
+    by = frame.get_by_role("combobox", name="Path by")
+    by.select_option("line of the program")
+    expect(frame.get_by_text("No Python source is recorded")).to_be_visible()
+    by.select_option("operator")
+    table = frame.get_by_role("grid", name="path by operator")
+    row = table.get_by_role("row", name=re.compile("aten::")).first
+    name = re.search(r"aten::\w+", row.inner_text())
+    assert name is not None
+    row.click()
+    expect(frame.get_by_role("heading", name=f"What if: {name[0]}")).to_be_visible()
+    expect(page).to_have_url(re.compile("path_by=operator"))
+
+
 @pytest.mark.prefix
 def test_a_target_opens_on_the_timeline_and_back(open_page: Open) -> None:
     page, frame = open_page(**PATH)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Route, expect
+from playwright.sync_api import expect
 
 from tests.support.jobs import CULPRIT
 from tests.support.page import Open
@@ -94,20 +94,23 @@ def test_a_single_rank_still_has_the_view(open_page: Open) -> None:
 def test_ranks_lie_on_one_timeline_with_their_collectives_joined(open_page: Open) -> None:
     page, frame = open_page(**JOB)
     frame.get_by_role("button", name="One timeline").click()
-    expect(frame.locator("h1")).to_have_text("Ranks 2, 3, 4 and 5 on the clock of the job.")
+    waiting = "Rank 4 keeps the others waiting; below it, ranks {} on the clock of the job."
+    expect(frame.locator("h1")).to_have_text(waiting.format("2, 3 and 5"))
     expect(frame.locator("[data-part=answer]")).to_contain_text("9 collectives in sight")
     labels = frame.locator("[data-part=track-label][data-kind=group]")
     expect(labels.filter(has_text="rank 4")).to_have_count(2)
+    expect(labels.first).to_contain_text("rank 4")
     frame.get_by_role("button", name="Ranks", exact=False).first.click()
     frame.get_by_role("checkbox", name="rank 2").click()
     page.keyboard.press("Escape")
-    expect(frame.locator("h1")).to_have_text("Ranks 3, 4 and 5 on the clock of the job.")
+    expect(frame.locator("h1")).to_have_text(waiting.format("3 and 5"))
     expect(page).to_have_url(in_address("ranks"))
     stage = frame.locator("[data-part=stage]")
     expect(frame.locator("[data-part=timeline][data-state=drawn]")).to_be_visible()
     box = stage.bounding_box()
     assert box is not None
-    communication = frame.locator("[data-part=track-label][data-kind=slices]", has_text="stream 20").first
+    # Rank 3, below the late one, waits in a collective there.
+    communication = frame.locator("[data-part=track-label][data-kind=slices]", has_text="stream 20").nth(1)
     place = communication.bounding_box()
     assert place is not None
     page.mouse.click(box["x"] + box["width"] * 0.5, place["y"] + place["height"] / 2)
@@ -115,6 +118,45 @@ def test_ranks_lie_on_one_timeline_with_their_collectives_joined(open_page: Open
     expect(frame.locator("[data-part=event-details] h2, [data-part=event-tip]").first).to_be_visible()
     frame.get_by_role("button", name="The job").click()
     expect(frame.locator("h1")).to_contain_text("Rank 4 keeps the others waiting")
+
+
+def test_ranks_on_one_timeline_have_the_tools_of_one(open_page: Open) -> None:
+    """Which tracks in which order, what colors say, where time counts from; all of it in the address."""
+    page, frame = open_page(view="trace", run="o_job", ranks="rank3,rank4,rank5")
+    timeline = frame.locator("[data-part=timeline][data-state=drawn]")
+    expect(timeline).to_be_visible()
+    groups = frame.locator("[data-part=track-label][data-kind=group]")
+    expect(groups.first).to_contain_text("rank 4")
+    tracks = frame.get_by_role("button", name=re.compile("^Tracks"))
+    before = tracks.inner_text()
+    tracks.click()
+    menu = frame.locator("[data-part=trace-menu]")
+    menu.get_by_title("Down").first.click()
+    expect(page).to_have_url(in_address("order"))
+    menu.get_by_role("button", name="Show all").click()
+    expect(tracks).not_to_have_text(before)
+    menu.get_by_role("button", name="Reset order and folding").click()
+    expect(page).not_to_have_url(in_address("order"))
+    expect(groups.first).to_contain_text("rank 4")
+    menu.get_by_label("Filter tracks by name").fill("rank 5")
+    expect(groups.filter(has_text="rank 4")).to_have_count(0)
+    menu.get_by_label("Filter tracks by name").fill("")
+    page.keyboard.press("Escape")
+    for value in ("family", "process_group", "module"):
+        frame.get_by_label("Color by").select_option(value)
+        expect(page).to_have_url(in_address("color"))
+        expect(timeline).to_be_visible()
+    crumb = frame.locator("[data-part=crumb]").first
+    since_start = crumb.inner_text()
+    frame.get_by_label("Time from").select_option("wall")
+    expect(crumb).not_to_have_text(since_start)
+    stage = frame.locator("[data-part=stage]")
+    stage.focus()
+    whole = crumb.inner_text()
+    page.keyboard.press("w")
+    expect(crumb).not_to_have_text(whole)
+    page.keyboard.press("Backspace")
+    expect(crumb).to_have_text(whole)
 
 
 @pytest.mark.prefix
@@ -126,18 +168,46 @@ def test_a_collective_opens_its_ranks_on_one_timeline(open_page: Open) -> None:
     expect(frame.locator("[data-part=answer]")).to_contain_text("in sight, joined from rank to rank")
 
 
-def test_of_a_thousand_ranks_only_the_rows_in_sight_are_drawn(open_page: Open) -> None:
-    page, frame = open_page(**JOB)
+LARGE = {"view": "distributed", "run": "u_ranks"}
+
+
+@pytest.mark.parametrize(("width", "theme"), [(900, "dark"), (1440, "light")])
+def test_of_a_large_job_the_late_rank_is_seen_on_the_map_and_beside_the_others(
+    open_page: Open, width: int, theme: str
+) -> None:
+    _, frame = open_page(width=width, theme=theme, **LARGE)
+    expect(frame.locator("h1")).to_contain_text("Rank 101 keeps the others waiting")
+    expect(frame.get_by_role("figure", name="Late by rank and step")).to_be_visible()
+    expect(frame.locator("[data-part=spread]")).to_have_count(5)
+    expect(frame.locator("[data-part=found-rank]")).to_contain_text("Costs the others")
+    expect(frame.locator("[data-part=group-families]")).to_contain_text("1 × 160")
     expect(frame.locator(TABLE).nth(1)).to_contain_text("nccl:all_reduce")
-
-    def enlarge(route: Route) -> None:
-        answer = route.fetch()
-        body = answer.json()
-        body["payload"]["collectives"] *= 200
-        route.fulfill(response=answer, json=body)
-
-    page.route(re.compile("/view/distributed\\?"), enlarge)
-    page.reload()
-    expect(frame.locator("[data-part=job-tables] [data-part=table-foot]")).to_contain_text("1,200 rows")
-    expect(frame.locator(TABLE).nth(1)).to_be_visible()
     assert frame.locator(TABLE).count() < 60
+    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+
+
+def test_a_rank_of_a_large_job_is_found_and_leads_on(open_page: Open) -> None:
+    page, frame = open_page(**LARGE)
+    expect(frame.locator("[data-part=marked-column]")).to_be_visible()
+    frame.get_by_label("Find a rank, worker, or host").fill("77")
+    expect(frame.get_by_role("heading", name="rank 77", exact=True)).to_be_visible()
+    expect(page).to_have_url(in_address("rank"))
+    frame.get_by_label("Find a rank, worker, or host").fill("nobody")
+    expect(frame.locator("body")).to_contain_text("No rank, worker, or host is called nobody.")
+    frame.get_by_label("Find a rank, worker, or host").fill("rank")
+    frame.get_by_role("button", name="160 ranks match").click()
+    expect(frame.locator("[data-part=job-tables] [data-part=table-foot]")).to_contain_text("160 ranks")
+
+
+def test_the_tables_of_a_large_job_come_page_by_page(open_page: Open) -> None:
+    _, frame = open_page(table="ranks", **LARGE)
+    foot = frame.locator("[data-part=job-tables] [data-part=table-foot]")
+    expect(foot).to_contain_text("160 ranks")
+    frame.get_by_role("button", name="Costs", exact=True).click()
+    expect(frame.locator(TABLE).nth(1)).to_contain_text("rank101")
+    frame.get_by_role("radio", name="By process group").check()
+    expect(foot).to_contain_text("1 row")
+    frame.get_by_role("radio", name="Kernel families").check()
+    expect(foot).to_contain_text("320 rows")
+    frame.get_by_role("radio", name="By rank").check()
+    expect(foot).to_contain_text("160 rows")

@@ -44,3 +44,30 @@ def test_other_peaks_and_groups_are_in_the_address(open_page: Open) -> None:
     frame.get_by_role("button", name="Use").click()
     expect(page).to_have_url(re.compile("peaks=H200"))
     expect(frame.locator("[data-part=peaks]")).to_contain_text("4,800 GB/s")
+
+
+@pytest.mark.parametrize(("width", "theme"), [(900, "dark"), (1440, "light")])
+def test_counters_stand_beside_what_the_shapes_say(open_page: Open, width: int, theme: str) -> None:
+    _, frame = open_page(view="roofline", run="w_counters", width=width, theme=theme)
+    expect(frame.locator("h1")).to_contain_text("Hardware counters tell 0.0000140 GFLOP of 3 kernels")
+    grid = frame.get_by_role("grid", name="hardware counters")
+    product = grid.get_by_role("row", name=re.compile("GEMM 32x32 nn"))
+    expect(product).to_contain_text("aten::mmaten::linear10.00001300.0000120")
+    expect(grid.get_by_role("row", name=re.compile("add"))).to_contain_text("aten::add")
+    expect(frame.get_by_text(re.compile("Counted by CUPTI's range profiler"))).to_be_visible()
+    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+    product.get_by_role("gridcell").first.dblclick()
+    expect(frame.locator("[data-part=event-details] h2")).to_be_visible()
+
+
+def test_counters_beside_a_trace_win_and_say_so(open_page: Open) -> None:
+    """13,824 FLOPs were counted where the shapes say 12,000."""
+    _, frame = open_page(view="roofline", run="x_rocprof")
+    rows = frame.get_by_role("grid", name="roofline rows")
+    expect(rows.get_by_role("row", name=re.compile(r"aten::mm.*\*"))).to_be_visible()
+    counters = frame.get_by_role("grid", name="hardware counters")
+    expect(counters.get_by_role("row", name=re.compile("aten::mm"))).to_contain_text("0.00001380.0000120")
+    expect(frame.get_by_text(re.compile("come 2 times in what was counted"))).to_be_visible()
+    clock = frame.locator("[data-part=peaks] [role=note]")
+    expect(clock).to_contain_text("sclk MHz records 1,680 MHz")
+    expect(clock).to_contain_text("at 80% of that clock, bf16 reaches 1,046 TFLOP/s at most")

@@ -28,7 +28,7 @@ def test_operators_say_what_takes_the_time(open_page: Open, width: int, theme: s
     _, frame = open_page(width=width, theme=theme, **OPERATORS)
     expect(frame.locator("h1")).to_contain_text("of the device time")
     expect(names(frame)).to_have_text([f"aten::mm {SCRIPT}"])
-    expect(frame.locator("[data-part=donut]")).to_have_count(4)
+    expect(frame.locator("[data-part=donut]")).to_have_count(2)
     assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
 
 

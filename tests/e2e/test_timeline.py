@@ -26,6 +26,13 @@ def ready(frame: FrameLocator) -> dict[str, float]:
     return {"x": box["x"], "y": box["y"], "width": box["width"], "height": box["height"]}
 
 
+def reopened(page: Page, open_page: Open) -> FrameLocator:
+    """Another page at the address of the first."""
+    _, again = open_page(**dict(re.findall(r"p\.pytorch_profiler\.(\w+)=([^&]*)", page.url)))
+    ready(again)
+    return again
+
+
 def in_address(page: Page, name: str) -> re.Pattern[str]:
     return re.compile(rf"pytorch_profiler\.{name}=")
 
@@ -113,7 +120,9 @@ def test_a_click_selects_and_zooms_nothing_and_the_way_back_moves_the_drawing(op
     until(lambda: pixels(frame) != near)
     page.go_back()
     expect(frame.locator("[data-part=event-details] h2")).to_contain_text("DataLoader")
-    until(lambda: pixels(frame)[0] == near[0])  # the picture, not only the address
+    # The picture, not only the address: it is that of a page that begins there.
+    again = reopened(page, open_page)
+    until(lambda: pixels(again)[0] == pixels(frame)[0])
 
 
 def test_most_of_a_screen_is_tracks(open_page: Open) -> None:
@@ -228,13 +237,8 @@ def test_a_copied_link_opens_the_same_picture_in_another_window(open_page: Open)
     expect(page).to_have_url(in_address(page, "marks"))
     page.mouse.move(5, 5)
 
-    def reopened() -> FrameLocator:
-        _, again = open_page(**dict(re.findall(r"p\.pytorch_profiler\.(\w+)=([^&]*)", page.url)))
-        ready(again)
-        return again
-
     # The address follows the window once it rests: a link copied before shows where it was by then.
-    again = until(reopened, lambda again: pixels(again) == pixels(frame))
+    again = until(lambda: reopened(page, open_page), lambda again: pixels(again) == pixels(frame))
     expect(again.locator("[data-part=event-details] h2")).to_contain_text("DataLoader")
 
 
@@ -282,8 +286,12 @@ def test_colors_and_clocks(open_page: Open) -> None:
     for value in ("name", "family", "module", "process_group", "class"):
         frame.get_by_label("Color by").select_option(value)
         ready(frame)
-    for value in ("step", "wall", "trace"):
+    for value in ("step", "trace"):
         frame.get_by_label("Time from").select_option(value)
+    # Its times count from 0, not from the epoch.
+    expect(frame.get_by_label("Time from").locator("option[value=wall]")).to_have_count(0)
+    frame.get_by_role("button", name="Why is there no wall clock?").focus()
+    expect(frame.get_by_text("No time of day")).to_be_visible()
     expect(frame.locator("[data-part=trouble]")).to_have_count(0)
 
 

@@ -82,6 +82,8 @@ LAYOUTS = {
     "ascend": json.dumps(ascend.events()).encode(),
     "gzip": gzip.compress(KINETO, mtime=0),
 }
+KEPT = Path(__file__).parents[1] / "reliability" / "corpus"
+SAMPLES = ("nvidia_smi_odd_lines", "nvidia_smi_monitor", "amd_smi_odd_lines", "dcgm_with_times")
 
 
 def flip(text: bytearray, chance: random.Random) -> None:
@@ -164,6 +166,17 @@ def test_no_damage_crashes(layout: str, mutations: tuple[Mutation, ...], long: b
         for _ in range(chance.choice((1, 1, 2, 5, 40))):
             if text:
                 chance.choice(mutations)(text, chance)
+        survives(bytes(text))
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_no_damage_to_samples_crashes(name: str, long: bool) -> None:
+    chance = random.Random(name)
+    for _ in range(LONG_ROUNDS if long else ROUNDS):
+        text = bytearray((KEPT / name).read_bytes())
+        for _ in range(chance.choice((1, 1, 2, 5, 40))):
+            if text:
+                chance.choice(BYTES)(text, chance)
         survives(bytes(text))
 
 

@@ -101,6 +101,8 @@ READERS = (
     "torch_tb_profiler.ingest.rocprof.document",
     "torch_tb_profiler.ingest.perfetto.rocprof",
     "torch_tb_profiler.ingest.perfetto.pytorch",
+    "torch_tb_profiler.ingest.gpu_metrics.read",
+    "torch_tb_profiler.ingest.composer.beside",
 )
 
 

@@ -6,7 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.jobs import CULPRIT, Job, ddp
+from tests.support.simulation.kept_jobs import keep_job
+from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.session import open_session
 
 
@@ -57,3 +61,21 @@ def test_one_rank_of_a_job_shows_the_view(tmp_path: Path) -> None:
     assert payload["verdict"]["kind"] == "unknown"
     assert [row["transfer_ns"] for row in payload["collectives"]] == [None]
     assert payload["reasons"]["transfer_ns"]
+
+
+def test_a_thousand_ranks_are_answered_from_what_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No answer grows with the ranks: a page of a table, the map, the first page."""
+    monkeypatch.setenv("TORCH_PROFILER_CACHE_DIR", str(tmp_path / "cache"))
+    keep_job(tmp_path / "log" / "job", Cache(str(tmp_path / "cache"), 2**30), 1000)
+    page = {"first": "900", "limit": "50"}
+    with open_session(str(tmp_path / "log")) as session:
+        payload = ask(session, "distributed")
+        tables = [
+            ask(session, f"distributed/{part}", **page) for part in ("ranks", "steps", "operations", "groups")
+        ]
+        shown = ask(session, "distributed/map")
+    assert said(payload["headline"]).startswith("Rank 5 keeps the others waiting")
+    assert payload["rank_count"] == payload["read_count"] == 1000 and len(payload["stragglers"]) == 100
+    assert [table["total"] for table in tables] == [1000, 3000, 2000, 133]
+    assert len(shown["columns"]) == 256 and sum(column["ranks"] for column in shown["columns"]) == 1000
+    assert all(len(json.dumps(answer)) < 150_000 for answer in (payload, shown, *tables))

@@ -139,3 +139,35 @@ def model() -> bytes:
     """A drawn step of a model under Lightning's profiler: modules, hooks, backward on another thread."""
     hostile = f"host python_function nn.Module:~{SCRIPT.replace(' ', '~')} 65 10 Python module id=0"
     return document([event(line) for line in (TRAINING + hostile + HOOKS).strip().splitlines()])
+
+
+def lagging() -> bytes:
+    """Three steps of a host that launches a short and a long kernel in each, both from aten::mm.
+
+    Its device is 600 us behind from the first step on.
+    """
+    lines, kernel = [], "stream=7 device=0 grid=[8,4,1] block=[128,1,1] shared memory=3328"
+    for i in range(3):
+        at, work = 1000 * i, f"correlation={{}} {kernel}"
+        lines += [
+            f"host user_annotation ProfilerStep#{i + 5} {at}       1000",
+            f"host cpu_op          aten::mm             {at + 10}  50   External id={1_234_567 + i}",
+            f"host cuda_runtime    cudaLaunchKernel     {at + 20}  10   correlation={2 * i + 1}",
+            f"host cpu_op          aten::mm             {at + 500} 50",
+            f"host cuda_runtime    cudaLaunchKernel     {at + 510} 10   correlation={2 * i + 2}",
+            f"gpu0 kernel          short_gemm           {at + 700} 50   {work.format(2 * i + 1)}",
+            f"gpu0 kernel          long_gemm            {at + 800} 800  {work.format(2 * i + 2)}",
+        ]
+    return document([event(line) for line in lines])
+
+
+def framed() -> bytes:
+    """A step most of which passes in a Python frame, with no operator or call in it."""
+    picture = """
+    host user_annotation ProfilerStep#1           0 1000
+    host python_function train.py(9):~preprocess 10  700 Python id=1
+    host cpu_op          aten::mm               720   40
+    host cuda_runtime    cudaLaunchKernel       730   10 correlation=1
+    gpu0 kernel          gemm                   760  200 correlation=1 stream=7
+    """
+    return document([event(line) for line in picture.strip().splitlines()])

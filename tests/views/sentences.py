@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tests.corpus import real_traces
+from tests.views.figures import numbers, unheld
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import summarize
 from torch_tb_profiler.model.pair import Pair
 from torch_tb_profiler.model.ranks import rank
@@ -32,9 +33,12 @@ ROWS = 3
 """Of a table within a payload, so many rows are read."""
 
 
-def sentences(corpus: Path) -> Iterator[Row]:
+def sentences(corpus: Path, beyond: list[Row] | None = None) -> Iterator[Row]:
     """Of the first file of each run in every view of a trace; of all its files in the views of several. What a
-    view says twice is listed once."""
+    view says twice is listed once.
+
+    Those with a time or size that the payload does not hold are put into `beyond`, too.
+    """
     for folder in sorted(path for path in (corpus / "traces").iterdir() if path.is_dir()):
         files = [
             trace
@@ -45,30 +49,35 @@ def sentences(corpus: Path) -> Iterator[Row]:
         if not files:
             continue
         for tab in all_tabs():
-            listed: set[str] = set()
-            for field, said in _answers(tab, files):
-                if said not in listed:
-                    yield folder.name, tab.slug, field, said
-                listed.add(said)
+            payload = _answer(tab, files)
+            said: dict[str, str] = {}
+            for field, sentence in texts(payload):
+                said.setdefault(sentence, field)
+            rows = [(folder.name, tab.slug, field, sentence) for sentence, field in said.items()]
+            if beyond is not None and rows:
+                held = numbers(payload)
+                beyond += [row for row in rows if any(unheld(held, row[3]))]
+            yield from rows
 
 
-def _answers(tab: Tab, files: list[Trace]) -> Iterator[tuple[str, str]]:
+def _answer(tab: Tab, files: list[Trace]) -> object:
     if tab.reason(files[0]) is not None:
-        return
+        return None
     if isinstance(tab.view, TraceView):
-        yield from texts(tab.view.build(files[0], tab.view.params()))
-    elif isinstance(tab.view, RunView):
+        return tab.view.build(files[0], tab.view.params())
+    if isinstance(tab.view, RunView):
         assert tab.slug == DISTRIBUTED.slug, "no run of the corpus has what another such view needs"
         members = (
             Member(f"worker{number}", number, "1", "ready", None, summarize(trace))
             for number, trace in enumerate(files)
             if tab.reason(trace) is None
         )
-        yield from texts(distributed(Members(members), NoParams()))
-    elif len(files) > 1:
+        return distributed(Members(members), NoParams())
+    if len(files) > 1:
         assert tab.slug == DIFF.slug
         one_run = rank(files[0]) == rank(files[1])
-        yield from texts(diff(Pair(files[:1], files[1:2], one_run), DiffParams()))
+        return diff(Pair(files[:1], files[1:2], one_run), DiffParams())
+    return None
 
 
 def texts(payload: object, field: str = "") -> Iterator[tuple[str, str]]:

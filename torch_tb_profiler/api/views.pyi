@@ -11,6 +11,7 @@ from torch_tb_profiler.views._shared.module_parts import ModuleFlame, ModuleInst
 from torch_tb_profiler.views.critical_path.payload import (
     CriticalPathPayload,
     JobPathPayload,
+    PathGroupsPayload,
     PathPiecesPayload,
     TargetRow,
 )
@@ -18,6 +19,14 @@ from torch_tb_profiler.views.diff.payload import DiffLevel, DiffPayload
 from torch_tb_profiler.views.distributed.payload.collectives import Collective, Collectives
 from torch_tb_profiler.views.distributed.payload.connections import Connections
 from torch_tb_profiler.views.distributed.payload.job import Distributed
+from torch_tb_profiler.views.distributed.payload.scale import RankMap
+from torch_tb_profiler.views.distributed.payload.tables import (
+    FamilyRows,
+    GroupRows,
+    JobRanks,
+    OperationRows,
+    StepRows,
+)
 from torch_tb_profiler.views.idle.launch_payload import Bandwidth, Launches, QueueLengths, SequencesPayload
 from torch_tb_profiler.views.idle.payload import IdleFlame, IdleGaps, IdlePayload
 from torch_tb_profiler.views.kernels.payload import KernelsPayload
@@ -50,10 +59,8 @@ from torch_tb_profiler.views.trace.tile import TraceNames, TraceTile
 class _Overview:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[Overview]:
         """Overview."""
-
     def preview(self, *, worker: str | None = None, span: str | int | None = None) -> Result[Overview]:
         """First page of the overview."""
-
     def ranks(self, *, worker: str | None = None, span: str | int | None = None) -> Result[Overview]:
         """Overview beside other ranks."""
 
@@ -68,9 +75,9 @@ class _Operators:
         thread: str = "",
         phase: str = "",
         kernel: str = "",
+        family: str = "",
     ) -> Result[OperatorsPayload]:
         """Operators."""
-
     def stacks(
         self,
         *,
@@ -82,10 +89,10 @@ class _Operators:
         thread: str = "",
         phase: str = "",
         kernel: str = "",
+        family: str = "",
         time: Literal["host", "device"] = "host",
     ) -> Result[OperatorStacks]:
         """Call stacks."""
-
     def instances(
         self,
         *,
@@ -97,6 +104,7 @@ class _Operators:
         thread: str = "",
         phase: str = "",
         kernel: str = "",
+        family: str = "",
         time: Literal["host", "device"] = "host",
     ) -> Result[Instances]:
         """Durations."""
@@ -107,7 +115,7 @@ class _Kernels:
         *,
         worker: str | None = None,
         span: str | int | None = None,
-        group_by: Literal["name", "launch"] = "name",
+        group_by: Literal["name", "launch", "family"] = "name",
         step: str = "",
         device: int | None = None,
         stream: int | None = None,
@@ -115,14 +123,13 @@ class _Kernels:
         family: str = "",
     ) -> Result[KernelsPayload]:
         """Kernels."""
-
     def instances(
         self,
         *,
         worker: str | None = None,
         span: str | int | None = None,
         event: int,
-        group_by: Literal["name", "launch"] = "name",
+        group_by: Literal["name", "launch", "family"] = "name",
         step: str = "",
         device: int | None = None,
         stream: int | None = None,
@@ -136,12 +143,10 @@ class _Trace:
         self, *, worker: str | None = None, span: str | int | None = None, python: bool = False
     ) -> Result[TracePayload]:
         """Trace."""
-
     def headline(
         self, *, worker: str | None = None, span: str | int | None = None, begin: int, end: int
     ) -> Result[TraceHeadline]:
         """Headline of a window."""
-
     def tile(
         self,
         *,
@@ -155,15 +160,12 @@ class _Trace:
         color: Literal["class", "family", "process_group", "module"] = "class",
     ) -> Result[TraceTile]:
         """Timeline tile."""
-
     def names(self, *, worker: str | None = None, span: str | int | None = None, codes: str) -> Result[TraceNames]:
         """Timeline names."""
-
     def blame(
         self, *, worker: str | None = None, span: str | int | None = None, begin: int, end: int, width: int = 1500
     ) -> Result[TraceTile]:
         """Timeline of a device's time."""
-
     def moment(
         self,
         *,
@@ -176,7 +178,6 @@ class _Trace:
         python: bool = False,
     ) -> Result[TraceMoment]:
         """A moment of a device."""
-
     def colors(
         self,
         *,
@@ -185,7 +186,6 @@ class _Trace:
         by: Literal["class", "family", "process_group", "module"] = "class",
     ) -> Result[TraceColors]:
         """Timeline colors."""
-
     def counters(
         self,
         *,
@@ -197,27 +197,22 @@ class _Trace:
         tracks: str = "",
     ) -> Result[TraceCounters]:
         """Timeline counters."""
-
     def event(
         self, *, worker: str | None = None, span: str | int | None = None, event: int, python: bool = False
     ) -> Result[TraceEvent]:
         """Event."""
-
     def module(
         self, *, worker: str | None = None, span: str | int | None = None, event: int, python: bool = False
     ) -> Result[TraceModule]:
         """Module of an event."""
-
     def flows(
         self, *, worker: str | None = None, span: str | int | None = None, event: int, python: bool = False
     ) -> Result[TraceFlows]:
         """Flows."""
-
     def path(
         self, *, worker: str | None = None, span: str | int | None = None, begin: int, end: int
     ) -> Result[TracePath]:
         """Critical path on the timeline."""
-
     def search(
         self,
         *,
@@ -233,7 +228,6 @@ class _Trace:
         python: bool = False,
     ) -> Result[TraceSearch]:
         """Search."""
-
     def hits(
         self,
         *,
@@ -247,7 +241,6 @@ class _Trace:
         python: bool = False,
     ) -> Result[TraceHits]:
         """Hits on the timeline."""
-
     def selection(
         self,
         *,
@@ -275,7 +268,6 @@ class _Idle:
         stream: int | None = None,
     ) -> Result[IdlePayload]:
         """Idle time."""
-
     def gaps(
         self,
         *,
@@ -291,7 +283,6 @@ class _Idle:
         limit: int | None = None,
     ) -> Result[IdleGaps]:
         """Gaps."""
-
     def flame(
         self,
         *,
@@ -303,7 +294,6 @@ class _Idle:
         stream: int | None = None,
     ) -> Result[IdleFlame]:
         """Idle flame graph."""
-
     def launches(
         self,
         *,
@@ -316,7 +306,6 @@ class _Idle:
         long_delay_ns: int = 100000,
     ) -> Result[Launches]:
         """Launches."""
-
     def queue(
         self,
         *,
@@ -328,7 +317,6 @@ class _Idle:
         points: int = 300,
     ) -> Result[QueueLengths]:
         """Queue length."""
-
     def bandwidth(
         self,
         *,
@@ -340,7 +328,6 @@ class _Idle:
         points: int = 300,
     ) -> Result[Bandwidth]:
         """Bandwidth."""
-
     def sequences(
         self,
         *,
@@ -350,18 +337,36 @@ class _Idle:
         stream: int | None = None,
     ) -> Result[SequencesPayload]:
         """Sequences."""
+    def ranks(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        by: Literal["cause", "emptied_by", "operator", "module", "frame"] = "cause",
+        step: str = "",
+        device: int | None = None,
+        stream: int | None = None,
+    ) -> Result[IdlePayload]:
+        """Idle time beside other ranks."""
 
 class _CriticalPath:
     def __call__(
         self, *, worker: str | None = None, span: str | int | None = None, what_if: str = ""
     ) -> Result[CriticalPathPayload]:
         """Critical path."""
-
     def what_if(
         self, *, worker: str | None = None, span: str | int | None = None, target: str
     ) -> Result[TargetRow]:
         """What if."""
-
+    def groups(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        by: Literal["operator", "module", "line"] = "line",
+        step: str = "",
+    ) -> Result[PathGroupsPayload]:
+        """Path by place."""
     def pieces(
         self,
         *,
@@ -372,7 +377,6 @@ class _CriticalPath:
         step: str = "",
     ) -> Result[PathPiecesPayload]:
         """Pieces of the path."""
-
     def ranks(
         self,
         *,
@@ -387,12 +391,10 @@ class _CriticalPath:
 class _Modules:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[ModulesPayload]:
         """Modules."""
-
     def flame(
         self, *, worker: str | None = None, span: str | int | None = None, time: Literal["host", "device"] = "host"
     ) -> Result[ModuleFlame]:
         """Module flame graph."""
-
     def instances(
         self,
         *,
@@ -403,7 +405,6 @@ class _Modules:
         limit: int | None = None,
     ) -> Result[ModuleInstances]:
         """Module calls."""
-
     def calls(
         self,
         *,
@@ -419,12 +420,10 @@ class _Modules:
 class _Lightning:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[LightningPayload]:
         """Lightning."""
-
     def flame(
         self, *, worker: str | None = None, span: str | int | None = None, time: Literal["host", "device"] = "host"
     ) -> Result[ModuleFlame]:
         """Module flame graph."""
-
     def instances(
         self,
         *,
@@ -439,7 +438,6 @@ class _Lightning:
 class _Distributed:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[Distributed]:
         """Distributed."""
-
     def collectives(
         self,
         *,
@@ -468,12 +466,10 @@ class _Distributed:
         limit: int | None = None,
     ) -> Result[Collectives]:
         """Collectives."""
-
     def collective(
         self, *, worker: str | None = None, span: str | int | None = None, collective: int
     ) -> Result[Collective]:
         """One collective."""
-
     def connections(
         self,
         *,
@@ -485,16 +481,140 @@ class _Distributed:
         limit: int = 300,
     ) -> Result[Connections]:
         """Connected ranks."""
+    def map(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        show: Literal["late", "computation", "exposed", "other"] = "late",
+        by: str = "rank",
+        mark: str = "",
+        begin: int = 0,
+        end: int | None = None,
+    ) -> Result[RankMap]:
+        """Map of the ranks."""
+    def ranks(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        first: int = 0,
+        limit: int | None = None,
+        descending: bool = False,
+        search: str = "",
+        sort: Literal[
+            "rank",
+            "worker",
+            "host",
+            "state",
+            "calls",
+            "duration_ns",
+            "computation_ns",
+            "overlap_ns",
+            "exposed_ns",
+            "other_ns",
+            "transfer_ns",
+            "waiting_ns",
+            "cost_ns",
+            "last",
+            "residual_ns",
+            "offset_ns",
+            "recording_start_ns",
+            "recording_duration_ns",
+        ] = "rank",
+    ) -> Result[JobRanks]:
+        """Ranks."""
+    def steps(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        first: int = 0,
+        limit: int | None = None,
+        descending: bool = False,
+        search: str = "",
+        sort: Literal[
+            "rank",
+            "step",
+            "duration_ns",
+            "computation_ns",
+            "overlap_ns",
+            "exposed_ns",
+            "other_ns",
+            "transfer_ns",
+            "waiting_ns",
+        ] = "rank",
+    ) -> Result[StepRows]:
+        """Steps of the ranks."""
+    def operations(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        first: int = 0,
+        limit: int | None = None,
+        descending: bool = False,
+        search: str = "",
+        sort: Literal[
+            "rank",
+            "name",
+            "group",
+            "calls",
+            "latency_ns",
+            "transfer_ns",
+            "waiting_ns",
+            "exposed_ns",
+            "bytes",
+            "bus_bandwidth",
+            "algorithm_bandwidth",
+        ] = "rank",
+    ) -> Result[OperationRows]:
+        """Operations by rank."""
+    def groups(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        first: int = 0,
+        limit: int | None = None,
+        descending: bool = False,
+        search: str = "",
+        sort: Literal[
+            "group",
+            "name",
+            "collectives",
+            "compared",
+            "latency_ns",
+            "transfer_ns",
+            "waiting_ns",
+            "exposed_ns",
+            "mean_skew_ns",
+            "max_skew_ns",
+            "bytes",
+            "bus_bandwidth",
+        ] = "group",
+    ) -> Result[GroupRows]:
+        """Operations by process group."""
+    def families(
+        self,
+        *,
+        worker: str | None = None,
+        span: str | int | None = None,
+        first: int = 0,
+        limit: int | None = None,
+        descending: bool = False,
+        search: str = "",
+        sort: Literal["rank", "family", "kind", "calls", "device_ns", "share", "kernel"] = "rank",
+    ) -> Result[FamilyRows]:
+        """Kernel families by rank."""
 
 class _Overlap:
     def __call__(
         self, *, worker: str | None = None, span: str | int | None = None, columns: int = 120
     ) -> Result[OverlapPayload]:
         """Overlap."""
-
     def report(self, *, worker: str | None = None, span: str | int | None = None) -> Result[OverlapReport]:
         """Overlap report."""
-
     def compare(
         self,
         *,
@@ -511,7 +631,6 @@ class _Overlap:
 class _Memory:
     def __call__(self, *, worker: str | None = None, span: str | int | None = None) -> Result[MemoryPayload]:
         """Memory."""
-
     def curve(
         self,
         *,
@@ -523,7 +642,6 @@ class _Memory:
         points: int = 1000,
     ) -> Result[MemoryCurve]:
         """Memory curve."""
-
     def live(
         self,
         *,
@@ -538,7 +656,6 @@ class _Memory:
         limit: int | None = None,
     ) -> Result[MemoryLive]:
         """Live memory."""
-
     def events(
         self,
         *,
@@ -557,7 +674,6 @@ class _Memory:
         limit: int | None = None,
     ) -> Result[MemoryEvents]:
         """Memory events."""
-
     def operators(
         self,
         *,
@@ -568,7 +684,6 @@ class _Memory:
         end: int | None = None,
     ) -> Result[MemoryOperators]:
         """Memory by operator."""
-
     def snapshot(
         self,
         *,
@@ -580,7 +695,6 @@ class _Memory:
         limit: int = 200,
     ) -> Result[MemorySnapshot]:
         """Memory snapshot."""
-
     def timeline(
         self, *, worker: str | None = None, span: str | int | None = None, file: int = 0, points: int = 1000
     ) -> Result[MemoryTimeline]:
@@ -600,7 +714,6 @@ class _Diff:
         min_effect: float = 0.02,
     ) -> Result[DiffPayload]:
         """Diff."""
-
     def part(
         self,
         *,
@@ -619,20 +732,16 @@ class _Diff:
 class Views:
     _opened: Opened
     name: str
-
     def __init__(self, opened: Opened, name: str) -> None: ...
     @property
     def overview(self) -> _Overview:
         """Overview."""
-
     @property
     def operators(self) -> _Operators:
         """Operators."""
-
     @property
     def kernels(self) -> _Kernels:
         """Kernels."""
-
     def roofline(
         self,
         *,
@@ -644,39 +753,30 @@ class Views:
         peaks: str = "",
     ) -> Result[RooflinePayload]:
         """Roofline."""
-
     @property
     def trace(self) -> _Trace:
         """Trace."""
-
     @property
     def idle(self) -> _Idle:
         """Idle time."""
-
     @property
     def critical_path(self) -> _CriticalPath:
         """Critical path."""
-
     @property
     def modules(self) -> _Modules:
         """Modules."""
-
     @property
     def lightning(self) -> _Lightning:
         """Lightning."""
-
     @property
     def distributed(self) -> _Distributed:
         """Distributed."""
-
     @property
     def overlap(self) -> _Overlap:
         """Overlap."""
-
     @property
     def memory(self) -> _Memory:
         """Memory."""
-
     @property
     def diff(self) -> _Diff:
         """Diff."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torch_tb_profiler.base.text import printable
-from torch_tb_profiler.base.units import format_bytes, format_duration
+from torch_tb_profiler.base.units import MINUS, format_bytes, format_duration
 
 
 def format_cell(key: str, value: Any) -> str:
@@ -19,4 +19,5 @@ def format_cell(key: str, value: Any) -> str:
         return format_bytes(value)
     if (name.endswith("_ns") and key not in ("trace_start_ns", "base_ns")) or "categories." in key:
         return format_duration(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+    number = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+    return f"{MINUS}{number[1:]}" if number.startswith("-") else number

@@ -10,6 +10,8 @@ from math import isfinite
 from torch_tb_profiler.base.errors import UsageError
 
 UNKNOWN = "–"
+MINUS = "−"
+"""The sign of what is below zero, as wide as a plus; a hyphen is a shorter line."""
 _TIMES = ((1, "ns"), (10**3, "µs"), (10**6, "ms"), (10**9, "s"))
 _BYTES = ((1, "B"), (2**10, "KiB"), (2**20, "MiB"), (2**30, "GiB"), (2**40, "TiB"))
 # A float has at most 309 digits before the point; all of them are written.
@@ -31,7 +33,7 @@ def format_number(value: float, digits: int = 3) -> str:
     rounded = _rounded(exact, decimals)
     if decimals > 0 and rounded.adjusted() > exact.adjusted():  # 9.995 is 10.0, not 10.00
         rounded = _rounded(rounded, decimals - 1)
-    return f"{rounded:,f}"
+    return f"{rounded:,f}".replace("-", MINUS)
 
 
 def _rounded(value: Decimal, decimals: int) -> Decimal:
@@ -70,7 +72,11 @@ def format_bytes(count: float | None) -> str:
     """8 B, 1.23 GiB; a mean may be 8.50 B; "–" where nothing is known."""
     if count is None:
         return UNKNOWN
-    return f"{int(count)} B" if abs(count) < 1000 and count == int(count) else _scaled(count, _BYTES)
+    return (
+        f"{int(count)} B".replace("-", MINUS)
+        if abs(count) < 1000 and count == int(count)
+        else _scaled(count, _BYTES)
+    )
 
 
 def parse_bytes(text: str) -> int:
@@ -96,8 +102,8 @@ def format_ratio(ratio: float | None) -> str:
     percent = 100.0 * ratio
     tenths = _rounded(Decimal(repr(float(percent))), 0 if abs(percent) >= 99.95 else 1)
     if tenths == 0:
-        return "0%" if percent == 0 else f"{'-' if percent < 0 else ''}<0.1%"
-    return f"{tenths:,f}".removesuffix(".0") + "%"
+        return "0%" if percent == 0 else f"{MINUS if percent < 0 else ''}<0.1%"
+    return f"{tenths:,f}".removesuffix(".0").replace("-", MINUS) + "%"
 
 
 def plural(count: int, noun: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -21,10 +22,14 @@ BAR = 20
 
 
 def open_session(path: str | list[Root], settings: Settings) -> Session:
-    """A session over a path (or several), listed; ProfilerError if it cannot be."""
+    """A session over a path (or several), listed, which reads in this process; ProfilerError if it cannot be.
+
+    So a file costs no second start of Python, and what is asked of its trace need not be handed over.
+    """
     from torch_tb_profiler.session import open_session
 
-    return open_session(path, settings)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would start a spinning thread per core for nothing
+    return open_session(path, settings, own_process=True)
 
 
 def other_files(catalog: Catalog) -> list[dict[str, str]]:

@@ -7,6 +7,7 @@ Payloads go to stdout, messages to stderr. Exit codes: 0 done, 1 trouble with a 
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -38,8 +39,9 @@ COMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
+    _write_utf8()
     given = _given(sys.argv[1:] if arguments is None else arguments)
-    parser = _parser(next((argument for argument in given if not argument.startswith("-")), ""))
+    parser = _parser(given[0] if given else "")
     options = parser.parse_args(given)
     if options.run is None:
         parser.print_help(sys.stderr)
@@ -69,6 +71,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
+def _write_utf8() -> None:
+    """Units, signs and the names of a trace are beyond the code page that a pipe has on Windows."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.encoding.lower() not in ("utf-8", "utf8"):
+        sys.stdout.reconfigure(encoding="utf-8")
+
+
 def _given(arguments: Sequence[str]) -> list[str]:
     """argparse drops a `--`, but in `diff A1 A2 -- B1 B2` it stands between the sides."""
     if arguments[:1] != [DIFF]:
@@ -79,7 +87,7 @@ def _given(arguments: Sequence[str]) -> list[str]:
 
 
 def _parser(word: str | None = None) -> argparse.ArgumentParser:
-    """The parser of one command, or of all; the others are only named."""
+    """The parser of one command, or of all; by any other word they are only named."""
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         description="See where the time and memory of a PyTorch model go, from torch.profiler traces.",
@@ -87,8 +95,8 @@ def _parser(word: str | None = None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(metavar="COMMAND")
-    for name, summary in COMMANDS.items():
-        subparser = commands.add_parser(name, help=summary, description=summary)
+    for name in (word,) if word in COMMANDS else COMMANDS:
+        subparser = commands.add_parser(name, help=COMMANDS[name], description=COMMANDS[name])
         if word in (None, name):
             command = _command(name)
             subparser.set_defaults(run=command.run)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from torch_tb_profiler.base.errors import MissingExtraError, StorageError, UsageError
 from torch_tb_profiler.cli._command import OK, Command, add_path
 from torch_tb_profiler.cli._files import save
-from torch_tb_profiler.cli._session import open_session
 
 if TYPE_CHECKING:
     from torch_tb_profiler.base.settings import Settings
@@ -37,6 +36,7 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
             hint='pip install "torch-tb-profiler[mcp]"',
         ) from error
     from torch_tb_profiler.mcp.tools import Tools
+    from torch_tb_profiler.session import open_session
 
     folder = options.output_folder
     if folder is not None and not os.path.isdir(folder):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.cli._command import OK, PATH, Command, add_format, add_selection, selection
-from torch_tb_profiler.cli._print.payload import print_payload
 from torch_tb_profiler.cli._session import open_session, wait_for
 from torch_tb_profiler.views import KEPT, SLUGS, find_view
 
@@ -53,6 +51,10 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     if options.format == "json":
         sys.stdout.write(payload.decode() + "\n")
     else:
+        import json
+
+        from torch_tb_profiler.cli._print.payload import print_payload
+
         print_payload(json.loads(payload), options.format, find_view(options.slug).rows, options.wide)
     return OK
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch_tb_profiler.discovery.arrange import arrange_runs, other_files
 from torch_tb_profiler.discovery.catalog import Catalog, ListedFile, MemoryFile, OtherFiles, Run, Span, Worker
+from torch_tb_profiler.discovery.counters import with_counters
 from torch_tb_profiler.discovery.distinct import distinct_names
 from torch_tb_profiler.discovery.sniffer import Sniffer
 
@@ -19,4 +20,5 @@ __all__ = [
     "arrange_runs",
     "distinct_names",
     "other_files",
+    "with_counters",
 ]

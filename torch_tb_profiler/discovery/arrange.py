@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from torch_tb_profiler.base.sorting import natural_order
 from torch_tb_profiler.discovery.ascend import AscendFolders
+from torch_tb_profiler.discovery.beside import files_beside
 from torch_tb_profiler.discovery.catalog import ListedFile, MemoryFile, OtherFiles, Run, Span, Worker
 from torch_tb_profiler.discovery.copies import copies_of, other_formats
 from torch_tb_profiler.discovery.names import (
@@ -59,14 +60,15 @@ def arrange_runs(
     memory: dict[str, list[MemoryFile]] = defaultdict(list)
     traces: list[_TraceFile] = []
     files = list(files)
-    copies = set() if single else copies_of(files)
+    beside = {} if single else files_beside(files)
+    copies = set() if single else copies_of(files) | {file.path for file in beside.values()}
     ascend = AscendFolders(file.path for file in files)
     for file in files:
         if file.path in copies:
             continue
-        beside = None if single else file_format_of(file.name)
-        if beside is not None and not (trace_suffix(file.name) and is_trace(file)):
-            memory[prefix + _folder(file, root_name)].append(_memory_file(file, beside.kind))
+        memory_format = None if single else file_format_of(file.name)
+        if memory_format is not None and not (trace_suffix(file.name) and is_trace(file)):
+            memory[prefix + _folder(file, root_name)].append(_memory_file(file, memory_format.kind))
             continue
         name = parse_file_name(file.name)
         if single and name is None:
@@ -79,6 +81,8 @@ def arrange_runs(
             trace = replace(trace, run=file.path)
         if (place := ascend.place(file.path)) is not None:
             trace = _TraceFile(place.run or root_name, place.worker, place.rank, place.stamp, file)
+        if file.path in beside:
+            trace = replace(trace, file=file.joined(beside[file.path]))
         traces.append(trace)
     repeated = other_formats(trace.file.path for trace in traces)
     for trace in traces:
@@ -94,7 +98,7 @@ def other_files(
     files: Iterable[ListedFile], runs: Iterable[Run], foreign: Callable[[ListedFile], ForeignFormat | None]
 ) -> list[OtherFiles]:
     """The files that no run took and that another tool wrote, by kind."""
-    taken = {file.id for run in runs for file in run.files()}
+    taken = {each.id for run in runs for file in run.files() for each in (file, *file.counters)}
     kinds: dict[ForeignFormat, list[ListedFile]] = defaultdict(list)
     for file in files:
         format_ = None if file.id in taken else foreign(file)

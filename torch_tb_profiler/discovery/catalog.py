@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from torch_tb_profiler.base.errors import NotFoundError
@@ -13,18 +13,41 @@ from torch_tb_profiler.ingest.formats import FileKind
 from torch_tb_profiler.storage import Entry, FileId, Location
 
 
+def joined_identity(own: str, beside: str) -> str:
+    """Of a file with the one beside it: changes whenever either does."""
+    return f"{own} with {beside}"
+
+
 @dataclass(frozen=True)
 class ListedFile:
-    """A file as it was listed: `path` relative to its location, stored `size` in bytes."""
+    """A file as it was listed: `path` relative to its location, stored `size` in bytes.
+
+    beside  another file of the same location that tells more of the same recording; a part of the identity
+    counters  files with hardware counters of the kernels of this trace; a part of the identity, too
+    """
 
     location: Location
     path: str
     size: int
     id: FileId
+    beside: ListedFile | None = None
+    counters: tuple[ListedFile, ...] = ()
 
     @classmethod
     def of(cls, location: Location, entry: Entry) -> ListedFile:
         return cls(location, entry.path, entry.size, FileId(location.uri(entry.path), entry.identity))
+
+    def joined(self, beside: ListedFile) -> ListedFile:
+        """The same file, read together with another one."""
+        identity = joined_identity(self.id.identity, beside.id.identity)
+        return replace(self, id=FileId(self.id.uri, identity), beside=beside)
+
+    def counted(self, counters: Sequence[ListedFile]) -> ListedFile:
+        """The same file, read together with its counters."""
+        identity = self.id.identity
+        for each in counters:
+            identity = joined_identity(identity, each.id.identity)
+        return replace(self, id=FileId(self.id.uri, identity), counters=tuple(counters))
 
     @property
     def name(self) -> str:

@@ -8,7 +8,7 @@ rank<r>/<worker>.<ms>.pt.trace.json          one folder per rank
 trace.json, trace_step<n>.json, rank-<r>.json.gz             exported by hand
 rank_<rr>_metrics.jsonl                      AORTA
 <worker>_<stamp>_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json      Ascend
-*.csv                                        nvidia-smi, by what they hold
+*.csv, *.prom                                samples of nvidia-smi, amd-smi and DCGM, by what they hold
 <host>/<pid>_results.db, .json, .pftrace     rocprofv3
 *.pickle, *.raw.json[.gz]                                    memory snapshots and timelines, beside traces
 """

@@ -20,11 +20,6 @@ from functools import partial
 from multiprocessing import connection
 from typing import Any
 
-try:
-    import resource
-except ImportError:  # Windows
-    resource = None  # type: ignore[assignment]
-
 from torch_tb_profiler.base.errors import WorkerDiedError
 from torch_tb_profiler.executors.job import (
     NATIVE_READER,
@@ -33,6 +28,7 @@ from torch_tb_profiler.executors.job import (
     ProgressTuple,
     report_from_now_on_to,
 )
+from torch_tb_profiler.executors.memory import limit_memory
 
 IDLE_SECONDS = 30.0
 
@@ -42,10 +38,7 @@ def _start_worker(shared: Any, memory: int) -> None:
 
     It may take `memory` bytes (0: any number), where the system knows such a limit, and ends with its parent.
     """
-    if memory and resource is not None:
-        most = resource.getrlimit(resource.RLIMIT_DATA)[1]
-        allowed = memory if most == resource.RLIM_INFINITY else min(memory, most)
-        resource.setrlimit(resource.RLIMIT_DATA, (allowed, most))
+    limit_memory(memory)
     os.environ.setdefault(*NATIVE_READER)
     threading.Thread(target=_end_with_parent, name="profiler-parent", daemon=True).start()
 

@@ -12,6 +12,8 @@ FOLDERS: tuple[str, ...] = (
     "composer",
     "aorta",
     "nvidia_smi",
+    "amd_smi",
+    "dcgm",
     "rocprof",
     "perfetto",
     "memory",

@@ -11,7 +11,10 @@ Count = Annotated[int, msgspec.Meta(gt=0)]
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A device as `devices.toml` describes it; rates in TFLOP/s and 10^9 bytes/s, dense, at the boost clock."""
+    """A device as `devices.toml` describes it; rates in TFLOP/s and 10^9 bytes/s, dense, at the boost clock.
+
+    checked  figures that another source than `source` confirms: types, "hbm", "link"
+    """
 
     name: str
     match: str
@@ -27,6 +30,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     vector_mhz: Positive | None = None
     per_clock: dict[str, Positive] = {}
     vector_per_clock: dict[str, Positive] = {}
+    checked: tuple[str, ...] = ()
 
 
 class OperatorModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

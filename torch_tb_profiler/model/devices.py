@@ -127,7 +127,7 @@ def device_kind(trace: Trace) -> str:
             return kind
     if (gaudi.engines(trace) >= 0).any():
         return "HPU"
-    if (ascend.lanes(trace) >= 0).any():
+    if ascend.is_ascend(trace):
         return "NPU"
     keys = trace.metadata.keys()
     if any(key.startswith(("hip_", "roctracer", "rocprofiler")) for key in keys) or "hsa_queue" in trace.args:

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.kernels.families import FAMILIES, family_of_name
 from torch_tb_profiler.model.kernels.short_names import short_names
-from torch_tb_profiler.model.kinds import DEVICE, Kind, kinds, names_of
+from torch_tb_profiler.model.kinds import DEVICE, Kind, kinds, names_of, of_kind
 from torch_tb_profiler.model.pair import Pair
-from torch_tb_profiler.model.trace import Trace, derived, distinct
+from torch_tb_profiler.model.trace import Bool, Int32, Trace, derived, distinct
 
 NONE = -1
 """Of what is no work of a device."""
@@ -33,6 +34,14 @@ def families(trace: Trace) -> npt.NDArray[np.int8]:
     family[communication_kernels(trace)] = FAMILIES.index("communication")
     family[np.isin(kind, [each for each in DEVICE if each != Kind.KERNEL])] = FAMILIES.index("memory")
     return family
+
+
+def of_family(trace: Trace, rows: Int32, family: str) -> Bool:
+    """bool[k]: which rows are device work of a family. Raises UsageError for an unknown one."""
+    if family not in FAMILIES:
+        raise UsageError(f"family cannot be {family!r}", hint=", ".join(FAMILIES))
+    chosen: Bool = families(trace)[rows] == FAMILIES.index(family)
+    return chosen
 
 
 def shown_name(trace: Trace, row: int, name: str) -> str:
@@ -59,3 +68,15 @@ def kernel_labels(trace: Trace) -> Mapping[int, str]:
 def pair_kernel_names(pair: Pair) -> Mapping[str, str]:
     """The name of every kernel of two sides -> its short name, which no other kernel of either side has."""
     return short_names(name for trace in (*pair.base, *pair.candidate) for name in names_of(trace, Kind.KERNEL))
+
+
+def pair_kernel_families(pair: Pair) -> Mapping[str, str]:
+    """The name of every kernel of two sides -> its family, that of its first launch."""
+    found: dict[str, str] = {}
+    for trace in (*pair.base, *pair.candidate):
+        rows = of_kind(trace, Kind.KERNEL)
+        codes, first = np.unique(trace.events.name[rows], return_index=True)
+        numbers = families(trace)[rows[first]]
+        for code, number in zip(codes.tolist(), numbers.tolist(), strict=True):
+            found.setdefault(trace.strings[code] if code >= 0 else "", FAMILIES[number])
+    return found

@@ -52,7 +52,8 @@ def split_ranks(trace: Trace) -> dict[int, Trace]:
     if len(ranks) < 2:
         return {}
     pids = [thread.pid for thread in trace.threads]
-    return {pid: select(trace, np.array([p == pid for p in pids])[events.thread]) for pid in ranks}
+    whole = replace(trace, merged=True, _memo=Memo())
+    return {pid: select(whole, np.array([p == pid for p in pids])[events.thread]) for pid in ranks}
 
 
 _LABEL = re.compile(r"^\[((?:(?:TP|DP|PP|EP)\d{1,6}-?)+)\] ")
@@ -74,7 +75,7 @@ def _labeled_ranks(trace: Trace) -> dict[int, Trace]:
         label: places[label][-1] if len(set(tensor)) == len(tensor) else at for at, label in enumerate(ordered)
     }
     metadata = {key: value for key, value in trace.metadata.items() if key != "distributedInfo"}
-    plain = replace(trace, metadata=metadata, _memo=Memo())
+    plain = replace(trace, metadata=metadata, merged=True, _memo=Memo())
     return {
         number[label]: select(plain, np.array([each == label for each in labels])[trace.events.thread])
         for label in sorted(number, key=lambda label: number[label])

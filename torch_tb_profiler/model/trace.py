@@ -45,6 +45,9 @@ FIRST_TEXT_ID = -(2**62)
 WEEK_NS = 7 * 24 * 3600 * 10**9
 """No recording lasts longer: times further away than this are damage."""
 
+_BEFORE_PROFILERS_NS = 1_483_228_800 * 10**9
+"""The year 2017: what counts from the epoch lies behind it, what counts since a machine booted before it."""
+
 ArgKind = Literal["int", "float", "text", "json"]
 
 Clock = Literal["epoch", "boot", "iteration", "local"]
@@ -122,6 +125,7 @@ class Trace:
     producer        what wrote the file
     clock           what its times count from
     recordings      rows where recordings begin that lie in the file one after the other; () if it holds one
+    merged          it is one of the ranks of a file whose tool has brought them to one clock
     """
 
     events: Events
@@ -137,10 +141,17 @@ class Trace:
     producer: str = PYTORCH
     clock: Clock = "epoch"
     recordings: tuple[int, ...] = ()
+    merged: bool = False
     _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.events)
+
+    @property
+    def wall_start_ns(self) -> int | None:
+        """ns since the epoch (UTC) at the trace's start; None where its clock is not known to be the wall's."""
+        start = self.base_ns + self.trace_start_ns
+        return start if self.clock == "epoch" and start >= _BEFORE_PROFILERS_NS else None
 
     def arg_int(self, key: str, rows: Int32 | None = None) -> Int64:
         """int64[n]: the integer argument `key`, ABSENT where an event has none; int64[k]: of `rows` (or -1)."""

@@ -39,6 +39,8 @@ def _overview(payload: Payload) -> Iterable[Part]:
 def _idle(payload: Payload) -> Iterable[Part]:
     for part in ("flame", "launches", "queue", "bandwidth", "sequences"):
         yield Part(f"idle/{part}", {})
+    if payload["exposed_communication_ns"] > 0:
+        yield Part("idle/ranks", {})
 
 
 def _memory(payload: Payload) -> Iterable[Part]:
@@ -114,12 +116,34 @@ def _targets(payload: Payload) -> Iterable[Part]:
     for target in payload["targets"][:ROWS]:
         if target["step_ns"] is None:
             yield Part("critical_path/what_if", {"target": target["target"]})
+    for by in ("operator", "module", "line"):
+        yield Part("critical_path/groups", {"by": by})
+
+
+_PAGE = {"first": "0", "limit": "100"}
+
+
+def _large_job(payload: Payload) -> Iterable[Part]:
+    """Of a job whose ranks are answered page by page: the map, the rank that is named, the first table."""
+    if len(payload["ranks"]) < payload["rank_count"]:
+        worker = payload["verdict"]["worker"]
+        yield Part("distributed/ranks", {"search": worker or "", "limit": "1"})
+        yield _map("late", worker)
+        yield Part("distributed/operations", _PAGE)
+
+
+def _map(show: str, worker: str | None) -> Part:
+    return Part("distributed/map", {"show": show, "by": "rank", **({"mark": worker} if worker else {})})
 
 
 def _collectives(payload: Payload) -> Iterable[Part]:
-    page = {"first": "0", "limit": "100"}
-    yield Part("distributed/collectives", {"sort": "start", "descending": "false", **page})
-    yield Part("distributed/collectives", {"sort": "skew", "descending": "true", **page})
+    if len(payload["ranks"]) < payload["rank_count"]:
+        for show in ("computation", "exposed", "other"):
+            yield _map(show, payload["verdict"]["worker"])
+        for table in ("ranks", "groups", "families"):
+            yield Part(f"distributed/{table}", _PAGE)
+    yield Part("distributed/collectives", {"sort": "start", "descending": "false", **_PAGE})
+    yield Part("distributed/collectives", {"sort": "skew", "descending": "true", **_PAGE})
 
 
 def _parts(payload: Payload) -> Iterable[Part]:
@@ -135,7 +159,7 @@ def _most(rows: list[dict[str, Any]], time: str) -> list[dict[str, Any]]:
 
 _Asks = dict[str, Callable[[Payload], Iterable[Part]]]
 
-_AT_ONCE: _Asks = {"overview": _overview, "idle": _idle, "memory": _memory}
+_AT_ONCE: _Asks = {"overview": _overview, "idle": _idle, "memory": _memory, "distributed": _large_job}
 
 _ONE_CLICK: _Asks = {
     "operators": _operators,

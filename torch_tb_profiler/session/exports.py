@@ -12,7 +12,6 @@ from torch_tb_profiler.session.files import Files
 from torch_tb_profiler.session.log import LogFolders
 from torch_tb_profiler.session.state import FileState
 from torch_tb_profiler.session.targets import Names, Targets
-from torch_tb_profiler.view import parse_params
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,7 @@ class Exports:
         """As `Session.excerpt`."""
         from torch_tb_profiler.analyses.timeline.excerpt import excerpt
         from torch_tb_profiler.session.cutting import cut_large
+        from torch_tb_profiler.view import parse_params
 
         cut = parse_params(Cut, params)
         target = self._targets.ready(names, wait, timeout)

@@ -61,10 +61,10 @@ class Files:
 
     serves = False
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, own_process: bool = False) -> None:
         self._cache = Cache.from_settings(settings)
         self._catalog = read_devices(settings.devices)
-        self._loader = Loader(settings, self._cache, self._catalog)
+        self._loader = Loader(settings, self._cache, self._catalog, own_process)
         self._files: dict[FileId, _File] = {}
         self._open = OpenTraces(settings.memory_bytes)
         self._lock = threading.RLock()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -10,7 +11,9 @@ from typing import NamedTuple
 
 from torch_tb_profiler.base.errors import StorageError, TooLargeError
 from torch_tb_profiler.cache import Cache
-from torch_tb_profiler.executors import ProgressTuple, report_progress
+from torch_tb_profiler.discovery.catalog import joined_identity
+from torch_tb_profiler.executors import ProgressTuple, limited_memory, report_progress
+from torch_tb_profiler.executors.job import NATIVE_READER
 from torch_tb_profiler.ingest import Progress, read_trace, without_gc
 from torch_tb_profiler.model.catalog import NO_DEVICES, Catalog
 from torch_tb_profiler.model.health import Note
@@ -32,6 +35,8 @@ class LoadRequest(NamedTuple):
     id        as it was listed
     limit     bytes of JSON that may be read, 0 for any number
     catalog   the user's devices
+    beside    path of a file that tells more of the same recording (`ListedFile.beside`)
+    counters  (path, stored bytes) of the files with hardware counters of its kernels
     """
 
     location: str
@@ -40,6 +45,8 @@ class LoadRequest(NamedTuple):
     id: FileId
     limit: int
     catalog: Catalog = NO_DEVICES
+    beside: str | None = None
+    counters: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,16 @@ def load_in_worker(request: LoadRequest, cache_dir: str, cache_bytes: int) -> Lo
     with without_gc():
         loaded = load_file(request, cache, report_progress)
     return replace(loaded, trace=None) if loaded.cached else loaded
+
+
+def load_alone(request: LoadRequest, cache: Cache, report: Callable[[ProgressTuple], None], memory: int) -> Loaded:
+    """`load_file` in a process that has nothing else to do, with at most `memory` bytes, as a worker has.
+
+    Native code reads here, too: should it crash, it says what to do, and nothing else is lost.
+    """
+    os.environ.setdefault(*NATIVE_READER)
+    with limited_memory(memory), without_gc():
+        return load_file(request, cache, report)
 
 
 def load_file(request: LoadRequest, cache: Cache, report: Callable[[ProgressTuple], None]) -> Loaded:
@@ -93,8 +110,22 @@ def _load(
 
     with location.open(path) as stream:
         trace = read_trace(stream, size=size, report=pass_on, limit=request.limit)
+    identity = location.entry(path).identity
+    for counters, _ in request.counters:
+        identity = joined_identity(identity, location.entry(counters).identity)
+    if (beside := request.beside) is not None:
+        from torch_tb_profiler.ingest.composer.beside import add_pytorch
+
+        trace = add_pytorch(
+            trace, lambda: location.open(path), lambda: location.open(beside), report=pass_on, limit=request.limit
+        )
+        identity = joined_identity(identity, location.entry(beside).identity)
+    if request.counters:
+        from torch_tb_profiler.session.counters import with_files
+
+        trace = with_files(trace, location, request.counters, request.limit)
     trace = replace(trace, catalog=request.catalog)
-    if FileId(location.uri(path), location.entry(path).identity) != request.id:
+    if FileId(location.uri(path), identity) != request.id:
         raise StorageError(
             "the file changed while it was read",
             where=location.uri(path),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from torch_tb_profiler.base.errors import WorkerDiedError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery import ListedFile
@@ -39,22 +40,27 @@ def worker_memory(settings: Settings) -> int:
 
 def _unpacked(file: ListedFile) -> int:
     """Bytes of JSON, estimated."""
-    return file.size * (GZIP_RATIO if file.path.endswith(".gz") else 1)
+    size = file.size * (GZIP_RATIO if file.path.endswith(".gz") else 1)
+    return size if file.beside is None else size + _unpacked(file.beside)
 
 
 class Loader:
     """Starts the work on files; threads and processes start with the first file that needs them.
 
+    own_process  nothing else runs in this process: it reads the first large file itself, and each further one that
+                 is asked for once it has done that; worker processes read what is asked for meanwhile
     Not safe for threads: `Files` calls it under its lock.
     """
 
-    def __init__(self, settings: Settings, cache: Cache, catalog: Catalog) -> None:
+    def __init__(self, settings: Settings, cache: Cache, catalog: Catalog, own_process: bool = False) -> None:
         self._settings = settings
         self._cache = cache
         self._catalog = catalog
         self._executor: JobExecutor | None = None
         self._threads: ThreadPoolExecutor | None = None
         self._lookups: ThreadPoolExecutor | None = None
+        self._own_process = own_process and settings.executor.startswith("processes:")
+        self._large: Future[Loaded] | None = None
         self.closed = False
 
     @property
@@ -65,20 +71,24 @@ class Loader:
     def load(
         self, file: ListedFile, report: Callable[[ProgressTuple], None], *, past_cache: bool
     ) -> Future[Loaded]:
-        """Have a file read, in this process if it is small.
+        """Have a file read, in this process if it is small or this process is there for it alone.
 
         report      called with the progress, unless `progress` knows it
         past_cache  the trace comes back with the result instead of through the cache
         """
-        from torch_tb_profiler.session.jobs import load_file, load_in_worker
+        from torch_tb_profiler.session.jobs import load_alone, load_file, load_in_worker
 
         request = self._request(file)
         if self._is_small(file):
             # A very small file is quicker parsed again than kept.
             cache = self._cache if _unpacked(file) > self._settings.small_file_bytes // 16 else Cache("", 0)
-            if self._threads is None:
-                self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="profiler-load")
-            return self._threads.submit(load_file, request, cache, report)
+            return self._threads_here().submit(load_file, request, cache, report)
+        if self._own_process and (self._large is None or self._large.done()):
+            cache, memory = Cache("", 0) if past_cache else self._cache, worker_memory(self._settings)
+            self._large = self._threads_here().submit(
+                load_alone, request, cache, self._until_closed(report), memory
+            )
+            return self._large
         cache_bytes = 0 if past_cache else self._settings.cache_bytes
         return self._executor_of_all().submit(load_in_worker, request, self._cache.place, cache_bytes)
 
@@ -112,6 +122,21 @@ class Loader:
 
         submit_next()
 
+    def _threads_here(self) -> ThreadPoolExecutor:
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="profiler-load")
+        return self._threads
+
+    def _until_closed(self, report: Callable[[ProgressTuple], None]) -> Callable[[ProgressTuple], None]:
+        """A thread cannot be killed as a worker can: whoever reports in it learns that nobody waits any more."""
+
+        def report_or_stop(progress: ProgressTuple) -> None:
+            if self.closed:
+                raise WorkerDiedError("reading was stopped")
+            report(progress)
+
+        return report_or_stop
+
     def _executor_of_all(self) -> JobExecutor:
         from torch_tb_profiler.executors import make_executor
 
@@ -127,7 +152,11 @@ class Loader:
         from torch_tb_profiler.session.jobs import LoadRequest
 
         limit = self._settings.trace_bytes
-        return LoadRequest(file.location.url, file.path, file.size, file.id, limit, self._catalog)
+        beside = None if file.beside is None else file.beside.path
+        counters = tuple((each.path, each.size) for each in file.counters)
+        return LoadRequest(
+            file.location.url, file.path, file.size, file.id, limit, self._catalog, beside, counters
+        )
 
     def look_up(self, key: str, summary: FileSummary | None = None) -> Future[FileSummary | None]:
         """Ask the shared cache for an entry, in the background: it may be far away.

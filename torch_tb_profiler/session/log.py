@@ -18,6 +18,7 @@ from torch_tb_profiler.discovery import (
     arrange_runs,
     distinct_names,
     other_files,
+    with_counters,
 )
 from torch_tb_profiler.session.state import ErrorInfo
 from torch_tb_profiler.storage import Entry, FileId, Location, open_location
@@ -55,7 +56,7 @@ class LogFolders:
         self._closing = threading.Event()
         self._poller: threading.Thread | None = None
         self._ids: dict[str, FileId] = {}
-        self._growing: frozenset[FileId] = frozenset()
+        self._growing: frozenset[str] = frozenset()
         self.catalog = Catalog()
         self.error: ErrorInfo | None = None
 
@@ -69,11 +70,11 @@ class LogFolders:
         """False until the first listing is done."""
         return self._scanned.is_set()
 
-    def start(self, then: Callable[[], object] = lambda: None) -> None:
-        """List in the background, now and every few seconds, until `close`; `then` follows the first time."""
+    def start(self) -> None:
+        """List in the background, now and every few seconds, until `close`."""
         with self._lock:
             if self._poller is None:
-                self._poller = threading.Thread(target=self._poll, args=(then,), name="profiler-poll", daemon=True)
+                self._poller = threading.Thread(target=self._poll, name="profiler-poll", daemon=True)
                 self._poller.start()
 
     def close(self) -> None:
@@ -89,7 +90,7 @@ class LogFolders:
         problems: list[str] = []
         others: list[OtherFiles] = []
         ids: dict[str, FileId] = {}
-        growing: set[FileId] = set()
+        growing: set[str] = set()
         error: ErrorInfo | None = None
         for name, location in self._roots:
             try:
@@ -101,8 +102,9 @@ class LogFolders:
             files = [ListedFile.of(location, entry) for entry in scan.entries]
             ids.update((file.id.uri, file.id) for file in files)
             growing.update(
-                file.id for file, entry in zip(files, scan.entries, strict=True) if self._is_new(file, entry)
+                file.id.uri for file, entry in zip(files, scan.entries, strict=True) if self._is_new(file, entry)
             )
+            files = with_counters(files, self._sniffer.is_trace)
             found = self._runs(location, name, files)
             listings.append((location.label, found))
             others += other_files(files, found, self._sniffer.foreign)
@@ -112,7 +114,7 @@ class LogFolders:
             self.catalog = Catalog(tuple(runs), (*problems, *renamed), tuple(others))
             self._ids, self._growing = ids, frozenset(growing)
         if error is None:
-            listed = set(ids.values())
+            listed = {*ids.values(), *(file.id for run in runs for file in run.files())}
             self._sniffer.keep_only(listed)
             self._listed(listed)
         self.error = error
@@ -126,7 +128,8 @@ class LogFolders:
 
     def is_growing(self, file: ListedFile) -> bool:
         """True if a file may still be written and another listing will show."""
-        return file.id in self._growing and self._poller is not None
+        parts = [file, *file.counters, *([] if file.beside is None else [file.beside])]
+        return any(part.id.uri in self._growing for part in parts) and self._poller is not None
 
     def _runs(self, location: Location, name: str, files: Sequence[ListedFile]) -> list[Run]:
         return arrange_runs(
@@ -144,14 +147,10 @@ class LogFolders:
             return False
         return abs(time.time() - entry.mtime) < SETTLED_SECONDS
 
-    def _poll(self, then: Callable[[], object]) -> None:
-        first = True
+    def _poll(self) -> None:
         while not self._closing.is_set():
             try:
                 self.scan()
-                if first:
-                    first = False
-                    then()
             except Exception:  # the thread must live: the next listing may work again
                 logger.exception("listing %s failed", self.label)
                 self._scanned.set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,14 +22,17 @@ if TYPE_CHECKING:
     from torch_tb_profiler.model.trace import Trace
 
 
-def open_session(roots: str | Sequence[Root], settings: Settings | None = None) -> Session:
+def open_session(
+    roots: str | Sequence[Root], settings: Settings | None = None, *, own_process: bool = False
+) -> Session:
     """A session over a log folder, a URL or one trace file (or several), listed once.
 
-    settings  by default the environment's
+    settings     by default the environment's
+    own_process  this process does nothing else: it may read large files itself
     Raises ProfilerError if a place cannot be listed.
     """
     places = [Root(roots)] if isinstance(roots, str) else roots
-    session = Session(places, settings or Settings.from_environment())
+    session = Session(places, settings or Settings.from_environment(), own_process=own_process)
     session.scan()
     if session.error is not None:
         session.close()
@@ -39,11 +43,12 @@ def open_session(roots: str | Sequence[Root], settings: Settings | None = None) 
 class Session:
     """Runs below some log folders. Nothing is listed or parsed before it is asked for."""
 
-    def __init__(self, roots: Sequence[Root], settings: Settings) -> None:
-        self._files = Files(settings)
+    def __init__(self, roots: Sequence[Root], settings: Settings, *, own_process: bool = False) -> None:
+        self._files = Files(settings, own_process)
         self._log = LogFolders(roots, settings.poll_seconds, self._files.keep_only)
         self._targets = Targets(self._log, self._files)
         self._answers = Answers(self._log, self._files, self._targets)
+        self._importer: threading.Thread | None = None
         self._exports = Exports(self._log, self._files, self._targets, settings.trace_bytes)
 
     def __enter__(self) -> Session:
@@ -56,6 +61,8 @@ class Session:
         """Stop polling and loading; worker processes end."""
         self._log.close()
         self._files.close()
+        if self._importer is not None:
+            self._importer.join()
 
     # ---- runs ---------------------------------------------------------------------------------------
 
@@ -80,10 +87,15 @@ class Session:
         return self._log.catalog
 
     def start(self) -> None:
-        """List in the background, now and every few seconds, until `close`; the views are imported after the first
-        listing, before anybody asks for them."""
+        """List in the background, now and every few seconds, until `close`."""
         self._files.serves = True
-        self._log.start(all_views)
+        self._log.start()
+
+    def expect_questions(self) -> None:
+        """Somebody is about to ask: the views are imported, once, in the background."""
+        if self._importer is None:
+            self._importer = threading.Thread(target=all_views, name="profiler-views", daemon=True)
+            self._importer.start()
 
     def scan(self) -> Catalog:
         """List now; a folder that cannot be listed leaves its error and the runs known so far."""

@@ -7,7 +7,6 @@ import re
 
 from torch_tb_profiler.storage.local import LocalLocation
 from torch_tb_profiler.storage.location import Location
-from torch_tb_profiler.storage.remote import RemoteLocation
 
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+)://")
 
@@ -24,5 +23,7 @@ def open_location(url: str) -> Location:
     """The location of a path or URL; nothing is touched yet."""
     path = local_path(url)
     if path is None:
+        from torch_tb_profiler.storage.remote import RemoteLocation
+
         return RemoteLocation(url)
     return LocalLocation(path)

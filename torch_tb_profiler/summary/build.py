@@ -106,20 +106,22 @@ def _overviews(source: Source) -> tuple[dict[str, Overview], dict[str, ProfilerE
 
 def _headline(job: Distributed | None, decisive: Overview) -> list[str]:
     """Of a job who keeps the others waiting, else how a step is spent."""
-    if job is not None and len(job.ranks) > 1:
+    if job is not None and job.rank_count > 1:
         return [said for text in (job.headline, job.explanation) if (said := plain(text))]
     return [plain(decisive.headline)] if decisive.headline else []
 
 
 def _communication(job: Distributed | None, overviews: Mapping[str, Overview]) -> Communication | None:
-    times = [(row.exposed_ns, row.duration_ns) for row in job.averages if row.steps] if job is not None else []
-    if not times:
+    means = {each.measure: each.mean_ns for each in job.spreads} if job is not None else {}
+    if "exposed" in means:
+        exposed, steps = means["exposed"], means["duration"]
+    else:
         known = [each.average for each in overviews.values() if each.average is not None]
         spent = [(one.categories.communication, one.duration_ns) for one in known]
         times = [(communication, step) for communication, step in spent if communication]
-    if not times:
-        return None
-    exposed, steps = (sum(column) / len(times) for column in zip(*times, strict=True))
+        if not times:
+            return None
+        exposed, steps = (sum(column) / len(times) for column in zip(*times, strict=True))
     verdict = job.verdict if job is not None else None
     return Communication(
         exposed_ns=exposed,

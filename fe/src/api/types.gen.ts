@@ -669,6 +669,7 @@ export interface paths {
           thread?: string;
           phase?: string;
           kernel?: string;
+          family?: string;
         };
         header?: never;
         path?: never;
@@ -746,6 +747,7 @@ export interface paths {
           thread?: string;
           phase?: string;
           kernel?: string;
+          family?: string;
           time?: 'device' | 'host';
         };
         header?: never;
@@ -824,6 +826,7 @@ export interface paths {
           thread?: string;
           phase?: string;
           kernel?: string;
+          family?: string;
           time?: 'device' | 'host';
         };
         header?: never;
@@ -896,7 +899,7 @@ export interface paths {
           run?: string;
           worker?: string;
           span?: string;
-          group_by?: 'launch' | 'name';
+          group_by?: 'family' | 'launch' | 'name';
           step?: string;
           device?: number | null;
           stream?: number | null;
@@ -974,7 +977,7 @@ export interface paths {
           worker?: string;
           span?: string;
           event: number;
-          group_by?: 'launch' | 'name';
+          group_by?: 'family' | 'launch' | 'name';
           step?: string;
           device?: number | null;
           stream?: number | null;
@@ -2757,6 +2760,81 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/view/idle/ranks': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Idle time beside other ranks view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          by?: 'cause' | 'emptied_by' | 'frame' | 'module' | 'operator';
+          step?: string;
+          device?: number | null;
+          stream?: number | null;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['IdlePayload'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/view/critical_path': {
     parameters: {
       query?: never;
@@ -2872,6 +2950,79 @@ export interface paths {
                 span: string;
               };
               payload: components['schemas']['TargetRow'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/critical_path/groups': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Path by place view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          by?: 'line' | 'module' | 'operator';
+          step?: string;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['PathGroupsPayload'];
             };
           };
         };
@@ -3838,6 +3989,512 @@ export interface paths {
                 span: string;
               };
               payload: components['schemas']['Connections'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/distributed/map': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Map of the ranks view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          show?: 'computation' | 'exposed' | 'late' | 'other';
+          by?: string;
+          mark?: string;
+          begin?: number;
+          end?: number | null;
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['RankMap'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/distributed/ranks': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Ranks view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          first?: number;
+          limit?: number | null;
+          descending?: boolean;
+          search?: string;
+          sort?:
+            | 'calls'
+            | 'computation_ns'
+            | 'cost_ns'
+            | 'duration_ns'
+            | 'exposed_ns'
+            | 'host'
+            | 'last'
+            | 'offset_ns'
+            | 'other_ns'
+            | 'overlap_ns'
+            | 'rank'
+            | 'recording_duration_ns'
+            | 'recording_start_ns'
+            | 'residual_ns'
+            | 'state'
+            | 'transfer_ns'
+            | 'waiting_ns'
+            | 'worker';
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['JobRanks'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/distributed/steps': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Steps of the ranks view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          first?: number;
+          limit?: number | null;
+          descending?: boolean;
+          search?: string;
+          sort?:
+            | 'computation_ns'
+            | 'duration_ns'
+            | 'exposed_ns'
+            | 'other_ns'
+            | 'overlap_ns'
+            | 'rank'
+            | 'step'
+            | 'transfer_ns'
+            | 'waiting_ns';
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['StepRows'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/distributed/operations': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Operations by rank view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          first?: number;
+          limit?: number | null;
+          descending?: boolean;
+          search?: string;
+          sort?:
+            | 'algorithm_bandwidth'
+            | 'bus_bandwidth'
+            | 'bytes'
+            | 'calls'
+            | 'exposed_ns'
+            | 'group'
+            | 'latency_ns'
+            | 'name'
+            | 'rank'
+            | 'transfer_ns'
+            | 'waiting_ns';
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['OperationRows'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/distributed/groups': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Operations by process group view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          first?: number;
+          limit?: number | null;
+          descending?: boolean;
+          search?: string;
+          sort?:
+            | 'bus_bandwidth'
+            | 'bytes'
+            | 'collectives'
+            | 'compared'
+            | 'exposed_ns'
+            | 'group'
+            | 'latency_ns'
+            | 'max_skew_ns'
+            | 'mean_skew_ns'
+            | 'name'
+            | 'transfer_ns'
+            | 'waiting_ns';
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['GroupRows'];
+            };
+          };
+        };
+        202: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['Pending'];
+          };
+        };
+        default: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': components['schemas']['ErrorBody'];
+          };
+        };
+      };
+    };
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/view/distributed/families': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The Kernel families by rank view */
+    get: {
+      parameters: {
+        query?: {
+          run?: string;
+          worker?: string;
+          span?: string;
+          first?: number;
+          limit?: number | null;
+          descending?: boolean;
+          search?: string;
+          sort?: 'calls' | 'device_ns' | 'family' | 'kernel' | 'kind' | 'rank' | 'share';
+        };
+        header?: never;
+        path?: never;
+        cookie?: never;
+      };
+      requestBody?: never;
+      responses: {
+        200: {
+          headers: {
+            [name: string]: unknown;
+          };
+          content: {
+            'application/json': {
+              /** @constant */
+              state: 'ready';
+              view: string;
+              run: string;
+              worker: string;
+              span: string;
+              /** @description files of a run that are still to come into it */
+              loading: number;
+              /** @description what a pair is compared with */
+              base: null | {
+                run: string;
+                worker: string;
+                span: string;
+              };
+              payload: components['schemas']['FamilyRows'];
             };
           };
         };
@@ -5077,7 +5734,8 @@ export interface components {
      * @description Mean over the complete steps, ns (not rounded).
      *
      *     outliers    names of steps whose duration is far from all others
-     *     typical_ns  mean duration without these
+     *     typical_ns  mean duration without these and without `filling`
+     *     filling     the first step, if it is longer by the time that the device runs behind the host from then on
      */
     Average: {
       duration_ns: number;
@@ -5085,6 +5743,8 @@ export interface components {
       steps: number;
       outliers: string[];
       typical_ns: number;
+      /** @default null */
+      filling: string | null;
     };
     /**
      * Device
@@ -5184,10 +5844,10 @@ export interface components {
     };
     /**
      * CommunicationParts
-     * @description What the average step's `communication` is spent on, as the other ranks' files tell; mean ns.
+     * @description What the communication of the average step that nothing hides is spent on; mean ns.
      *
      *     transfer_ns  data moves; waiting_ns: waiting for other ranks, at least; uncompared_ns: the rest, of operations
-     *                  that no other rank recorded alike. They sum to `communication`
+     *                  that no other rank recorded alike. They sum to the communication
      */
     CommunicationParts: {
       transfer_ns: number;
@@ -5200,7 +5860,7 @@ export interface components {
      *
      *     headline   which operators take most of the time
      *     unlinked   null in a trace without device work
-     *     steps, threads, phases  what the filters can be set to; threads as "pid/tid"
+     *     steps, threads, phases, families  what the filters can be set to; threads as "pid/tid"
      *     has_stacks  the trace records where operators are called from
      *     reasons    field -> why it is null
      */
@@ -5213,6 +5873,7 @@ export interface components {
       steps: string[];
       threads: string[];
       phases: string[];
+      families: string[];
       has_stacks: boolean;
       reasons: {
         [key: string]: components['schemas']['Phrase'][];
@@ -5222,7 +5883,8 @@ export interface components {
      * OperatorRow
      * @description Calls that share a row; times in ns.
      *
-     *     event            row of the trace of the first call; names the row in the parts
+     *     event            row of the trace of the call with the most device time, else host time; names the row in
+     *                      the parts
      *     input_shape, input_types, input_strides, module, annotation  what the rows are grouped by beside the name;
      *                      null where the grouping does not ask or the trace does not say
      *     device_...       null in a trace without device work
@@ -5394,7 +6056,7 @@ export interface components {
     };
     /**
      * KernelRow
-     * @description Launches that share a row; times in ns.
+     * @description Launches that share a row; times in ns. Of a family, name and short_name are the family's.
      *
      *     event               row of the trace of the first launch; names the row in the parts
      *     short_name          at most 48 characters; no other kernel of the trace has it
@@ -5402,7 +6064,7 @@ export interface components {
      *     operator            null: not linked to one (or not grouped by it)
      *     registers           per thread; shared_memory: bytes per block
      *     mean_blocks_per_sm, mean_occupancy  weighted by duration; occupancy as a ratio, estimated by the profiler
-     *     tc_used             runs on Tensor (matrix) cores; null if the name does not tell
+     *     tc_used             runs on Tensor (matrix) cores; null if names do not tell, or differ in a family
      *     tc_reason           what this rests on
      *     limiter             what keeps more blocks off a multiprocessor: threads, registers, shared memory, grid
      *     speed               a call shares its work among its kernels; null where the trace says nothing about work
@@ -5611,14 +6273,16 @@ export interface components {
     };
     /**
      * Counters
-     * @description Hardware counters of the range profiler, by kernel and operator; most FLOPs first, then most calls.
+     * @description Hardware counters by kernel and operator; most FLOPs first, then most calls.
      *
+     *     source    which tool counted, and what joined its counts with the kernels
      *     names     of the counters
      *     ranges    counted kernels
      *     left_out  rows that are not sent
      *     note      why the ranges could not be joined to operators; null if they are
      */
     Counters: {
+      source: string;
       names: string[];
       rows: components['schemas']['CounterRow'][];
       ranges: number;
@@ -5659,6 +6323,9 @@ export interface components {
      *     name      in the data base; null if it is not there, and `reason` says why
      *     matrix, vector  FLOP/s by type of the inputs; memory, link: bytes/s
      *     matched   how it was found; source: the vendor's document, or who set the figures
+     *     checked   figures (types, "hbm", "link") that another source confirms; the others rest on `source` alone
+     *     clock_mhz at which the matrix peaks hold; recorded_mhz: mean of the trace's own counter while the device worked
+     *     clock     what the recorded clock means for the peak; null where none is recorded
      */
     DevicePeaks: {
       device: number;
@@ -5674,7 +6341,11 @@ export interface components {
       link: number | null;
       matched: string | null;
       source: string | null;
+      checked: string[];
       reason: string | null;
+      clock_mhz: number | null;
+      recorded_mhz: number | null;
+      clock: components['schemas']['Phrase'][] | null;
     };
     /**
      * TracePayload
@@ -5685,12 +6356,14 @@ export interface components {
      *                       have absurd times and lie beyond
      *     classes           what the color codes of `trace/tile?color=class` mean
      *     categories        what the color codes of `trace/blame` mean: work, then causes of idle time
-     *     reasons           why `steps` or a counter is missing
+     *     wall_ns           ns since the epoch (UTC) at the trace's start, null if its clock is not known to tell them
+     *     reasons           why `steps`, a counter or `wall_ns` is missing
      */
     TracePayload: {
       headline: components['schemas']['Phrase'][];
       trace_start_ns: number;
       base_ns: number;
+      wall_ns: number | null;
       begin_ns: number;
       end_ns: number;
       groups: components['schemas']['TraceGroup'][];
@@ -6075,7 +6748,8 @@ export interface components {
      * TraceSelection
      * @description What happens in a window. `names` and `slices` count all of them, whatever `rows` lists.
      *
-     *     summary  how each device spends the window, one text each; or that no device work is recorded
+     *     summary   how each device spends the window, one text each; or that no device work is recorded
+     *     families  of device work, most time first
      */
     TraceSelection: {
       summary: components['schemas']['Phrase'][][];
@@ -6084,6 +6758,7 @@ export interface components {
       slices: number;
       names: number;
       rows: components['schemas']['SelectionRow'][];
+      families: components['schemas']['SelectionFamily'][];
       devices: components['schemas']['SelectionDevice'][];
       tracks: components['schemas']['SelectionTrack'][];
     };
@@ -6092,10 +6767,12 @@ export interface components {
      * @description Slices of one name, their times clipped to the window. `event` is the longest of them.
      *
      *     short_name  of a kernel as the Kernels view has it, of all else the name
+     *     family      of kernels, copies and memsets ("matrix product"); null of everything else
      */
     SelectionRow: {
       name: string;
       short_name: string;
+      family: string | null;
       color: number;
       count: number;
       total_ns: number;
@@ -6104,6 +6781,15 @@ export interface components {
       min_ns: number;
       max_ns: number;
       event: number;
+    };
+    /**
+     * SelectionFamily
+     * @description Kernels, copies and memsets of one family, their times clipped to the window.
+     */
+    SelectionFamily: {
+      family: string;
+      count: number;
+      total_ns: number;
     };
     /**
      * SelectionDevice
@@ -6131,6 +6817,9 @@ export interface components {
      * @description Where the time of the complete steps (or of the chosen one) goes on one device or stream.
      *
      *     counted         steps that the sums are over
+     *     communication   the exposed communication of the average counted step; null, see `waiting_ns` in `reasons`
+     *     waits_for       the ranks that it waits for, most first; what no rank is known to arrive last at is in none
+     *     beside          what the other ranks' files say of it; empty where they were not asked (`idle/ranks` does)
      *     causes          rows, most time first; they sum to `idle_ns`
      *     sums            the causes, likewise
      *     gaps            gaps of the device
@@ -6158,6 +6847,9 @@ export interface components {
       exposed_communication_ns: number;
       exposed_copy_ns: number;
       idle_ns: number;
+      communication: components['schemas']['CommunicationParts'] | null;
+      waits_for: components['schemas']['WaitedFor'][];
+      beside: components['schemas']['Phrase'][];
       causes: components['schemas']['IdleRow'][];
       sums: components['schemas']['IdleCause'][];
       gaps: number;
@@ -6184,7 +6876,9 @@ export interface components {
      * IdleStep
      * @description A step on the device; compute + exposed communication + exposed copies + idle = duration, exactly.
      *
-     *     waiting_ns  the part of the exposed communication that waits for other ranks; null, see `reasons`
+     *     transfer_ns, waiting_ns  parts of the exposed communication: data moves; it waits for other ranks, at least;
+     *                 what no other rank tells is in neither; null, see `reasons`
+     *     waits_for   the ranks that it waits for, most first
      *     complete    False: device work is missing; such a step is in no sum
      */
     IdleStep: {
@@ -6193,10 +6887,21 @@ export interface components {
       duration_ns: number;
       compute_ns: number;
       exposed_communication_ns: number;
+      transfer_ns: number | null;
       waiting_ns: number | null;
+      waits_for: components['schemas']['WaitedFor'][];
       exposed_copy_ns: number;
       idle_ns: number;
       complete: boolean;
+    };
+    /**
+     * WaitedFor
+     * @description Exposed communication that waits for a rank, which arrives last: ns of one step, or per counted step.
+     */
+    WaitedFor: {
+      worker: string;
+      rank: number | null;
+      waiting_ns: number;
     };
     /**
      * IdleRow
@@ -6505,6 +7210,44 @@ export interface components {
       target: string;
       percent: number;
       step_ns: number;
+    };
+    /**
+     * PathGroupsPayload
+     * @description The path by operator, module or line of the program: each piece is in one row, that of the innermost.
+     *
+     *     duration_ns  of the mean step, to which the rows sum
+     *     reasons      field -> what is not known, and why
+     */
+    PathGroupsPayload: {
+      /** @enum {unknown} */
+      by: 'line' | 'module' | 'operator';
+      duration_ns: number;
+      steps: number;
+      rows: components['schemas']['PathGroup'][];
+      reasons: {
+        [key: string]: components['schemas']['Phrase'][];
+      };
+    };
+    /**
+     * PathGroup
+     * @description What of the path belongs to an operator, a module or a line of the program; per mean step.
+     *
+     *     name    None: to none that is recorded; `title` says that in words
+     *     time_ns  on the host, on the device and in latencies, together
+     *     target  how it is spelled as what could be faster, with all that it calls; None if it cannot be
+     *     event   row of its longest piece; None if nothing is recorded there
+     *     others  0, or how many further names this row sums up
+     */
+    PathGroup: {
+      name: string | null;
+      title: string;
+      time_ns: number;
+      host_ns: number;
+      device_ns: number;
+      latency_ns: number;
+      target: string | null;
+      event: number | null;
+      others: number;
     };
     /**
      * PathPiecesPayload
@@ -6841,11 +7584,19 @@ export interface components {
      * Distributed
      * @description The payload of the tab.
      *
+     *     The lists with rows of every rank, step, operation, or group (ranks, nodes, overview, averages, families,
+     *     waiting, average_waiting, collectives, groups) and the heat map are whole up to 64 ranks. Of a larger job they
+     *     are empty, with the part that has them page by page in `reasons`; all else is bounded for any number of ranks.
+     *
      *     headline       who keeps the others waiting, or why that is unknown
      *     explanation    what that costs, and what these ranks do meanwhile; may be empty
      *     origin_ns      the zero of the job's clock as ns since the epoch, null if no file records the time of day
      *     start_skew_ns  from the first to the last rank to begin recording; null without two ranks on one clock
+     *     rank_count     workers of the run; read_count: of these, those that are read or cannot be
+     *     steps          names, in order of first appearance, at most a thousand
+     *     spreads        how much the ranks differ; group_families: process groups by what they are for
      *     families       of each rank, most device time first
+     *     stragglers     the hundred that cost most; late_hosts: the hosts of these
      *     mismatches     the first hundred; mismatch_count all
      */
     Distributed: {
@@ -6853,6 +7604,11 @@ export interface components {
       explanation: components['schemas']['Phrase'][];
       verdict: components['schemas']['Verdict'];
       problems: components['schemas']['Problem'][];
+      rank_count: number;
+      read_count: number;
+      steps: string[];
+      spreads: components['schemas']['Spread'][];
+      group_families: components['schemas']['GroupFamily'][];
       ranks: components['schemas']['Rank'][];
       nodes: components['schemas']['Node'][];
       origin_ns: number | null;
@@ -6867,6 +7623,7 @@ export interface components {
       mismatches: components['schemas']['Mismatch'][];
       mismatch_count: number;
       stragglers: components['schemas']['Straggler'][];
+      late_hosts: components['schemas']['LateHost'][];
       heat_map: components['schemas']['HeatMap'] | null;
       meanwhile: components['schemas']['Meanwhile'][];
       reasons: {
@@ -6916,6 +7673,55 @@ export interface components {
       rank: number | null;
     };
     /**
+     * Spread
+     * @description One measure over all ranks that have it, ns per step; percentiles are linear between the nearest ranks.
+     *
+     *     measure  as in `JobRank`: duration, computation, overlap, exposed, other, transfer, waiting, cost
+     *     least_worker, most_worker  the first rank with the least and with the greatest
+     */
+    Spread: {
+      /** @enum {unknown} */
+      measure: 'computation' | 'cost' | 'duration' | 'exposed' | 'other' | 'overlap' | 'transfer' | 'waiting';
+      ranks: number;
+      mean_ns: number;
+      least_ns: number;
+      p10_ns: number;
+      median_ns: number;
+      p90_ns: number;
+      p99_ns: number;
+      most_ns: number;
+      least_worker: string;
+      most_worker: string;
+    };
+    /**
+     * GroupFamily
+     * @description Process groups that divide the job in one way; times are sums over all their ranks, the whole recording.
+     *
+     *     label     their description or name, else their size and spacing
+     *     groups    how many; complete: of these, those of which every rank is compared
+     *     size      ranks of the largest
+     *     names     the collectives, most calls first, at most six; collectives: how many, matched across ranks
+     *     slowest_group, slowest_ranks, slowest_waiting_ns  the group whose ranks wait most, and its ranks in short; null
+     *               if nothing was compared
+     */
+    GroupFamily: {
+      label: string;
+      groups: number;
+      complete: number;
+      size: number;
+      backends: string[];
+      names: string[];
+      collectives: number;
+      compared: number;
+      latency_ns: number | null;
+      transfer_ns: number | null;
+      waiting_ns: number | null;
+      exposed_ns: number | null;
+      slowest_group: number | null;
+      slowest_ranks: string | null;
+      slowest_waiting_ns: number | null;
+    };
+    /**
      * Rank
      * @description One worker of the run.
      *
@@ -6944,11 +7750,13 @@ export interface components {
      * @description How a rank's clock was aligned with the job's.
      *
      *     method       reference: it sets the clock; base_time: by the time of day in the file (`baseTimeNanoseconds`);
+     *                  clock_sync: by the moment at which a trainer let all ranks meet (Composer's `clock_sync`);
      *                  collective_ends: by the ends of collectives shared with other ranks, on top of the time of day
      *                  where there is one; none: its times cannot be compared
-     *     offset_ns    by which the ends of collectives corrected the time of day; null where there was none to correct
-     *     residual_ns  how far the ends of shared collectives still lie apart (median): the error of a comparison; null
-     *                  where the rank shares none that end together
+     *     offset_ns    by which that moment or the ends of collectives corrected the time of day; null where there was
+     *                  none to correct
+     *     residual_ns  how far the ends of shared collectives still lie apart (median): the error of a comparison; where
+     *                  the rank shares none that end together, what the trainer notes as the error, else null
      *     collectives  how many shared collectives that is based on
      *     shift_ns     job time = time in the rank's trace + shift_ns; null with method none
      */
@@ -7073,6 +7881,7 @@ export interface components {
      * CollectiveRow
      * @description Communication operations of one worker that share group and name, whole recording.
      *
+     *     group_label    the description or name of the group
      *     name           as the profiler names it: back end, colon, collective (`nccl:all_reduce`)
      *     bytes          what the rank puts in, all calls; null if no call records a size
      *     out_bytes      what it gets out
@@ -7089,6 +7898,7 @@ export interface components {
       worker: string;
       rank: number | null;
       group: number;
+      group_label: string;
       name: string;
       collective: string;
       backend: string | null;
@@ -7110,6 +7920,7 @@ export interface components {
      * @description One process group: a name *and* its ranks, as the same name serves several.
      *
      *     id           names the group in rows and parameters
+     *     label        its description or name, or what is known of it
      *     name         null: the traces do not record in which group they communicate
      *     ranks, size  null if unknown
      *     assumed      name and ranks are not recorded with the operations; they follow from the job's description
@@ -7120,6 +7931,7 @@ export interface components {
      */
     Group: {
       id: number;
+      label: string;
       name: string | null;
       description: string | null;
       ranks: number[] | null;
@@ -7162,6 +7974,8 @@ export interface components {
      * Mismatch
      * @description Operations that should be one collective but differ between ranks; they are in no comparison.
      *
+     *     values  the first eight
+     *
      *     what  name, size, dtype, or missing (`values`: the ranks in the middle of whose recording it is absent)
      *     collective  its id in the part `distributed/collective`
      */
@@ -7175,11 +7989,12 @@ export interface components {
     };
     /**
      * Differing
-     * @description A value and who has it.
+     * @description A value and who has it: `count` workers, of which the first 64 are listed.
      */
     Differing: {
       value: string;
       workers: string[];
+      count: number;
     };
     /**
      * Straggler
@@ -7212,6 +8027,19 @@ export interface components {
         | null;
       why: components['schemas']['Phrase'][];
       held_up_by: string | null;
+    };
+    /**
+     * LateHost
+     * @description A host with several ranks, of which one is listed under `stragglers`; only where there are several hosts.
+     *
+     *     ranks     how many of its ranks are compared
+     *     cost_ns   per step: of all of them together if they are late together, else of the one that costs most
+     */
+    LateHost: {
+      host: string;
+      ranks: number;
+      cost_ns: number;
+      together: boolean;
     };
     /**
      * HeatMap
@@ -7284,6 +8112,7 @@ export interface components {
      * @description One collective across ranks.
      *
      *     id         names it in `distributed/collective`
+     *     group_label  the description or name of the group
      *     sequence   its recorded sequence number, null if none
      *     start_ns, end_ns  job time of the first arrival and of the last end
      *     ranks      how many recorded it; size: how many the group has, null if unknown
@@ -7297,6 +8126,7 @@ export interface components {
     CollectiveInstance: {
       id: number;
       group: number;
+      group_label: string;
       name: string;
       sequence: number | null;
       step: string | null;
@@ -7385,12 +8215,15 @@ export interface components {
      * Connections
      * @description `total` collectives join the chosen ranks in the window; `rows` are the longest of them.
      *
-     *     headline  which ranks are on one clock; details: how many collectives join them, and which workers are left out
+     *     headline  which ranks are on one clock, and which keep the others waiting
+     *     details   how many collectives join them, and which workers are left out
+     *     late      those that keep the others of the job waiting, most cost first: indices into `ranks`
      */
     Connections: {
       headline: components['schemas']['Phrase'][];
       details: components['schemas']['Phrase'][];
       ranks: components['schemas']['AlignedRank'][];
+      late: number[];
       origin_ns: number | null;
       rows: components['schemas']['Connection'][];
       total: number;
@@ -7428,6 +8261,205 @@ export interface components {
       events: number[];
       starts_ns: number[];
       ends_ns: number[];
+    };
+    /**
+     * RankMap
+     * @description At most 256 columns and 64 rows of maxima: a cell is the greatest value of its ranks in its steps.
+     *
+     *     rows      names of steps, "40" or "40-43"
+     *     cells_ns  a list per row with a cell per column, null where nothing is known
+     *     marked    position of the column with the worker that is asked for, null if it is in none
+     *     count     how many hosts, ranks, or places there are in all; choices: what `by` can be
+     */
+    RankMap: {
+      columns: components['schemas']['MapColumn'][];
+      rows: string[];
+      cells_ns: (number | null)[][];
+      marked: number | null;
+      count: number;
+      choices: string[];
+      reasons: {
+        [key: string]: components['schemas']['Phrase'][];
+      };
+    };
+    /**
+     * MapColumn
+     * @description Ranks that stand together.
+     *
+     *     first, last  positions among all that `by` tells apart
+     *     worst_worker  the first rank with the greatest value, null where nothing is known
+     */
+    MapColumn: {
+      label: string;
+      first: number;
+      last: number;
+      ranks: number;
+      worst_worker: string | null;
+      worst_rank: number | null;
+    };
+    /**
+     * JobRanks
+     * @description `total` rows remain after the search, of which `rows` are a page.
+     */
+    JobRanks: {
+      rows: components['schemas']['JobRank'][];
+      total: number;
+      first: number;
+      reasons: {
+        [key: string]: components['schemas']['Phrase'][];
+      };
+    };
+    /**
+     * JobRank
+     * @description One worker of the run. Times are means over its complete steps, where `..._ns` names no other.
+     *
+     *     state, reason, compared, calls  as in `Rank`
+     *     host, devices  where it ran, null and empty if that is not recorded
+     *     duration_ns ... other_ns  as in `AverageTimes`; transfer_ns, waiting_ns: as in `AverageWaiting`
+     *     cost_ns, last, collectives  as in `Straggler`; null if it is not compared
+     *     method, residual_ns, offset_ns, recording_start_ns, recording_duration_ns  as in `Clock` and `Rank`
+     */
+    JobRank: {
+      worker: string;
+      rank: number | null;
+      span: string;
+      /** @enum {unknown} */
+      state: 'failed' | 'loading' | 'ready' | 'waiting';
+      reason: string | null;
+      compared: boolean;
+      host: string | null;
+      devices: string[];
+      places: components['schemas']['Place'][];
+      calls: number | null;
+      duration_ns: number | null;
+      computation_ns: number | null;
+      overlap_ns: number | null;
+      exposed_ns: number | null;
+      other_ns: number | null;
+      transfer_ns: number | null;
+      waiting_ns: number | null;
+      cost_ns: number | null;
+      last: number | null;
+      collectives: number | null;
+      method: string | null;
+      residual_ns: number | null;
+      offset_ns: number | null;
+      recording_start_ns: number | null;
+      recording_duration_ns: number | null;
+    };
+    /**
+     * Place
+     * @description Where a rank stands in its group of a family of process groups, from 0; `size`: ranks of the largest.
+     */
+    Place: {
+      family: string;
+      place: number;
+      size: number;
+    };
+    /**
+     * StepRows
+     * @description As JobRanks.
+     */
+    StepRows: {
+      rows: components['schemas']['StepRow'][];
+      total: number;
+      first: number;
+      reasons: {
+        [key: string]: components['schemas']['Phrase'][];
+      };
+    };
+    /**
+     * StepRow
+     * @description One step of one rank: as in `StepTimes`, with transfer and waiting as in `Waiting`. Of communication outside
+     *     the steps `step` and the other times are null.
+     */
+    StepRow: {
+      worker: string;
+      rank: number | null;
+      step: string | null;
+      start_ns: number | null;
+      complete: boolean | null;
+      duration_ns: number | null;
+      computation_ns: number | null;
+      overlap_ns: number | null;
+      exposed_ns: number | null;
+      other_ns: number | null;
+      transfer_ns: number | null;
+      waiting_ns: number | null;
+    };
+    /**
+     * OperationRows
+     * @description As JobRanks.
+     */
+    OperationRows: {
+      rows: components['schemas']['CollectiveRow'][];
+      total: number;
+      first: number;
+      reasons: {
+        [key: string]: components['schemas']['Phrase'][];
+      };
+    };
+    /**
+     * GroupRows
+     * @description As JobRanks.
+     */
+    GroupRows: {
+      rows: components['schemas']['GroupRow'][];
+      total: number;
+      first: number;
+      reasons: {
+        [key: string]: components['schemas']['Phrase'][];
+      };
+    };
+    /**
+     * GroupRow
+     * @description Operations of one process group that share a name.
+     *
+     *     group  its id; label: its description or name; family: label of the family it is in, null if its ranks are
+     *            not recorded
+     *     ranks  in short (`0-7`, `0-56/8`, or the first and the last of an uneven list), null if unknown
+     *     present, absent  how many of its ranks communicate here, and how many have no trace
+     *     matched_by, mismatches, assumed  as in `Group`
+     */
+    GroupRow: {
+      name: string;
+      collective: string;
+      collectives: number;
+      compared: number;
+      calls: number;
+      bytes: number | null;
+      message_bytes: number | null;
+      latency_ns: number | null;
+      transfer_ns: number | null;
+      waiting_ns: number | null;
+      exposed_ns: number | null;
+      mean_skew_ns: number | null;
+      max_skew_ns: number | null;
+      algorithm_bandwidth: number | null;
+      bus_bandwidth: number | null;
+      lower_bound: boolean;
+      group: number;
+      label: string;
+      family: string | null;
+      ranks: string | null;
+      size: number | null;
+      present: number;
+      absent: number;
+      matched_by: string | null;
+      mismatches: number;
+      assumed: boolean;
+    };
+    /**
+     * FamilyRows
+     * @description As JobRanks.
+     */
+    FamilyRows: {
+      rows: components['schemas']['RankFamily'][];
+      total: number;
+      first: number;
+      reasons: {
+        [key: string]: components['schemas']['Phrase'][];
+      };
     };
     /**
      * OverlapPayload
@@ -8217,6 +9249,7 @@ export interface components {
      * @description Device kernels by name.
      *
      *     short_name  at most 48 characters, like no other kernel of both sides; short_candidate_name likewise
+     *     family      the sort of work: "matrix product", "elementwise", ..., "other"
      */
     DiffKernel: {
       name: string;
@@ -8227,6 +9260,7 @@ export interface components {
       total: components['schemas']['Change'];
       short_name: string;
       short_candidate_name: string | null;
+      family: string;
     };
     /**
      * DiffFamily

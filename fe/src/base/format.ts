@@ -23,6 +23,7 @@ const BYTES: Units = [
   [2 ** 40, 'TiB'],
 ];
 const UNKNOWN = '–';
+const MINUS = '−';
 
 const numberFormats = new Map<number, Intl.NumberFormat>();
 
@@ -40,12 +41,15 @@ function numberFormat(digits: number): Intl.NumberFormat {
   return format;
 }
 
+/** The sign of what is below zero is as wide as a plus; a hyphen is a shorter line. */
+export const withMinus = (number: string): string => number.replace('-', MINUS);
+
 /** Three significant digits, but every digit of a whole number, thousands separated: 0.0123, 1.23, 12.3, 1,235. */
 export function formatNumber(value: number, digits = 3): string {
   if (!Number.isFinite(value)) {
     return UNKNOWN;
   }
-  return value === 0 ? '0' : numberFormat(digits).format(value);
+  return value === 0 ? '0' : withMinus(numberFormat(digits).format(value));
 }
 
 /** The largest unit of which a value is one or more once it is rounded: 999.5 µs is 1.00 ms. */
@@ -89,7 +93,9 @@ export function formatBytes(bytes: number | null): string {
     return UNKNOWN;
   }
   const { value, unit } = scaled(bytes, BYTES);
-  return Math.abs(bytes) < 1000 && Number.isInteger(bytes) ? `${bytes} B` : `${value} ${unit}`;
+  return Math.abs(bytes) < 1000 && Number.isInteger(bytes)
+    ? `${withMinus(String(bytes))} B`
+    : `${value} ${unit}`;
 }
 
 const TENTHS = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1, signDisplay: 'negative' });
@@ -105,14 +111,14 @@ export const formatPoints = (share: number): string => `${inPercent(share)} poin
 
 function inPercent(ratio: number): string {
   const percent = 100 * ratio;
-  const text = (Math.abs(percent) >= 99.95 ? WHOLE : TENTHS).format(percent);
-  return text === '0' && percent !== 0 ? `${percent < 0 ? '-' : ''}<0.1` : text;
+  const text = withMinus((Math.abs(percent) >= 99.95 ? WHOLE : TENTHS).format(percent));
+  return text === '0' && percent !== 0 ? `${percent < 0 ? MINUS : ''}<0.1` : text;
 }
 
-export const formatCount = (value: number): string => value.toLocaleString('en-US');
+export const formatCount = (value: number): string => withMinus(value.toLocaleString('en-US'));
 
 export const exactDuration = (ns: number): string =>
-  `${ns.toLocaleString('en-US', { maximumFractionDigits: 1 })} ns`;
+  `${withMinus(ns.toLocaleString('en-US', { maximumFractionDigits: 1 }))} ns`;
 
 export function plural(count: number, noun: string, many = `${noun}s`): string {
   return `${formatCount(count)} ${count === 1 ? noun : many}`;

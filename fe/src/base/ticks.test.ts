@@ -34,7 +34,7 @@ test('neighboring ticks differ in writing at every zoom', () => {
 test('times say what they are, before the origin too', () => {
   expect(since(0, 1000)).toBe('0');
   expect(since(1_500_000, 100_000)).toBe('1.5 ms');
-  expect(since(-2_000, 1_000)).toBe('-2 µs');
+  expect(since(-2_000, 1_000)).toBe('−2 µs');
 });
 
 test('the time of day is exact to the microsecond', () => {

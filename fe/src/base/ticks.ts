@@ -1,7 +1,7 @@
 // Round instants for the ruler, and how an instant is written.
 import { range, ticks as d3Ticks, tickStep } from 'd3-array';
 import { tickFormat } from 'd3-scale';
-import { timeUnit } from './format';
+import { timeUnit, withMinus } from './format';
 
 /** A stretch of time, ns. */
 export interface Span {
@@ -51,7 +51,7 @@ export function since(ns: number, step: number): string {
     minimumFractionDigits: decimals,
     maximumFractionDigits: decimals,
   });
-  return `${text} ${unit}`;
+  return `${withMinus(text)} ${unit}`;
 }
 
 /** The time of day of an instant, to the microsecond; `epoch` is that of the trace's start in ns. */

@@ -11,7 +11,7 @@ import {
   type Selection,
   type SelectionControl,
 } from '../state/selection';
-import { useKeptScroll } from '../state/scroll';
+import { useKeptScroll } from '../state/kept';
 import type { ThemeChoice } from '../state/theme';
 import { VIEWS, type ViewProps } from '../views';
 import GenericView from '../views/generic';

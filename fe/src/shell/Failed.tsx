@@ -1,10 +1,11 @@
 import { ApiError } from '../api/client';
-import { formatBytes, formatCount } from '../base/format';
+import { formatBytes, plural } from '../base/format';
 import { useClient, useHealth, useRetry, useViews } from '../state/queries';
 import { useSelection } from '../state/selection';
 import { Button } from '../widgets/inputs/Button';
 import { Answer, Mark } from '../widgets/Answer';
 import { ChooseBase } from './ChooseBase';
+import { Code } from '../widgets/Code';
 import { CopyButton } from '../widgets/inputs/CopyButton';
 import { Icon } from '../widgets/Icon';
 import { Panel } from '../widgets/Panel';
@@ -37,7 +38,7 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
           missing
             ? !undecided && info.hint && <Words text={info.hint} />
             : others > 0
-              ? `The other ${formatCount(others)} of ${files.length} files of this run are not affected.`
+              ? `${plural(others, 'file')} of this run can be read.`
               : undefined
         }
       >
@@ -49,6 +50,7 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
           </>
         )}
       </Answer>
+      {info.code === 'not_found' && codeIn(info.message).map(code => <Code key={code}>{code}</Code>)}
       {info.code === 'not_found' && open.length > 0 && (
         <Panel title="What this trace has">
           <div className={css.tabs}>
@@ -124,6 +126,10 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
   );
 }
 
+/** What stands between backticks: what to write so that the next recording has it. */
+const codeIn = (message: string): string[] =>
+  message.split('`').filter((_, i, parts) => parts.length % 2 && i % 2);
+
 const STATE = {
   ready: ['ok', 'check'],
   failed: ['error', 'error'],
@@ -176,7 +182,7 @@ function happened(file: FileHealth): string {
   }
   if (state === 'ready') {
     const damaged = file.notes.some(note => note.severity === 'error');
-    return `${damaged ? 'damaged' : 'complete'}, ${formatCount(events ?? 0)} events`;
+    return `${damaged ? 'damaged' : 'complete'}, ${plural(events ?? 0, 'event')}`;
   }
   return state === 'loading' ? 'being read' : 'not opened yet';
 }

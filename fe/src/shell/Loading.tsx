@@ -1,5 +1,5 @@
 import type { ProgressInfo } from '../api/types';
-import { formatBytes, formatCount } from '../base/format';
+import { formatBytes, plural } from '../base/format';
 import { Icon } from '../widgets/Icon';
 import css from './Loading.module.css';
 import answerCss from '../widgets/Answer.module.css';
@@ -37,7 +37,7 @@ export function Loading({ run, progress, waiting = false, reading = 'Reading the
           {progress && progress.bytes_total > 0 && (
             <span className="dim">
               {formatBytes(progress.bytes_done)} of {formatBytes(progress.bytes_total)}
-              {progress.events > 0 && ` · ${formatCount(progress.events)} events`}
+              {progress.events > 0 && ` · ${plural(progress.events, 'event')}`}
             </span>
           )}
         </div>

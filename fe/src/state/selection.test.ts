@@ -29,6 +29,13 @@ describe('the selection of the page', () => {
   });
   afterEach(cleanup);
 
+  it('takes no event, track or time of a trace for one of another', () => {
+    const now = { view: 'trace', run: 'a', span: '1', params: { event: '4', at: '0-9', color: 'family' } };
+    expect(nextSelection(now, { span: '2' }).params).toEqual({ color: 'family' });
+    expect(nextSelection(now, { span: '1' }).params).toEqual(now.params);
+    expect(nextSelection(now, { span: '2', params: { event: '7' } }).params).toEqual({ event: '7' });
+  });
+
   it('writes one entry into the history per change', () => {
     const page = open();
     act(() => page.current.select({ view: 'kernels' }));

@@ -45,6 +45,20 @@ type Left = ReadonlyMap<string, Record<string, string>>;
 /** A view of one trace: the parameters of another trace's say nothing about this one's. */
 const placeOf = ({ view, run, worker, span }: Selection): string => [view, run, worker, span].join('\n');
 
+/** What numbers the events, tracks and times of one trace: in another one it would mean strangers. */
+const OF_ONE_TRACE: ReadonlySet<string> = new Set([
+  'event',
+  'moment',
+  'at',
+  'area',
+  'marks',
+  'pins',
+  'folded',
+  'deep',
+  'hidden',
+  'order',
+]);
+
 export function nextSelection(now: Selection, change: Partial<Selection>, left: Left = new Map()): Selection {
   const next = { ...now, ...change };
   if (change.run !== undefined && change.run !== now.run) {
@@ -55,6 +69,8 @@ export function nextSelection(now: Selection, change: Partial<Selection>, left: 
   }
   if (change.view !== undefined && change.view !== now.view) {
     next.params = change.params ?? left.get(placeOf(next)) ?? {};
+  } else if (change.params === undefined && placeOf(next) !== placeOf(now)) {
+    next.params = Object.fromEntries(Object.entries(now.params).filter(([name]) => !OF_ONE_TRACE.has(name)));
   }
   return next;
 }

@@ -48,7 +48,7 @@ function entry(
 export const VIEWS: Record<string, ViewEntry> = {
   overview: entry('overview', () => import('./overview'), { opens: 'overview/preview' }),
   operators: entry('table', () => import('./operators'), {
-    takes: ['group_by', 'step', 'thread', 'phase', 'kernel'],
+    takes: ['group_by', 'step', 'thread', 'phase', 'kernel', 'family'],
   }),
   kernels: entry('kernel', () => import('./kernels'), {
     takes: ['group_by', 'step', 'device', 'stream', 'operator', 'family'],

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tests.support.jobs import BASE_NS, Job, ddp, tensor_and_data_parallel
 from torch_tb_profiler.analyses.distributed.clocks import UNKNOWN_ERROR, Clocks, align
 from torch_tb_profiler.analyses.distributed.job import Source, gather
 from torch_tb_profiler.analyses.distributed.matching.matching import match
+from torch_tb_profiler.model.trainer.clock import ClockSync
 
 
 def clocks(ranks: int, hosts: tuple[str | None, ...] | None = None, **planted: int) -> Clocks:
@@ -75,3 +77,64 @@ def test_the_error_of_a_clock_without_shared_ends_is_unknown() -> None:
     aligned = align(job, match(job))
     assert [clock.residual is None for clock in aligned.clocks] == [False, False, True, True]
     assert aligned.residuals().tolist()[2:] == [UNKNOWN_ERROR] * 2
+
+
+AHEAD = {0: 0, 1: 400_000_000, 2: -3_000_000_000, 3: 7_000_000_000}
+MEETING_NS = BASE_NS + 250_000_000
+"""Before the profiler begins."""
+
+
+def synchronized(noting: tuple[int, ...], error: int = 7_000) -> Clocks:
+    """Two pairs that never meet in a collective, on four clocks; some ranks note when a trainer let all meet."""
+    members = Job(4, tensor_and_data_parallel(4, 2)[:6], jitter_us=0.0, clock_ns=AHEAD).members()
+    sources = []
+    for each in members:
+        assert each.result is not None and each.rank is not None
+        start = each.result.base_ns + each.result.trace_start_ns
+        sync = ClockSync(MEETING_NS + AHEAD[each.rank] - start, error) if each.rank in noting else None
+        sources.append(Source(each.worker, each.rank, None, msgspec.structs.replace(each.result, sync=sync)))
+    job = gather(sources)
+    return align(job, match(job))
+
+
+def test_the_meeting_of_all_ranks_is_one_moment_on_every_clock() -> None:
+    found = synchronized((0, 1, 2, 3)).clocks
+    assert [clock.method for clock in found] == ["reference", *3 * ["clock_sync"]]
+    assert [clock.offset for clock in found] == [-AHEAD[rank] for rank in range(4)]
+    # All began to record at about the same moment, however their clocks differ.
+    shifts = [clock.shift for clock in found if clock.shift is not None]
+    assert len(shifts) == 4 and max(shifts) - min(shifts) < 10_000_000
+    # The ends of collectives with rank 0 are a better measure than the barrier; the other pair has only that.
+    assert found[1].residual is not None and found[1].residual < 1_000
+    assert [clock.residual for clock in found[2:]] == [14_000, 14_000]
+
+
+def test_a_rank_that_notes_no_meeting_keeps_its_time_of_day() -> None:
+    found = synchronized((0, 2)).clocks
+    assert [clock.method for clock in found] == ["reference", "collective_ends", "clock_sync", "base_time"]
+    assert found[1].offset == pytest.approx(-AHEAD[1], abs=1000)
+
+
+def test_without_the_reference_s_meeting_nobody_is_moved_by_it() -> None:
+    assert {clock.method for clock in synchronized((1, 2, 3)).clocks} == {
+        "reference",
+        "collective_ends",
+        "base_time",
+    }
+
+
+def test_ends_that_contradict_the_meeting_correct_it() -> None:
+    """A barrier may be left late: what collectives show is surer."""
+    members = Job(2, ddp(2), jitter_us=0.0, clock_ns={1: 5_000_000}).members()
+    sources = []
+    for each in members:
+        assert each.result is not None
+        start = each.result.base_ns + each.result.trace_start_ns
+        late = 800_000 if each.rank else 0
+        own = 5_000_000 if each.rank else 0
+        sync = ClockSync(MEETING_NS + own + late - start, 7_000)
+        sources.append(Source(each.worker, each.rank, None, msgspec.structs.replace(each.result, sync=sync)))
+    job = gather(sources)
+    _, second = align(job, match(job)).clocks
+    assert second.method == "collective_ends"
+    assert second.offset == pytest.approx(-5_000_000, abs=1000)

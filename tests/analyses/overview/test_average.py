@@ -38,3 +38,34 @@ def test_outliers(durations: tuple[int, ...], outliers: tuple[int, ...], typical
     assert average is not None
     assert average.outliers == outliers
     assert average.typical == pytest.approx(1000 * typical, abs=1000)
+
+
+def pipeline(lag: int, first_work: int = 90, first_host: int = 100) -> str:
+    """Host steps of 100 us, each of which launches 90 us of work that ends `lag` after it."""
+    rows = []
+    for number in range(3):
+        start = 100 * number + (first_host - 100 if number else 0)
+        host, work = (100, 90) if number else (first_host, first_work)
+        rows += [
+            f"host user_annotation ProfilerStep#{number} {start} {host}",
+            f"host cuda_runtime cudaLaunchKernel {start + 1} 2 correlation={number + 1}",
+            f"gpu0 kernel gemm {start + host + lag - work} {work} correlation={number + 1} stream=7",
+        ]
+    return "\n".join(rows)
+
+
+@pytest.mark.parametrize(
+    ("picture", "filling", "typical"),
+    [
+        (pipeline(60), True, 100),  # 160, 100, 100
+        (pipeline(15), False, 315 / 3),  # as long as the others, about
+        (pipeline(60, first_work=150), False, 360 / 3),  # the device has more to do
+        (pipeline(60, first_host=150), False, 410 / 3),  # the host takes longer
+        (steps(160, 100, 100), False, 360 / 3),  # there is no device
+    ],
+)
+def test_the_start_of_the_pipeline_is_no_slow_step(picture: str, filling: bool, typical: float) -> None:
+    average = average_step(breakdown(draw(picture)))
+    assert average is not None
+    assert (average.filling, average.outliers) == (filling, ())
+    assert average.typical == pytest.approx(1000 * typical, abs=1000)

@@ -37,6 +37,23 @@ def test_a_kernel_is_found_by_either_of_its_names_and_an_operator_by_its_own() -
     assert search(trace, "^NCCL .*Reduce$", regex=True).rows.tolist() == [1]
 
 
+def test_device_work_is_found_by_its_family() -> None:
+    trace = draw("""
+    host  cpu_op      softmax                      0  5
+    gpu0  kernel      softmax_warp_forward<float>  30  5  stream=7
+    gpu0  kernel      ampere_sgemm_128x64_nn       20  5  stream=7
+    gpu0  kernel      sgemm_32x32                  10  5  stream=7
+    gpu0  gpu_memcpy  copy                         40  5  stream=7
+    """)
+    assert names(trace, search(trace, "family:softmax", regex=False)) == ["softmax_warp_forward<float>"]
+    products = search(trace, "family: matrix product", regex=True)
+    assert names(trace, products) == ["sgemm_32x32", "ampere_sgemm_128x64_nn"]
+    assert names(trace, search(trace, "family:memory", regex=False)) == ["copy"]
+    assert len(search(trace, "family:norm", regex=False).rows) == 0
+    with pytest.raises(UsageError, match="family cannot be 'gemm'"):
+        search(trace, "family:gemm", regex=False)
+
+
 def test_what_matches_nothing_matches_no_empty_name() -> None:
     """An event that is no kernel has no short name, not an empty one."""
     assert search(draw("host cpu_op aten::mm 0 5"), "^$", regex=True).rows.tolist() == []

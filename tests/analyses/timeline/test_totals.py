@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.timeline.device_times import busy_of_tracks, device_times
-from torch_tb_profiler.analyses.timeline.totals import totals
+from torch_tb_profiler.analyses.timeline.totals import by_family, family_of, totals
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.kinds import ends
@@ -43,6 +43,16 @@ def test_totals_are_clipped_to_the_window() -> None:
 def test_a_slice_that_ends_where_the_window_begins_is_outside() -> None:
     assert set(table(draw(STEP), 80_000, 90_000)) == set()
     assert set(table(draw(STEP), 79_999, 90_000)) == {"copy"}
+
+
+def test_device_work_by_family_is_clipped_likewise_and_calls_of_the_host_have_none() -> None:
+    trace = draw(STEP)
+    layout = lanes(trace, False)
+    sums = totals(trace, False, np.arange(len(layout.track)), 20_000, 90_000)
+    assert [(each.family, each.count, each.total) for each in by_family(trace, sums)] == [
+        ("communication", 1, 30_000), ("matrix product", 1, 20_000), ("memory", 1, 10_000),
+    ]  # fmt: skip
+    assert [family_of(trace, row) for row in (0, 3, 5)] == [None, "matrix product", "memory"]
 
 
 def test_busy_idle_and_overlap_of_a_device() -> None:

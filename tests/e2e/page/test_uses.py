@@ -21,8 +21,9 @@ def test_a_newcomer_sees_the_cause_without_a_click(open_page: Open) -> None:
     expect(frame.get_by_role("heading", name="Load data in worker processes", exact=True)).to_be_in_viewport()
 
 
-def test_from_the_kernel_of_the_headline_to_its_slice_is_one_click(open_page: Open) -> None:
-    _, frame = open_page(view="trace", run="a_training")
+@pytest.mark.parametrize(("view", "run"), [("overview", "w_busy"), ("trace", "a_training")])
+def test_from_the_kernel_of_the_headline_to_its_slice_is_one_click(open_page: Open, view: str, run: str) -> None:
+    _, frame = open_page(view=view, run=run)
     frame.locator("h1").get_by_role("button", name="sgemm").click()
     expect(frame.locator("[data-part=event-details] h2")).to_have_text("sgemm")
     expect(frame.locator("[data-part=spoken]")).to_contain_text("stream 7")
@@ -54,7 +55,7 @@ def test_what_two_recordings_differ_by_is_one_click_away(open_page: Open) -> Non
     _, frame = open_page(run="p_faster")
     frame.get_by_role("button", name="Diff", exact=True).click()
     answer = frame.locator("[data-part=answer]")
-    expect(answer.filter(has_text="Significant changes within the step: kernels (-200 µs)")).to_be_in_viewport()
+    expect(answer.filter(has_text="Significant changes within the step: kernels (−200 µs)")).to_be_in_viewport()
     expect(frame.locator("[data-part=waterfall] text").filter(has_text="−200 µs").first).to_be_visible()
 
 

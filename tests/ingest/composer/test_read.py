@@ -15,6 +15,7 @@ from torch_tb_profiler.model.kinds import Kind, of_kind
 from torch_tb_profiler.model.ranks import rank, split_ranks
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trainer.clock import ClockSync, clock_sync
 
 HANDLER = "callback/JSONTraceHandler/event/batch_end"
 
@@ -87,8 +88,19 @@ def test_a_merged_list_is_a_trace_per_rank() -> None:
     parts = split_ranks(trace)
     assert {number: steps(part).names for number, part in parts.items()} == {0: ("0", "1"), 5: ("0", "1", "2")}
     assert [rank(parts[number]) for number in (0, 5)] == [0, 5]
-    # Rank 5 began 100 µs after the moment at which all met.
+    # Rank 5 began 100 µs after the moment at which all met; the merge has moved it, so its note moves it no more.
     assert parts[5].trace_start_ns - parts[0].trace_start_ns == 100_000
+    assert [clock_sync(part) for part in parts.values()] == [None, None]
+
+
+def test_the_moment_at_which_all_met_is_read_in_the_clock_of_the_file() -> None:
+    assert clock_sync(read(content(cycle([Batch()], start=EPOCH + 900, sync=EPOCH + 800)))) == ClockSync(
+        -100_000, 7000
+    )
+    without = [each for each in cycle([Batch()]) if "clock_sync" not in each["name"]]
+    assert clock_sync(read(content(without))) is None
+    two = [*cycle([Batch()]), *cycle([Batch()], first=1, start=EPOCH + 5_000)]
+    assert clock_sync(read(content(two))) is None
 
 
 def test_a_record_function_of_the_same_name_stays_an_annotation() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import shutil
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,7 @@ import pytest
 from tests.ingest.native.comparison import NEEDED, outcome
 from tests.ingest.test_mutations import KINETO
 from tests.support.waiting import PATIENCE
+from torch_tb_profiler.base.errors import WorkerDiedError
 from torch_tb_profiler.executors import ProcessExecutor
 from torch_tb_profiler.ingest.kineto import native
 from torch_tb_profiler.ingest.kineto.native import library
@@ -86,3 +91,45 @@ class _Full:
 
     def __getattr__(self, name: str) -> object:
         return (lambda *_: 2) if name == "reader_add" else getattr(self._loaded, name)
+
+
+CRASH = """
+import ctypes, sys
+from torch_tb_profiler.ingest.kineto.native import library
+loaded, sizes = library.load(), library.Sizes()
+reader = loaded.reader_new(1)
+if sys.argv[1] == "here":
+    loaded.reader_add(reader, 8, 100, ctypes.byref(sizes))
+loaded.reader_add(reader, b"[]", 2, ctypes.byref(sizes))
+ctypes.string_at(8)
+"""
+"""No process may read at address 8."""
+
+
+@NEEDED
+@pytest.mark.skipif(sys.platform == "win32", reason="a crash is no signal there")
+@pytest.mark.parametrize("where", ["here", "elsewhere"])
+def test_a_crash_says_what_to_do_if_it_was_the_readers(where: str) -> None:
+    environment = {**os.environ, "TORCH_PROFILER_NATIVE": "1"}
+    command = [sys.executable, "-c", CRASH, where]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=PATIENCE)
+    assert done.returncode == -signal.SIGSEGV
+    assert done.stderr == (library.CRASH if where == "here" else "")
+
+
+@NEEDED
+def test_a_crash_in_a_worker_fails_its_job_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    executor = ProcessExecutor(1)
+    try:
+        with pytest.raises(WorkerDiedError):
+            executor.submit(_crash).result(PATIENCE)
+        assert executor.submit(_loads).result(PATIENCE)
+    finally:
+        executor.shutdown()
+    assert library.CRASH in capfd.readouterr().err
+
+
+def _crash() -> None:
+    loaded = native.load()
+    assert loaded is not None
+    loaded.reader_add(loaded.reader_new(1), 8, 100, ctypes.byref(library.Sizes()))

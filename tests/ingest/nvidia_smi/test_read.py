@@ -123,3 +123,38 @@ def test_a_table_beside_a_run_is_a_run_of_its_own_and_no_rank_of_it(tmp_path: Pa
         assert {track["name"] for track in timeline["tracks"] if track["kind"] == "counter"} == set(EXPECTED)
         said = "".join(part["text"] for part in timeline["headline"])
         assert said == "Nothing but counters is recorded: 10 samples in 1.01 s."
+
+
+MONITOR = [
+    "#Date       Time        gpu    pwr  gtemp  mtemp     sm   pclk",
+    "#YYYYMMDD   HH:MM:SS    Idx      W      C      C      %    MHz",
+    " 20240104   13:54:35      0    239     40      -      6   1695",
+    " 20240104   13:54:35      1     98     35      -      0    210",
+    "",
+    " 20240104   13:54:36      0    240     41      -     97   1980",
+]
+MONITORED = {
+    "pwr [W], GPU 0": [(0, 239.0), (10**9, 240.0)],
+    "gtemp [C], GPU 0": [(0, 40.0), (10**9, 41.0)],
+    "sm [%], GPU 0": [(0, 6.0), (10**9, 97.0)],
+    "pclk [MHz], GPU 0": [(0, 1695.0), (10**9, 1980.0)],
+    "pwr [W], GPU 1": [(0, 98.0)],
+    "gtemp [C], GPU 1": [(0, 35.0)],
+    "sm [%], GPU 1": [(0, 0.0)],
+    "pclk [MHz], GPU 1": [(0, 210.0)],
+}
+
+
+@pytest.mark.parametrize("commas", [False, True])
+def test_the_monitor_with_date_and_time_is_read_in_the_units_of_its_header(commas: bool) -> None:
+    again = [*MONITOR[:-1], *MONITOR[:2], MONITOR[-1]]  # the headers come again every few lines
+    trace = read(*(", ".join(line.split()) if commas else line for line in again))
+    assert counters(trace) == MONITORED
+    assert (trace.producer, trace.clock) == ("nvidia-smi", "local")
+    assert notes(trace) == {"local_time": 1}
+
+
+def test_a_line_of_the_monitor_that_is_cut_off_is_noted() -> None:
+    trace = read(*MONITOR, " 20240104   13:54:37      0    2", " someday    13:54:37      0 1 1 1 1 1")
+    assert counters(trace) == MONITORED
+    assert notes(trace)["line_unreadable"] == 2

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.ingest.rocprof.test_read import settled, slices
 from tests.ingest.test_mutations import BYTES, survives
 from tests.support.producers.pftrace import field
-from tests.support.producers.pytorch_pftrace import DEVICE, pytorch_pftrace
+from tests.support.producers.pytorch_pftrace import BOOTED, DEVICE, Form, pytorch_pftrace
 from tests.support.traces import event, read, read_bytes
 from tests.support.views import ask
+from torch_tb_profiler.analyses.timeline.counters import all_series
 from torch_tb_profiler.base.settings import Settings
-from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.calls.links import device_links, launches
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session import Root, Session
@@ -44,18 +47,35 @@ GROUPS = [
     [each for each in EVENTS if each["cat"] in DEVICE],
 ]
 JSON = read(EVENTS)
-FORMS: tuple[Literal["slices", "stages"], ...] = ("slices", "stages")
+FORMS: tuple[Form, ...] = ("slices", "stages", "submitted")
 
 
-def drawn(form: Literal["slices", "stages"]) -> Trace:
+def drawn(form: Form) -> Trace:
     return read_bytes(pytorch_pftrace(GROUPS, form))
 
 
+def joined(trace: Trace) -> Counter[tuple[Any, ...]]:
+    """Each slice, and of device work the call that launched it; not what number joins them."""
+    rows, launch = launches(trace)
+    calls = dict(zip(rows.tolist(), launch.tolist(), strict=True))
+
+    def told(row: int) -> tuple[Any, ...]:
+        events = trace.events
+        named = (trace.strings[events.category[row]], trace.strings[events.name[row]])
+        place = trace.threads[events.thread[row]].label
+        return *named, place, int(events.start[row]), int(events.duration[row])
+
+    slices = np.flatnonzero(trace.events.phase == ord("X")).tolist()
+    return Counter((told(row), told(calls[row]) if calls.get(row, -1) >= 0 else None) for row in slices)
+
+
 @pytest.mark.parametrize("form", FORMS)
-def test_what_is_drawn_is_what_is_parsed(form: Literal["slices", "stages"]) -> None:
+def test_what_is_drawn_is_what_is_parsed(form: Form) -> None:
     trace = drawn(form)
-    assert slices(trace) == slices(JSON)
+    assert joined(trace) == joined(JSON)
+    assert form == "submitted" or slices(trace) == slices(JSON)
     assert (trace.producer, trace.clock, trace.health) == ("PyTorch", "epoch", ())
+    assert trace.wall_start_ns == (BOOTED if form == "submitted" else None)
     assert steps(trace).names == ("1",)
     links = device_links(trace)
     assert [trace.strings[code] for code in trace.events.name[links.operator].tolist()].count("aten::mm") == 2
@@ -65,19 +85,85 @@ def test_what_is_drawn_is_what_is_parsed(form: Literal["slices", "stages"]) -> N
     "view", ["overview", "operators", "kernels", "idle", "critical_path", "memory", "roofline"]
 )
 @pytest.mark.parametrize("form", FORMS)
-def test_every_number_is_that_of_the_json(form: Literal["slices", "stages"], view: str) -> None:
+def test_every_number_is_that_of_the_json(form: Form, view: str) -> None:
     trace = drawn(form)
     mine, theirs = settled(ask(trace, view), trace), settled(ask(JSON, view), JSON)
+    for payload in (mine, theirs):
+        payload.pop("base_ns", None)  # the newest files alone say it
     assert mine == theirs
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_arguments_are_those_of_the_json(form: Literal["slices", "stages"]) -> None:
+def test_the_timeline_is_that_of_the_json(form: Form) -> None:
+    mine, other = ask(drawn(form), "trace"), ask(JSON, "trace")
+    for key in mine.keys() - {"base_ns", "wall_ns", "reasons"}:  # which clock it is, the newest files alone say
+        assert mine[key] == other[key], key
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_arguments_are_those_of_the_json(form: Form) -> None:
     trace = drawn(form)
     for key in ("External id", "cbid", "Sequence number", "bytes"):
         assert sorted(trace.arg_int(key).tolist()) == sorted(JSON.arg_int(key).tolist())
     for key in ("Input Dims", "grid", "block"):
         assert set(trace.arg_codes(key)[1]) == set(JSON.arg_codes(key)[1]) != set()
+
+
+GRAPH = """
+host   cuda_runtime  cudaGraphLaunch    5   10  correlation=5
+gpu0   kernel        first             20   10  correlation=5 stream=7
+gpu0   kernel        second            40   10  correlation=5 stream=7
+host   cuda_runtime  cudaLaunchKernel  60   10  correlation=1
+gpu0   kernel        third             80   10  correlation=1 stream=7
+"""
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_launch_lists_the_stages_that_it_submitted(packed: bool) -> None:
+    """Stages count from 1 like correlations, and are none: the id of the first stage is the correlation of the
+    other launch."""
+    events = [event(line) for line in GRAPH.strip().splitlines()]
+    trace = read_bytes(pytorch_pftrace([events], "submitted", packed=packed))
+    assert joined(trace) == joined(read(events))
+    rows, launch = launches(trace)
+    names = [trace.strings[code] for code in trace.events.name.tolist()]
+    assert {names[row]: names[call] for row, call in zip(rows.tolist(), launch.tolist(), strict=True)} == {
+        "first": "cudaGraphLaunch",
+        "second": "cudaGraphLaunch",
+        "third": "cudaLaunchKernel",
+    }
+
+
+def test_a_stage_that_no_launch_lists_stays_without_one() -> None:
+    events = [event(line) for line in GRAPH.strip().splitlines()]
+    host, device = [events[3]], [events[4], events[1]]
+    trace = read_bytes(pytorch_pftrace([host, device], "submitted"))
+    rows, launch = launches(trace)
+    names = [trace.strings[code] for code in trace.events.name.tolist()]
+    assert {names[row]: call >= 0 for row, call in zip(rows.tolist(), launch.tolist(), strict=True)} == {
+        "third": True,
+        "first": False,
+    }
+
+
+SAMPLES: list[tuple[int, str, list[tuple[int, float]]]] = [
+    (0, "Power (W)", [(0, 300.5), (300_000, 650.25)]),
+    (0, "SM Clock (MHz)", [(0, 1980), (250_000, 1410)]),
+    (1, "Power (W)", [(100_000, 90.0)]),
+]
+
+
+def test_counters_of_a_gpu_are_counters_of_the_timeline() -> None:
+    trace = read_bytes(pytorch_pftrace(GROUPS, "submitted", SAMPLES))
+    series = {each.name: each for each in all_series(trace) if not each.role}
+    expected = {f"{name}, GPU {gpu}": samples for gpu, name, samples in SAMPLES}
+    assert {name: list(zip(each.times, each.values, strict=True)) for name, each in series.items()} == expected
+    counters = [row for row in ask(trace, "trace")["tracks"] if row["kind"] == "counter" and not row["role"]]
+    assert {(row["name"], row["samples"], row["low"], row["high"]) for row in counters} == {
+        (name, len(samples), min(v for _, v in samples), max(v for _, v in samples))
+        for name, samples in expected.items()
+    }
+    assert joined(trace) == joined(JSON)
 
 
 def test_a_folder_lists_it_beside_its_json_once(tmp_path: Path) -> None:
@@ -110,11 +196,11 @@ def test_values_are_nested_only_so_deep() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
-def test_no_damage_crashes(form: Literal["slices", "stages"], long: bool) -> None:
+def test_no_damage_crashes(form: Form, long: bool) -> None:
     import gzip
 
-    whole = pytorch_pftrace(GROUPS, form)
-    whole = gzip.decompress(whole) if form == "stages" else whole
+    whole = pytorch_pftrace(GROUPS, form, () if form == "slices" else SAMPLES)
+    whole = gzip.decompress(whole) if form != "slices" else whole
     chance = random.Random(f"pytorch {form}")
     for _ in range(1000 if long else 60):
         content = bytearray(whole)

@@ -15,13 +15,13 @@ import pytest
 from tests.ingest.rocprof.test_read import expected, slices
 from tests.ingest.test_mutations import BYTES, survives
 from tests.support.producers.pftrace import field, rocprof_pftrace
-from tests.support.producers.rocprof import GPU_INDEX, KERNELS, PID, chrome, rocprof_json, training
+from tests.support.producers.rocprof import BOOT, GPU_INDEX, KERNELS, PID, chrome, rocprof_json, training
 from tests.support.traces import read_bytes
 from tests.support.views import ask
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.ingest import Progress, read_trace
-from torch_tb_profiler.ingest.perfetto import wire
+from torch_tb_profiler.ingest.perfetto import packets, wire
 from torch_tb_profiler.model.calls.links import launches
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
@@ -79,6 +79,16 @@ def test_a_folder_lists_it_once(tmp_path: Path) -> None:
     assert catalog.others == ()
 
 
+def test_a_snapshot_of_clocks_tells_the_time_of_day() -> None:
+    """The machine booted `BOOT` ns before; without the wall's clock in the snapshot that is not known."""
+    wall = 1_790_000_000_000_000_000
+    clocks = field(1, field(1, 6) + field(2, BOOT)) + field(1, field(1, 1) + field(2, wall))
+    trace = read_bytes(field(1, field(8, BOOT) + field(6, clocks)) + CONTENT)
+    assert (trace.clock, trace.wall_start_ns) == ("epoch", wall)
+    assert slices(trace) == slices(WHOLE)
+    assert (WHOLE.clock, WHOLE.wall_start_ns) == ("boot", None)
+
+
 def test_a_large_trace_is_read_in_pieces_with_progress() -> None:
     run = training(2000)
     content = rocprof_pftrace(run)
@@ -91,7 +101,7 @@ def test_a_large_trace_is_read_in_pieces_with_progress() -> None:
 
 
 def test_a_bomb_of_compressed_packets_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "LONGEST_PACKET", 1 << 20)
+    monkeypatch.setattr(packets, "LONGEST_PACKET", 1 << 20)
     bomb = field(1, field(50, zlib.compress(bytes(2 << 20))))
     trace = read_bytes(CONTENT + bomb)
     assert len(trace) == len(WHOLE)
@@ -99,7 +109,7 @@ def test_a_bomb_of_compressed_packets_is_left_out(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_bomb_of_many_compressed_packets_stops(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "MOST_INFLATED", 100_000)
+    monkeypatch.setattr(packets, "MOST_INFLATED", 100_000)
     inner = zlib.compress(field(1, field(8, 1)) * 10_000)
     trace = read_bytes(CONTENT + field(1, field(50, inner)) * 20)
     assert len(trace) == len(WHOLE)
@@ -115,7 +125,7 @@ def test_a_message_that_is_nested_a_million_times_costs_nothing() -> None:
 
 
 def test_a_packet_without_an_end_ends_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "LONGEST_PACKET", 1 << 20)
+    monkeypatch.setattr(packets, "LONGEST_PACKET", 1 << 20)
     endless = CONTENT + b"\x0a" + b"\xff\xff\xff\xff\x7f" + bytes(4 << 20)
     trace = read_bytes(endless)
     assert len(trace) == len(WHOLE)

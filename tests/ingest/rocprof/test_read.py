@@ -138,6 +138,14 @@ def test_every_number_is_that_of_the_same_run_as_pytorch_writes_it(format_: str,
 
 
 @pytest.mark.parametrize("format_", FORMATS)
+def test_the_timeline_is_that_of_the_same_run_as_pytorch_writes_it(format_: str) -> None:
+    """All but the name of the process, which PyTorch does not write, and which clock it is."""
+    mine, other = ask(drawn(format_), "trace"), ask(drawn("chrome"), "trace")
+    for key in mine.keys() - {"groups", "reasons"}:
+        assert mine[key] == other[key], key
+
+
+@pytest.mark.parametrize("format_", FORMATS)
 def test_every_tab_is_available_or_says_why_as_for_the_same_run_of_pytorch(format_: str) -> None:
     trace, other = drawn(format_), drawn("chrome")
     assert {tab.slug: tab.reason(trace) for tab in all_tabs()} == {

@@ -7,16 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.model.work.drawn import counted, instructions, launch, operator, traffic
+from tests.model.work.drawn import counted, instructions, kernel, launch, operator, traffic
 from tests.support.traces import read
-from torch_tb_profiler.model.counters.measures import (
-    NO_INSTRUCTIONS,
-    NO_TRAFFIC,
-    PERHAPS_TENSOR_CORES,
-    TENSOR_CORES,
-    measures,
-)
+from torch_tb_profiler.model.counters.dispatches import PREFIX
+from torch_tb_profiler.model.counters.measures import Measures, measures
+from torch_tb_profiler.model.counters.vocabularies import AMD, NVIDIA
 
+NO_INSTRUCTIONS, TENSOR_CORES, PERHAPS_TENSOR_CORES, NO_TRAFFIC = NVIDIA.reasons
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)"
 PRODUCT = "ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x4_nn"
 TOLD_BY_NO_NAME = "kernel_0"
@@ -93,3 +90,69 @@ def test_counters_of_any_name_are_kept() -> None:
     found = measures(read([launch(1, 1), counted(ADD, 0, {"l1tex__hits.sum": 2.5, "note": "text"})]))
     assert found.names == ("l1tex__hits.sum",)
     assert found.values.tolist() == [[2.5]]
+
+
+WAVES = {"ADD_F16": 1, "MUL_F16": 10, "TRANS_F16": 100, "FMA_F16": 1000, "ADD_F32": 10**4, "MUL_F32": 10**5,
+         "TRANS_F32": 10**6, "FMA_F32": 10**7, "ADD_F64": 10**8, "MUL_F64": 10**9, "TRANS_F64": 10**10,
+         "FMA_F64": 10**11}  # fmt: skip
+CIJK = "Cijk_Ailk_Bljk_BBS_BH_MT128x128x32_MI32x32x8x1"
+
+
+def amd(name: str, counters: dict[str, float]) -> Measures:
+    """Of a kernel with counters of rocprofv3."""
+    args: dict[str, Any] = {PREFIX + counter: value for counter, value in counters.items()}
+    return measures(read([operator("aten::x", 0, 9), launch(1, 1), kernel(name, 20, 5, 1, **args)]))
+
+
+def valu(**waves: int) -> dict[str, float]:
+    """All instructions of vector units, 0 but these."""
+    return {f"SQ_INSTS_VALU_{kind}": float(waves.get(kind, 0)) for kind in WAVES}
+
+
+def test_a_wave_of_amd_is_64_operations_and_twice_as_many_where_they_are_fused() -> None:
+    found = amd(ADD, {**valu(**WAVES), "FETCH_SIZE": 3, "WRITE_SIZE": 0.5})
+    assert found.flops.tolist() == [64 * 211_121_112_111]
+    assert found.bytes.tolist() == [3.5 * 1024]
+    assert (found.double.tolist(), found.reason) == ([True], (None,))
+
+
+@pytest.mark.parametrize("missing", sorted(WAVES))
+def test_without_one_of_amds_instructions_the_operations_are_unknown(missing: str) -> None:
+    counts = valu(ADD_F32=1)
+    del counts[f"SQ_INSTS_VALU_{missing}"]
+    found = amd(ADD, counts)
+    assert math.isnan(found.flops[0])
+    assert found.reason == (AMD.reasons[0],)
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "flops", "reason"),
+    [
+        (CIJK, {}, None, 1),
+        (CIJK, {"SQ_INSTS_VALU_MFMA_MOPS_BF16": 8}, 512 * 8 + 128, None),
+        (CIJK, {"SQ_INSTS_VALU_MFMA_MOPS_F16": 0, "SQ_INSTS_VALU_MFMA_MOPS_F8": 2}, 512 * 2 + 128, None),
+        (CIJK, {"SQ_INSTS_VALU_MFMA_MOPS_I8": 8}, None, 1),
+        (CIJK, {"SQ_INSTS_VALU_MFMA_MOPS_F16": 0}, None, 1),  # in a type that was not counted
+        (TOLD_BY_NO_NAME, {}, None, 2),
+        (TOLD_BY_NO_NAME, {"SQ_INSTS_MFMA": 0}, 128, None),
+        (ADD, {}, 128, None),
+    ],
+)
+def test_matrix_cores_of_amd_count_only_where_their_operations_do(
+    name: str, more: dict[str, float], flops: float | None, reason: int | None
+) -> None:
+    found = amd(name, {**valu(FMA_F32=1), "FETCH_SIZE": 1, "WRITE_SIZE": 1, **more})
+    assert (None if math.isnan(found.flops[0]) else found.flops[0]) == flops
+    assert found.reason == (None if reason is None else AMD.reasons[reason],)
+
+
+def test_products_in_double_precision_are_told_from_those_in_single() -> None:
+    for kind, double in (("F64", True), ("F32", False)):
+        found = amd(CIJK, {**valu(FMA_F32=1), f"SQ_INSTS_VALU_MFMA_MOPS_{kind}": 8})
+        assert found.double.tolist() == [double]
+
+
+def test_traffic_of_one_way_is_no_traffic() -> None:
+    found = amd(ADD, {**valu(), "FETCH_SIZE": 3})
+    assert math.isnan(found.bytes[0])
+    assert found.reason == (AMD.reasons[3],)

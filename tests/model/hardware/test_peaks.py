@@ -36,6 +36,18 @@ def test_every_entry_says_where_its_figures_are_from() -> None:
     assert len({entry.name for entry in entries}) == len(entries)
 
 
+def test_what_is_said_to_be_checked_are_figures_of_the_entry() -> None:
+    entries = built_in().device
+    for entry in entries:
+        figures = {*entry.matrix, *entry.vector, "hbm", *(["link"] if entry.link_gbs else [])}
+        assert set(entry.checked) <= figures, entry.name
+    assert 10 < sum(bool(entry.checked) for entry in entries) < len(entries)
+    (h100,) = (each for each in entries if each.name == "H100 SXM")
+    named = peaks_of(device("NVIDIA H100 80GB HBM3", 132, 85.0))
+    assert named.checked == h100.checked
+    assert peaks_of(device("NVIDIA H100 80GB HBM3", 132, 85.0), "bf16=1").checked == ()
+
+
 @pytest.mark.parametrize(
     ("name", "units", "gb", "entry"),
     [

@@ -12,11 +12,14 @@ import pytest
 from tests.support.producers import ascend
 from tests.support.producers.ascend import CALLS, COLLECTIVES, OPERATORS, SIZE, TASKS
 from tests.support.traces import read
+from tests.support.views import words
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.work.cost import Unknown
+from torch_tb_profiler.model.work.tensors import Tensor, read_call
 from torch_tb_profiler.session import Root, Session
 
 
@@ -136,6 +139,51 @@ def test_times_as_text_are_exact(session: Session) -> None:
     assert starts == sorted(int(1000 * start) for start in drawn)
     calls = [trace.strings[trace.events.name[row]] for row in of_kind(trace, Kind.RUNTIME)]
     assert [name for name in calls if name not in ("Enqueue", "Dequeue")] == [name for name, *_ in CALLS]
+
+
+def test_shapes_in_their_own_spelling_tell_the_work(session: Session) -> None:
+    rows = {row["name"]: row for row in payload(session, "roofline")["rows"]}
+    assert rows["aten::mm"]["flops"] == 2 * 64 * 128 * 256
+    assert rows["aten::mm"]["bytes"] == 4 * (64 * 128 + 128 * 256 + 64 * 256)
+    assert rows["aten::mm"]["device_ns"] == 40_500
+
+
+@pytest.mark.parametrize("dims", ["64,128;128,x", "64,-1;128,256", "", "[64]", "9" * 30])
+def test_what_is_no_shape_leaves_the_work_unknown(dims: str) -> None:
+    with pytest.raises(Unknown, match="shapes"):
+        read_call("aten::mm", [dims, "float;float", None, None], "MatMulV3")
+
+
+def test_scalars_and_lists_are_no_tensors_of_a_shape() -> None:
+    call = read_call("aten::add", ["64,128;;", "float;Scalar;float", None, None], "Add")
+    assert [each.shape if isinstance(each, Tensor) else None for each in call.inputs] == [(64, 128), None, ()]
+
+
+def test_where_memory_lies_is_said(session: Session) -> None:
+    reasons = session.unavailable(session.find("run", "rank1", None))
+    assert reasons is not None and "`operator_memory.csv`" in reasons["memory"]
+    said = payload(session, "trace")["reasons"]["memory"]
+    assert "profile_memory" not in words(said) and "`memory_record.csv`" in words(said)
+
+
+def test_collectives_of_each_rank_have_their_times(session: Session) -> None:
+    found = payload(session, "distributed")
+    assert [(each["rank"], each["compared"], each["calls"]) for each in found["ranks"]] == [
+        (rank, True, len(COLLECTIVES)) for rank in (0, 1)
+    ]
+    times = {(row["rank"], row["name"]): (row["latency_ns"], row["exposed_ns"]) for row in found["collectives"]}
+    names = ("hccl:all_reduce", "hccl:broadcast")
+    work = covered(*COMPUTING)
+    assert times == {
+        (rank, name): (1000 * length, covered(*COMPUTING, (start, length)) - work)
+        for rank in (0, 1)
+        for name, (start, length) in zip(names, TALKING, strict=True)
+    }
+
+
+def test_nothing_counts_where_nothing_is_sampled(session: Session) -> None:
+    counters = [track["name"] for track in payload(session, "trace")["tracks"] if track["kind"] == "counter"]
+    assert {name for name in counters if "Utilization" not in name} == set()
 
 
 @pytest.mark.parametrize(

@@ -83,3 +83,39 @@ def merged(*ranks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         for events, mine in zip(ranks, synced, strict=True)
         for each in events
     ]
+
+
+QUARTER_US = 7_889_238_000_000
+"""What PyTorch's times count from since 2024: the last multiple, which `baseTimeNanoseconds` holds."""
+
+
+def pytorch_events(*, start: int = EPOCH, kernel: int = 12) -> list[dict[str, Any]]:
+    """PyTorch's own events in the first batch: an operator 65 µs after its start launches a kernel at 75 µs."""
+
+    def event(cat: str, name: str, pid: int, tid: int, at: int, dur: int, **args: Any) -> dict[str, Any]:
+        ts = (start + at) % QUARTER_US
+        return {"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": dur, "args": args}
+
+    return [
+        event("cpu_op", "aten::mm", LOOP, LOOP, 65, 10, **{"External id": 1}),
+        event("cuda_runtime", "cudaLaunchKernel", LOOP, LOOP, 68, 4, correlation=7),
+        event("kernel", "gemm", 0, 7, 75, kernel, correlation=7, device=0, stream=7),
+    ]
+
+
+def pytorch_file(events: Sequence[dict[str, Any]], rank: int, ranks: int = 2) -> bytes:
+    """The file of a rank that PyTorch itself writes."""
+    return json.dumps(
+        {
+            "schemaVersion": 1,
+            "deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "totalGlobalMem": 85_000_000_000}],
+            "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": ranks},
+            "traceEvents": list(events),
+            "baseTimeNanoseconds": EPOCH // QUARTER_US * QUARTER_US * 1000,
+        }
+    ).encode()
+
+
+def copied(events: Sequence[dict[str, Any]], rank: int) -> list[dict[str, Any]]:
+    """As Composer copies them into its own file: the process is the rank."""
+    return [{**each, "pid": rank} for each in events]

@@ -1,7 +1,9 @@
 """Draws events as PyTorch writes them with `export_chrome_trace("x.pftrace")`, in both of its ways.
 
 "slices": everything is a track event, without categories. "stages": categories are written, and work of a GPU are
-stages of its queues, launches apart. A group is all its begins, then all its ends in the same order.
+stages of its queues, launches apart. "submitted": the newest; the file begins with the time, stages count from 1,
+and nothing but the list of stages in a launch says that it launched them. A group is all its begins, then all its
+ends in the same order.
 """
 
 from __future__ import annotations
@@ -12,6 +14,10 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from tests.support.producers.pftrace import field, varint
+
+Form = Literal["slices", "stages", "submitted"]
+BOOTED = 1_700_000_000_000_000_000
+"""Epoch time when the machine of a file with a clock booted, ns."""
 
 DEVICE = {"kernel": 1, "gpu_memcpy": 2, "gpu_memset": 3}
 _STAGES = ("Kernel", "Memcpy", "Memset")
@@ -45,47 +51,93 @@ class _Tables:
 
 
 def pytorch_pftrace(
-    groups: Sequence[Sequence[dict[str, Any]]], form: Literal["slices", "stages"] = "slices"
+    groups: Sequence[Sequence[dict[str, Any]]],
+    form: Form = "slices",
+    counters: Sequence[tuple[int, str, Sequence[tuple[int, float]]]] = (),
+    *,
+    packed: bool = False,
 ) -> bytes:
-    """Events of a chrome trace, a group each of the host, of calls, of the GPU."""
+    """Events of a chrome trace, a group each of the host, of calls, of the GPU.
+
+    counters  (GPU, name, samples (ns, value))
+    packed    the stages of a launch as one field
+    """
     tables = _Tables([event for group in groups for event in group])
-    packets = [field(60, field(1, 1) + field(3, field(1, 1) + field(6, "python")))]
+    packets = []
+    if form == "submitted":
+        clocks = field(1, field(1, 6) + field(2, 0)) + field(1, field(1, 1) + field(2, BOOTED))
+        packets.append(field(8, 0) + field(10, 1) + field(6, clocks))
+        groups = _submitted(groups)
+    packets += [field(60, field(1, 1) + field(3, field(1, 1) + field(6, "python")))]
     for (pid, tid), uuid in tables.tracks.items():
         packets.append(field(60, field(1, uuid) + field(5, 1) + field(4, field(1, pid) + field(2, tid))))
     interned = b"".join(field(2, field(1, id) + field(2, name)) for name, id in tables.names.items())
-    if form == "stages":
+    if form != "slices":
         interned += b"".join(field(1, field(1, id) + field(2, name)) for name, id in tables.categories.items())
         stages = dict(enumerate(_STAGES, 1))
         queues = {100 + tid: f"[{tid:05d}] stream {tid}" for _, tid in tables.tracks}
         interned += b"".join(field(24, field(1, id) + field(2, name)) for id, name in {**stages, **queues}.items())
+    for gpu in sorted({gpu for gpu, _, _ in counters}):
+        specs = b"".join(field(1, field(1, id) + field(2, name)) for id, (_, name, _) in enumerate(counters))
+        interned += field(47, field(1, gpu + 1) + field(2, specs) + field(3, gpu))
     packets.append(field(10, 1) + field(13, 1) + field(12, interned))
     for group in groups:
         slices = [each for each in group if form == "slices" or each["cat"] not in DEVICE]
-        packets += [_begin(each, tables, form) for each in slices]
+        packets += [_begin(each, tables, form, packed) for each in slices]
         packets += [
             field(8, _ns(each)[1]) + field(10, 1)
             + field(11, field(9, 2) + field(11, tables.tracks[each["pid"], each["tid"]]))
             for each in slices
         ]  # fmt: skip
         packets += [_stage(each, tables) for each in group if each not in slices]
+    for id, (gpu, _, samples) in enumerate(counters):
+        for time, value in samples:
+            said = field(2, value) if isinstance(value, int) else varint(3 << 3 | 1) + struct.pack("<d", value)
+            sample = field(4, gpu + 1) + field(2, field(1, id) + said)
+            packets.append(field(8, time) + field(10, 1) + field(13, 2) + field(52, sample))
     content = b"".join(field(1, packet) for packet in packets)
-    return gzip.compress(content, 1) if form == "stages" else content
+    return gzip.compress(content, 1) if form != "slices" else content
 
 
-def _begin(event: dict[str, Any], tables: _Tables, form: str) -> bytes:
+def _submitted(groups: Sequence[Sequence[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
+    """The events without correlations: stages have ids of their own, which their launches list."""
+    stages = [each for group in groups for each in group if each["cat"] in DEVICE]
+    launched: dict[int, list[int]] = {}
+    for number, stage in enumerate(stages, 1):
+        launched.setdefault(stage["args"]["correlation"], []).append(number)
+    numbers = {id(stage): number for number, stage in enumerate(stages, 1)}
+    found: list[list[dict[str, Any]]] = []
+    for group in groups:
+        found.append([])
+        for each in group:
+            args = dict(each["args"])
+            correlation = args.pop("correlation", None)
+            submitted = launched.get(correlation, []) if each["cat"] not in DEVICE else []
+            found[-1].append({**each, "args": args, "stage": numbers.get(id(each)), "submitted": submitted})
+    return found
+
+
+def _begin(event: dict[str, Any], tables: _Tables, form: str, packed: bool) -> bytes:
     slice_ = (
         field(9, 1) + field(11, tables.tracks[event["pid"], event["tid"]]) + field(10, tables.names[event["name"]])
     )
-    if form == "stages":
+    if form != "slices":
         slice_ += field(3, tables.categories[event["cat"]])
     slice_ += b"".join(_annotation(4, value, key) for key, value in event["args"].items())
+    if stages := event.get("submitted"):
+        listed = field(1, b"".join(map(varint, stages))) if packed else b"".join(field(1, id) for id in stages)
+        slice_ += field(3000, listed)
     return field(8, _ns(event)[0]) + field(10, 1) + field(13, 2) + field(11, slice_)
 
 
 def _stage(event: dict[str, Any], tables: _Tables) -> bytes:
     args = dict(event["args"])
     start, end = _ns(event)
-    stage = field(1, args.pop("correlation")) + field(2, end - start) + field(11, args.pop("device"))
+    stage = (
+        field(1, event["stage"] if "stage" in event else args.pop("correlation"))
+        + field(2, end - start)
+        + field(11, args.pop("device"))
+    )
     stage += (
         field(13, 100 + event["tid"]) + field(14, DEVICE[event["cat"]]) + field(20, tables.names[event["name"]])
     )

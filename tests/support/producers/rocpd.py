@@ -25,6 +25,7 @@ from tests.support.producers.rocprof import (
     Dispatch,
     Run,
     agents,
+    counter_names,
 )
 
 UUID = "_019a5f0c_72a4_7d1e_9d5b_0242ac120002"
@@ -45,6 +46,7 @@ _INFO = {
     "name_id INTEGER",
     "event": "category_id INTEGER, stack_id INTEGER, parent_stack_id INTEGER, correlation_id INTEGER, "
     "extdata JSONB DEFAULT '{}' NOT NULL",
+    "info_pmc": "nid INTEGER, pid INTEGER, agent_id INTEGER, name TEXT, symbol TEXT",
     "pmc_event": "event_id INTEGER, pmc_id INTEGER NOT NULL, value REAL DEFAULT 0.0",
 }
 _SIZES = "".join(f", {what}_size_{axis} INTEGER NOT NULL" for what in ("workgroup", "grid") for axis in "xyz")
@@ -132,6 +134,8 @@ class _Writer:
                 absolute_index=agent["node_id"], logical_index=agent["logical_node_id"], type_index=0,
                 name=agent["name"], model_name="", product_name=agent["product_name"], extdata=json.dumps(agent),
             )  # fmt: skip
+        for number, name in enumerate(counter_names(run), 1):
+            self.insert("info_pmc", id=number, nid=NODE, pid=PID, agent_id=GPU, name=name, symbol=name)
         for number, (mangled, name) in enumerate(zip(MANGLED, KERNELS, strict=True), 1):
             self.insert("info_kernel_symbol", id=number, code_object_id=1, kernel_name=mangled, display_name=name)
         if self._version == 4:
@@ -157,9 +161,13 @@ def write_rocpd(path: Path, run: Run, version: int = 3, uuid: str = UUID) -> Pat
                 for axis, size in zip("xyz", triple, strict=True)
             }
             place = {"tid": PID, "agent_id": GPU, "queue_id": each.queue, "stream_id": each.stream}
+            event = writer.event("KERNEL_DISPATCH", each.correlation)
             writer.work("kernel_dispatch", each, place, kernel_id=each.kernel + 1, dispatch_id=number,
-                        private_segment_size=0, group_segment_size=4096, **sizes,
-                        event_id=writer.event("KERNEL_DISPATCH", each.correlation))  # fmt: skip
+                        private_segment_size=0, group_segment_size=4096, **sizes, event_id=event)  # fmt: skip
+            for name, value in each.counters.items():
+                pmc = counter_names(run).index(name) + 1
+                writer.insert("pmc_event", event_id=event, pmc_id=pmc, value=0.25 * value)
+                writer.insert("pmc_event", event_id=event, pmc_id=pmc, value=0.75 * value)
         for copy in run.copies:
             source, target = copy.agents
             writer.work("memory_copy", copy, {"tid": PID, "stream_id": copy.stream},

@@ -1,9 +1,10 @@
 """Draws a recording as rocprofv3 writes it, in each of its files, after the public formats.
 
     run = training(steps=2)
-    run.json()       one document, records by kind, names by index
+    rocprof_json(run)  one document, records by kind, names by index
     rocpd(run, 3)    SQLite: times in the rows;  rocpd(run, 4): times and tracks apart
-    run.chrome()     the same as PyTorch's profiler would have written it, to compare with
+    chrome(run)      the same as PyTorch's profiler would have written it, to compare with
+    counters_csv(run)  the table of counters beside either
 
 Agent 4 of the machine is its first GPU. Times are ns since the machine booted.
 """
@@ -11,6 +12,7 @@ Agent 4 of the machine is its first GPU. Times are ns since the machine booted.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,6 +81,7 @@ class Dispatch:
     grid: tuple[int, int, int] = (1000, 6, 1)
     block: tuple[int, int, int] = (256, 2, 1)
     queue: int = 1
+    counters: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -198,7 +201,10 @@ def document(run: Run, *, streams: bool = True, **more: Any) -> dict[str, Any]:
             "config": {},
         },
         "agents": agents(),
-        "counters": [],
+        "counters": [
+            {"agent_id": {"handle": HANDLES[GPU]}, "id": {"handle": 7000 + at}, "name": name, "is_derived": 0}
+            for at, name in enumerate(counter_names(run))
+        ],
         "strings": {
             "callback_records": [],
             "buffer_records": [{"kind": kind, "operations": names} for kind, names in DOMAINS.items()],
@@ -206,11 +212,56 @@ def document(run: Run, *, streams: bool = True, **more: Any) -> dict[str, Any]:
         },
         "kernel_symbols": symbols,
         "summary": [{"domain": "KERNEL_DISPATCH", "stats": {"count": len(run.dispatches)}}],
-        "callback_records": {"counter_collection": []},
+        "callback_records": {"counter_collection": [*_counted(run)]},
         "buffer_records": buffers,
         **more,
     }
     return {"rocprofiler-sdk-tool": [process]}
+
+
+def counter_names(run: Run) -> list[str]:
+    """Of all counters of the dispatches."""
+    return sorted({name for each in run.dispatches for name in each.counters})
+
+
+def _counted(run: Run) -> Iterator[dict[str, Any]]:
+    """A value for each of two parts of the device."""
+    handles = {name: 7000 + at for at, name in enumerate(counter_names(run))}
+    for number, each in enumerate(run.dispatches, 1):
+        values = [
+            {"counter_id": {"handle": handles[name]}, "value": part}
+            for name, value in each.counters.items()
+            for part in (0.25 * value, 0.75 * value)
+        ]
+        data = {
+            "size": 200, "correlation_id": {"internal": each.correlation, "external": 0},
+            "start_timestamp": BOOT + each.start, "end_timestamp": BOOT + each.end,
+            "dispatch_info": {
+                "agent_id": {"handle": HANDLES[GPU]}, "queue_id": {"handle": each.queue},
+                "kernel_id": each.kernel + 1, "dispatch_id": number,
+            },
+        }  # fmt: skip
+        if values:
+            yield {"thread_id": MAIN, "arch_vgpr_count": 32, "dispatch_data": data, "records": values}
+
+
+def counters_csv(run: Run, *names: str, pid: int = PID) -> str:
+    """The table of these counters, else of all: a line per counter and dispatch."""
+    columns = [
+        *("Correlation_Id", "Dispatch_Id", "Agent_Id", "Queue_Id", "Process_Id", "Thread_Id", "Grid_Size"),
+        *("Kernel_Id", "Kernel_Name", "Workgroup_Size", "LDS_Block_Size", "Scratch_Size", "VGPR_Count"),
+        *("Accum_VGPR_Count", "SGPR_Count", "Counter_Name", "Counter_Value", "Start_Timestamp", "End_Timestamp"),
+    ]
+    lines = [",".join(f'"{column}"' for column in columns)]
+    for name in names or counter_names(run):
+        for number, each in enumerate(run.dispatches, 1):
+            if name in each.counters:
+                lines.append(
+                    f'{each.correlation},{number},"Agent {GPU}",{each.queue},{pid},{pid},1000,{each.kernel + 1},'
+                    f'"{KERNELS[each.kernel]}",256,4096,0,32,4,32,"{name}",{each.counters[name]:f},'
+                    f"{BOOT + each.start},{BOOT + each.end}"
+                )
+    return "\n".join(lines) + "\n"
 
 
 def _record(domain: str, operation: str, start: int, end: int, correlation: int) -> dict[str, Any]:

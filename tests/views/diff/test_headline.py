@@ -42,17 +42,17 @@ def said(step: Change, one_run: bool = False, base: DiffSide = SIDE, candidate: 
         (
             change("unchanged", 10.1, (-0.05, 0.15)),
             "Step time is unchanged: 10.0 ms before, 10.1 ms now. Any change is below 2% "
-            "(95% interval -50.0 µs to +150 µs).",
+            "(95% interval −50.0 µs to +150 µs).",
         ),
         (
             change("cannot_tell", 11, (-1, 3), 14),
             "Cannot tell whether the step is slower or faster: 10.0 ms before, 11.0 ms now (+10%, "
-            "95% interval -1.00 ms to +3.00 ms). About 14 steps of each side would tell.",
+            "95% interval −1.00 ms to +3.00 ms). About 14 steps of each side would tell.",
         ),
         (
             change("cannot_tell", 10.001, (-1, 1), 14),
             "Cannot tell whether the step is slower or faster: 10.0 ms before, 10.0 ms now (<0.1%, "
-            "95% interval -1.00 ms to +1.00 ms). About 14 steps of each side would tell.",
+            "95% interval −1.00 ms to +1.00 ms). About 14 steps of each side would tell.",
         ),
         (
             change("cannot_tell", 10.3, (0.1, 0.5), None),

@@ -70,7 +70,7 @@ def test_the_category_that_explains_the_change() -> None:
         "Also significant: memset (+4.00 ms).",
     ]
     assert explained("faster", dataloader=(-6 * MS, "faster"), memcpy=(MS, "slower")) == [
-        "More than all of the change comes from data loading (-6.00 ms); other categories offset part of it.",
+        "More than all of the change comes from data loading (−6.00 ms); other categories offset part of it.",
         "Also significant: memcpy (+1.00 ms).",
     ]
 
@@ -85,7 +85,7 @@ def test_without_a_change_there_is_no_cause() -> None:
     assert explained("unchanged", kernel=(MS, "cannot_tell")) == []
     assert explained("equal", kernel=(0, "equal")) == []
     assert explained("unchanged", kernel=(MS, "slower"), runtime=(-MS, "faster"), other=(1, "cannot_tell")) == [
-        "Significant changes within the step: kernels (+1.00 ms), runtime calls (-1.00 ms)."
+        "Significant changes within the step: kernels (+1.00 ms), runtime calls (−1.00 ms)."
     ]
 
 
@@ -101,7 +101,7 @@ def test_the_operators_that_changed_most() -> None:
     none = DiffWaterfall("category", MS, MS, 0, [])
     (sentence,) = words.explanation(change(MS, MS, "equal"), none, level(*rows))
     assert plain(sentence) == (
-        "Operators that changed most: a (+3.00 ms), b (-2.00 ms, removed), c (+1.00 ms, now other) and 2 more."
+        "Operators that changed most: a (+3.00 ms), b (−2.00 ms, removed), c (+1.00 ms, now other) and 2 more."
     )
     assert links([sentence]) == {
         "a": "diff?q=a",

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.diffs import compare, noise, part
 from tests.support.recordings import Op, record
+from tests.support.traces import draw
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.diff.payload import DiffPayload, DiffWork
@@ -90,3 +91,17 @@ def test_families_sum_to_all_device_work() -> None:
     (family,) = payload.families
     assert (family.name, family.calls.base, family.total.verdict) == ("other", 10.0, "slower")
     assert family.total.base_ns == payload.kernels[0].total.base_ns
+
+
+def test_a_kernel_has_the_family_of_its_name() -> None:
+    """One that is renamed has that of the name in the base, as its row."""
+    gemm, softmax, norm = "ampere_sgemm_128x64_nn", "softmax_warp_forward<float>", "layer_norm_kernel"
+
+    def step(*kernels: str) -> Trace:
+        lines = [f"gpu0 kernel {name} {at} 9 stream=7" for at, name in enumerate(kernels)]
+        return draw("\n".join(["host cpu_op aten::x 0 50", *lines]))
+
+    rows = compare(step(gemm), step(gemm, softmax)).kernels
+    assert {row.name: row.family for row in rows} == {gemm: "matrix product", softmax: "softmax"}
+    (renamed,) = compare(step(softmax), step(norm)).kernels
+    assert (renamed.candidate_name, renamed.family) == (norm, "softmax")

@@ -68,3 +68,26 @@ def test_the_headline_names_what_is_on_one_clock_and_the_rest_is_left_out() -> N
     assert plain(joined.details).endswith(f"Left out, as their clocks cannot be aligned: {failed.worker}.")
     nothing = build(members, ConnectionsParams(failed.worker))
     assert plain(nothing.headline) == "The clocks of these ranks cannot be aligned."
+
+
+def test_whoever_keeps_the_others_waiting_is_named_first() -> None:
+    members = Job(6, ddp(6), steps=STEPS, straggler=4).members()
+    workers = [member.worker for member in members]
+    joined = build(members, ConnectionsParams(",".join(workers[rank] for rank in (3, 4, 5))))
+    assert joined.late == [1]
+    said = "Rank 4 keeps the others waiting; below it, ranks 3 and 5 on the clock of the job."
+    assert plain(joined.headline) == said
+    # Without it, and in a job of which no rank stands out, nobody is.
+    without = build(members, ConnectionsParams(",".join(workers[rank] for rank in (3, 5))))
+    assert (without.late, plain(without.headline)) == ([], "Ranks 3 and 5 on the clock of the job.")
+    alone = build(members, ConnectionsParams(workers[4]))
+    assert (alone.late, plain(alone.headline)) == ([0], "Rank 4 on the clock of the job.")
+    even = Job(6, ddp(6), steps=STEPS).members()
+    assert build(even, ConnectionsParams(",".join(workers))).late == []
+
+
+def test_of_two_ranks_there_is_one_other() -> None:
+    members = Job(2, ddp(2), steps=STEPS, straggler=1).members()
+    joined = build(members, ConnectionsParams(",".join(member.worker for member in members)))
+    said = "Rank 1 keeps the other waiting; below it, rank 0 on the clock of the job."
+    assert (joined.late, plain(joined.headline)) == ([1], said)

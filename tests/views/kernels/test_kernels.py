@@ -6,6 +6,7 @@ from tests.support.traces import draw
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import parse_params
+from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.kernels import build as kernels
 from torch_tb_profiler.views.kernels.build import build_instances
 from torch_tb_profiler.views.kernels.payload import KernelRowParams, KernelsParams, KernelsPayload
@@ -43,6 +44,45 @@ def test_by_launch_every_parameter_tells_rows_apart() -> None:
         ("aten::add", "[4,1,1]", 20_000),
         ("aten::mm", "[8,1,1]", 10_000),
     ]
+
+
+FAMILIES = """
+host  cuda_runtime  cudaLaunchKernel                    0   1  correlation=9
+gpu0  kernel        ampere_fp16_s16816gemm_fp16_128x64  0  70  correlation=1
+gpu0  kernel        ampere_sgemm_64x64                 80  20  correlation=2
+gpu0  kernel        ampere_fp16_s16816gemm_fp16_64x64 100   5  correlation=3
+gpu0  kernel        softmax_warp_forward              110   5  correlation=4
+gpu0  gpu_memcpy    copy                              120   2  bytes=4000
+"""
+
+
+def test_rows_of_families_sum_their_kernels_up_and_say_nothing_where_these_differ() -> None:
+    found = table(draw(FAMILIES), group_by="family")
+    assert [(row.name, row.short_name, row.family, row.calls, row.total_ns) for row in found.rows] == [
+        ("matrix product", "matrix product", "matrix product", 3, 95_000),
+        ("softmax", "softmax", "softmax", 1, 5_000),
+    ]
+    # Two of the three products run on Tensor Cores.
+    assert [row.tc_used for row in found.rows] == [None, False]
+    assert found.rows[0].tc_reason == "its kernels differ"
+    summed = {each.family: (each.calls, each.total_ns) for each in found.families}
+    assert {row.name: (row.calls, row.total_ns) for row in found.rows} == {
+        family: sums for family, sums in summed.items() if family != "memory"
+    }
+    assert found.total_ns == sum(row.total_ns for row in found.rows)
+    assert "the kernels of each family differ" in plain(found.reasons["limiter"])
+
+
+def test_a_family_of_which_all_kernels_agree_says_so() -> None:
+    lines = FAMILIES.replace("ampere_sgemm_64x64                ", "ampere_fp16_s16816gemm_fp16_256x64")
+    found = table(draw(lines), group_by="family").rows[0]
+    assert (found.tc_used, found.tc_reason) == (True, "the names of all its kernels agree")
+
+
+def test_the_durations_of_a_family_are_of_all_of_its_launches() -> None:
+    trace = draw(FAMILIES)
+    row = table(trace, group_by="family").rows[0]
+    assert build_instances(trace, KernelRowParams(row.event, "family")).calls == 3
 
 
 def test_filters() -> None:

@@ -29,6 +29,13 @@ def test_the_kernel_with_the_most_time_is_named() -> None:
     )
 
 
+def test_the_family_with_the_most_time_is_named() -> None:
+    assert says(TENSOR, PLAIN, UNTOLD, group_by="family") == (
+        "The family matrix product takes 80% of the kernel time; "
+        "at least 60% of all kernel time runs on Tensor Cores."
+    )
+
+
 def test_names_that_do_not_tell_make_it_a_lower_bound() -> None:
     assert says(TENSOR, UNTOLD).endswith("; at least 75% of all kernel time runs on Tensor Cores.")
 

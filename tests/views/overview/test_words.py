@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import get_args
 
+import numpy as np
 import pytest
 
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.overview.finding import Advice, Basis, Finding, Gain
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.text import Phrase, plain
+from torch_tb_profiler.views.kernels.build import build as build_kernels
+from torch_tb_profiler.views.kernels.payload import KernelsParams
 from torch_tb_profiler.views.overview.advice import recommendation
 from torch_tb_profiler.views.overview.build import build
 from torch_tb_profiler.views.overview.payload import Average, Categories, HardwareUse, Step
@@ -238,6 +241,15 @@ def test_an_outlier_is_named_with_the_average_without_it() -> None:
     )
 
 
+def test_the_start_of_the_pipeline_does_not_vary() -> None:
+    steps = [step("5", runtime=368 * MS), step("6", kernel=216 * MS), step("7", kernel=217 * MS)]
+    average = Average(267 * MS, categories(kernel=267 * MS), 3, [], 216.5 * MS, "5")
+    assert plain(explanation(steps, average, {})) == (
+        "2 steps of about 217 ms, all alike. "
+        "Step 5 before them takes 368 ms, as the device runs behind the host from then on."
+    )
+
+
 @pytest.mark.parametrize(
     ("hardware", "said"),
     [
@@ -253,6 +265,30 @@ def test_what_a_busy_device_makes_of_its_peak(hardware: HardwareUse | None, said
     assert says(busy, hardware=hardware) == f"The GPU is busy for 95% of the average step{said}."
     waits = {"kernel": 50.0, "other": 50.0}
     assert says(waits, hardware=hardware) == says(waits)  # what it waits for is the news
+
+
+BUSY = """
+host  user_annotation   ProfilerStep#0                         0  100
+host  cuda_runtime      cudaLaunchKernel                       1    1  correlation=1
+host  cuda_runtime      cudaLaunchKernel                       3    1  correlation=2
+gpu0  kernel            ampere_sgemm_128x64_nn                 4   {sgemm}  stream=7,correlation=1
+gpu0  kernel            void_softmax                          54   42  stream=7,correlation=2
+"""
+
+
+def test_of_a_busy_device_the_kernel_with_the_most_time_is_named_and_opens_its_slice() -> None:
+    """As Kernels says it, from the same sums."""
+    trace = draw(BUSY.format(sgemm=50))
+    said = build(trace, NoParams()).spent
+    (name,) = [phrase for phrase in said if phrase.link and "event=" in phrase.link]
+    kernels = build_kernels(trace, KernelsParams()).headline
+    assert plain(kernels).startswith(f"{name.text} takes 54.3% of the kernel time")
+    assert f"{name.text} takes 54.3% of the kernel time." in plain(said)
+    assert name.link == f"trace?event={int(np.argmax(trace.events.duration == 50_000))}"
+    # Of a device that waits, what it waits for is the news.
+    waits = plain(build(draw(BUSY.format(sgemm=10)), NoParams()).spent)
+    assert "The GPU waits" in waits
+    assert "kernel time" not in waits
 
 
 def test_communication_and_the_peak_in_one_sentence() -> None:

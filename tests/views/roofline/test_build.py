@@ -127,3 +127,27 @@ def test_without_device_work_or_shapes_there_is_nothing_to_show() -> None:
     bare = read([operator("aten::mm", 0, 50), launch(10, 1), kernel("gemm", 20, 80, 1)])
     assert "record_shapes=True" in (unavailable(bare) or "")
     assert unavailable(products()) is None
+
+
+CLOCK = {"ph": "C", "name": "SM Clock [MHz]", "pid": "GPU 0 Counters", "tid": 0, "ts": 0, "args": {"value": 1464}}
+
+
+def test_the_peak_says_at_which_clock_it_holds_where_the_trace_records_the_clock() -> None:
+    """80% of the 1,830 MHz of the data base: 791.5 of 989.4 TFLOP/s. Roofs and MFU stay with the rated peak."""
+    events = [operator("aten::mm", 0, 9, dims=[[64, 64], [64, 64]], types=[BF16, BF16]), launch(1, 1)]
+    events.append(kernel("gemm", 20, 5, 1))
+    without, with_clock = (
+        build(read(found, deviceProperties=[H100]), RooflineParams()) for found in (events, [*events, CLOCK])
+    )
+    (device,) = with_clock.devices
+    assert (device.clock_mhz, device.recorded_mhz) == (1830, 1464)
+    assert plain(device.clock or ()) == (
+        "SM Clock [MHz] records 1,464 MHz while it worked, the mean of 1 sample. The peaks hold at 1,830 MHz; "
+        "at 80% of that clock, bf16 reaches 792 TFLOP/s at most."
+    )
+    assert without.devices[0].clock is None
+    assert without.rows == with_clock.rows
+    assert without.mfu == with_clock.mfu
+    for peaks in ("bf16=100", "GB200"):
+        (device,) = build(read([*events, CLOCK], deviceProperties=[H100]), RooflineParams(peaks=peaks)).devices
+        assert plain(device.clock or ()).endswith("At which clock its peaks hold is not known.")

@@ -16,7 +16,7 @@ from torch_tb_profiler.views.operators.build import build as operators
 from torch_tb_profiler.views.operators.payload import OperatorsParams
 from torch_tb_profiler.views.overview.hardware import hardware_use
 from torch_tb_profiler.views.roofline.build import build, unavailable
-from torch_tb_profiler.views.roofline.counters import MOST_ROWS
+from torch_tb_profiler.views.roofline.counters import MOST_ROWS, ROCPROF
 from torch_tb_profiler.views.roofline.payload import RooflineParams
 
 GEMM, ADD = (
@@ -86,7 +86,10 @@ def test_beside_kernels_the_rows_say_that_they_are_measured() -> None:
 @pytest.mark.parametrize(
     ("counts", "says"),
     [
-        ([counted("k", at, {"other.sum": 1}) for at in range(3)], "3 kernels were counted, but not their FLOPs."),
+        (
+            [counted("k", at, {"other.sum": 1}) for at in range(3)],
+            "Hardware counters do not tell the FLOPs of 3 kernels.",
+        ),
         ([*COUNTS[:2], counted("k", 3, {})], "Hardware counters tell 0.0000134 GFLOP of 2 kernels (of 3), "),
         ([counted(ADD, at, instructions()) for at in range(3)], "Hardware counters tell 0 GFLOP of 3 kernels. "),
     ],
@@ -115,3 +118,20 @@ def test_many_kernels_are_cut_to_the_largest() -> None:
     assert (len(payload.counters.rows), payload.counters.left_out) == (MOST_ROWS, 50)
     assert min(row.flops or 0 for row in payload.counters.rows) == 50
     assert len(msgspec.json.encode(payload)) < 100_000
+
+
+def test_a_recording_of_kernels_alone_says_what_was_counted() -> None:
+    """rocprofv3 sees no operators: kernels have what was counted for each, and their bytes a roof."""
+    counts: dict[str, Any] = {f"counter {name}": 1024.0 for name in ("FETCH_SIZE", "WRITE_SIZE")}
+    gpu = {"id": 0, "name": "AMD Instinct MI300X", "totalGlobalMem": 192 << 30, "numSms": 304}
+    trace = read([kernel(ADD, 20, 10, 1, **counts), kernel(GEMM, 40, 10, 2)], deviceProperties=[gpu])
+    payload = build(trace, RooflineParams(group_by="kernel"))
+    assert payload.counters is not None
+    assert payload.counters.source == ROCPROF
+    assert plain(payload.headline) == (
+        "Hardware counters do not tell the FLOPs of 1 kernel. Which operators launched them is not recorded."
+    )
+    rows = {row.name: row for row in payload.rows}
+    assert (rows[ADD].bytes, rows[ADD].measured) == (2 << 20, True)
+    assert rows[ADD].roof_ns == pytest.approx(1e9 * (2 << 20) / 5.3e12)
+    assert (rows[GEMM].bytes, rows[GEMM].measured) == (None, False)

@@ -47,6 +47,23 @@ def test_everything_of_an_event() -> None:
         ask(trace, "trace/event", event=6)
 
 
+def test_a_step_has_what_its_host_did_while_the_device_was_behind() -> None:
+    """The device is at work for step 1 until 160 us, and the host in step 2 from 100 us on."""
+    trace = draw("""
+    host  user_annotation      ProfilerStep#1    0  100
+    host  cuda_runtime         cudaLaunchKernel  5    5  correlation=1
+    gpu0  gpu_user_annotation  ProfilerStep#1   70   90  stream=7
+    gpu0  kernel               gemm             70   90  correlation=1 stream=7
+    host  user_annotation      ProfilerStep#2  100  100
+    host  cpu_op               aten::mm        110   10
+    host  cuda_runtime         cudaLaunchKernel 112   5  correlation=2
+    gpu0  gpu_user_annotation  ProfilerStep#2  165   90  stream=7
+    gpu0  kernel               gemm            165   90  correlation=2 stream=7
+    host  cpu_op               aten::after     205   10
+    """)
+    assert [ask(trace, "trace/event", event=row)["step"] for row in range(10)] == [*"1111222222"[:9], None]
+
+
 def test_the_recorded_call_stack_comes_first() -> None:
     trace = draw("host cpu_op mm 0 9", {"ph": "M", "name": "x"}, {
         "ph": "X", "cat": "cpu_op", "name": "add", "pid": 1, "tid": 1, "ts": 20, "dur": 1,

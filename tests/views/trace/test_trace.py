@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.support.traces import draw
-from tests.support.views import ask, column
+from tests.support.views import ask, column, words
 from tests.views.trace.pictures import PICTURE
 from torch_tb_profiler.analyses.timeline import tile as tile_analysis
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.kernels.families import FAMILIES
+from torch_tb_profiler.model.trace import Trace
 
 
 def test_tracks_in_display_order_with_counters_beneath_their_device() -> None:
@@ -29,7 +31,7 @@ def test_tracks_in_display_order_with_counters_beneath_their_device() -> None:
     assert payload["counts"]["python_slices"] == 2
     assert (payload["begin_ns"], payload["end_ns"]) == (0, 200_000)
     assert [step["name"] for step in payload["steps"]] == ["1"]
-    assert set(payload["reasons"]) == {"sm_efficiency", "memory"}
+    assert set(payload["reasons"]) == {"sm_efficiency", "memory", "wall"}
     assert ask(draw(PICTURE), "trace", python=True)["tracks"][1]["depth"] == 5
 
 
@@ -169,3 +171,24 @@ def test_kernels_have_short_labels_and_what_an_operator_shares_its_name_with_has
     assert tile["short_names"] == {code: "NCCL AllReduce"}
     every = ask(trace, "trace/names", codes=",".join(tile["names"]))
     assert (every["names"], every["short_names"]) == (tile["names"], tile["short_names"])
+
+
+WALL = 1_790_000_000_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("trace", "wall", "reason"),
+    [
+        (draw("host cpu_op a 0 1", baseTimeNanoseconds=WALL), WALL, None),
+        (draw(f"host cpu_op a {WALL // 1000} 1"), WALL, None),
+        (draw("host cpu_op a 3600000000000 1"), None, "does not say from when its times count"),
+        (replace(draw("host cpu_op a 0 1", baseTimeNanoseconds=WALL), clock="boot"), None, "booted"),
+        (replace(draw("host cpu_op a 0 1"), clock="iteration"), None, "each iteration"),
+        (replace(draw("host cpu_op a 0 1"), clock="local"), None, "time zone"),
+    ],
+)
+def test_the_time_of_day_is_that_of_the_wall_or_none(trace: Trace, wall: int | None, reason: str | None) -> None:
+    payload = ask(trace, "trace")
+    assert payload["wall_ns"] == wall
+    said = payload["reasons"].get("wall")
+    assert (said is None) == (reason is None) and (reason is None or reason in words(said))

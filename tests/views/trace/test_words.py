@@ -148,8 +148,9 @@ def test_why_steps_and_counters_are_missing() -> None:
         "steps": "No `ProfilerStep` is recorded",
         "sm_efficiency": "The kernels of this trace have no `blocks per SM`.",
         "memory": "No allocation is recorded",
+        "wall": "No time of day: the file does not say from when its times count.",
     }
-    assert set(ask(draw(HOST_ONLY), "trace")["reasons"]) == {"steps", "memory"}
+    assert set(ask(draw(HOST_ONLY), "trace")["reasons"]) == {"steps", "memory", "wall"}
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """One clock for all ranks: the time of day in their files, corrected where collectives show that it is off.
 
+Where a trainer let all ranks meet and each noted the time (`model.trainer.clock`), that moment is one for all.
+
 A collective that every rank must reach (an all-reduce, say) ends on all of them at about the same moment,
 however late some of them arrived. So the median difference of shared ends is the difference of two clocks, and
 its spread the error that remains. A rank that shares no collective with the reference is reached through others.
@@ -34,14 +36,15 @@ UNKNOWN_ERROR = 2**60
 _AGREE_NS, _SEVERAL = 100_000, 3
 """Ends of groups whose ranks are not listed are shared if so many agree to within this time."""
 
-Method = Literal["reference", "base_time", "collective_ends", "none"]
+Method = Literal["reference", "base_time", "clock_sync", "collective_ends", "none"]
 
 
 class Clock(msgspec.Struct, frozen=True):
     """A rank's clock; job time = time in its trace + shift.
 
     offset    ns by which its time of day was corrected, None where it has none
-    residual  ns, median distance of shared ends after that, None without shared ones
+    residual  ns, median distance of shared ends after that; without shared ones what the trainer notes as
+              the error of the moment at which all met, else None
     ends      how many shared ends there are
     shift     ns, None with method none
     """
@@ -84,10 +87,17 @@ def align(job: Job, matching: Matching) -> Clocks:
     candidates = [i for i, day in enumerate(days) if day is not None] or list(range(len(days)))
     reference = next((i for i in candidates if i in sharing), candidates[0])
     zero = days[reference] or 0
-    nominal = np.array([0 if day is None else day - zero for day in days], np.int64)
+    synced = _synchronized(job, days, reference)
+    moved = [0 if each is None else each.offset for each in synced]
+    nominal = np.array(
+        [0 if day is None else day + by - zero for day, by in zip(days, moved, strict=True)], np.int64
+    )
     offsets = _Offsets(job, matching, nominal, reference)
     shared = _of_hosts(job, offsets, [day is not None for day in days], reference)
-    clocks = [_clock(offsets, nominal, i, day is not None, i == reference, shared) for i, day in enumerate(days)]
+    clocks = [
+        _clock(offsets, nominal, i, day is not None, i == reference, shared, synced[i])
+        for i, day in enumerate(days)
+    ]
     first = min(clock.shift for clock in clocks if clock.shift is not None)
     from_first = tuple(
         clock if clock.shift is None else replace(clock, shift=clock.shift - first) for clock in clocks
@@ -100,6 +110,30 @@ def _time_of_day(job: Job, position: int) -> int | None:
     summary = job.sources[position].summary
     start = summary.base_ns + summary.trace_start_ns
     return start if start >= _EPOCH else None
+
+
+class _Synchronized(msgspec.Struct, frozen=True):
+    """offset, error  ns: by how much a time of day is behind the reference's, and how surely"""
+
+    offset: int
+    error: int
+
+
+def _synchronized(job: Job, days: Sequence[int | None], reference: int) -> list[_Synchronized | None]:
+    """By the moment at which a trainer let all ranks meet; None of ranks that did not note it.
+
+    Each notes it in its own clock, somewhere within its error.
+    """
+    met = [source.summary.sync for source in job.sources]
+    own, zero = met[reference], days[reference]
+    if own is None or zero is None:
+        return [None] * len(days)
+    return [
+        None
+        if day is None or sync is None or i == reference
+        else _Synchronized((zero + own.at) - (day + sync.at), own.error + sync.error)
+        for i, (day, sync) in enumerate(zip(days, met, strict=True))
+    ]
 
 
 def _of_hosts(job: Job, offsets: _Offsets, dated: Sequence[bool], reference: int) -> Int64:
@@ -119,18 +153,29 @@ def _of_hosts(job: Job, offsets: _Offsets, dated: Sequence[bool], reference: int
     return shared
 
 
-def _clock(offsets: _Offsets, nominal: Int64, i: int, dated: bool, reference: bool, shared: Int64) -> Clock:
+def _clock(
+    offsets: _Offsets,
+    nominal: Int64,
+    i: int,
+    dated: bool,
+    reference: bool,
+    shared: Int64,
+    synced: _Synchronized | None,
+) -> Clock:
     residual, ends = int(offsets.residual[i]), int(offsets.ends[i])
     known = residual if ends else None
+    method: Method = "base_time" if synced is None else "clock_sync"
+    moved = 0 if synced is None else synced.offset
     if reference:
         return Clock("reference", 0 if dated else None, 0 if len(nominal) == 1 else known, ends, int(nominal[i]))
     if not ends:
-        return Clock("base_time", 0, None, 0, int(nominal[i])) if dated else Clock("none", None, None, 0, None)
+        error = None if synced is None else synced.error
+        return Clock(method, moved, error, 0, int(nominal[i])) if dated else Clock("none", None, None, 0, None)
     own, offset = int(offsets.offset[i]), int(shared[i])
     if dated and abs(offset) <= max(_SPREADS * residual, _SMALLEST_NS):
-        return Clock("base_time", 0, residual + abs(own), ends, int(nominal[i]))
+        return Clock(method, moved, residual + abs(own), ends, int(nominal[i]))
     error = residual + abs(own - offset)
-    return Clock("collective_ends", -offset if dated else None, error, ends, int(nominal[i]) - offset)
+    return Clock("collective_ends", moved - offset if dated else None, error, ends, int(nominal[i]) - offset)
 
 
 def _certain_groups(job: Job) -> Bool:

@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
+from torch_tb_profiler.analyses.shared.optional import optional_floats
+from torch_tb_profiler.model.trace import Bool, Float64, Int64
+
+
+class StepColumns(msgspec.Struct, frozen=True):
+    """The steps of all ranks, columns of length n in order of rank; times in ns.
+
+    member  position in the job's sources; step: code of its name in `Job.steps`
+    """
+
+    member: Int64
+    step: Int64
+    start: Int64
+    duration: Int64
+    computation: Int64
+    overlap: Int64
+    exposed: Int64
+    other: Int64
+    complete: Bool
+
+
+def step_columns(comparison: Comparison) -> StepColumns:
+    """Every step of every rank."""
+    codes = {name: code for code, name in enumerate(comparison.job.steps)}
+    rows = [
+        (member, codes[step.name], step.start, step.duration, step.computation, step.overlap, step.exposed,
+         step.other, step.complete)
+        for member, source in enumerate(comparison.sources)
+        for step in source.summary.steps
+    ]  # fmt: skip
+    table = np.array(rows, np.int64).reshape(-1, 9).T
+    member, step, start, duration, computation, overlap, exposed, other, complete = table
+    return StepColumns(member, step, start, duration, computation, overlap, exposed, other, complete > 0)
 
 
 class AverageStep(msgspec.Struct, frozen=True):
@@ -22,16 +53,36 @@ class AverageStep(msgspec.Struct, frozen=True):
     other: float
 
 
-def average_steps(comparison: Comparison) -> list[AverageStep]:
+def average_steps(comparison: Comparison, columns: StepColumns) -> list[AverageStep]:
     """Of every rank that has complete steps."""
-    rows = []
-    for member, source in enumerate(comparison.sources):
-        steps = source.summary.complete_steps()
-        if steps:
-            columns = ("duration", "computation", "overlap", "exposed", "other")
-            means = [sum(getattr(step, name) for step in steps) / len(steps) for name in columns]
-            rows.append(AverageStep(member, len(steps), *means))
-    return rows
+    member = columns.member[columns.complete]
+    counts = np.bincount(member, minlength=len(comparison.sources))
+    known = np.flatnonzero(counts)
+    means = [
+        (np.bincount(member, times[columns.complete], len(counts))[known] / counts[known]).tolist()
+        for times in (columns.duration, columns.computation, columns.overlap, columns.exposed, columns.other)
+    ]
+    return [AverageStep(*row) for row in zip(known.tolist(), counts[known].tolist(), *means, strict=True)]
+
+
+class StepSums(msgspec.Struct, frozen=True):
+    """ns by rank and step [ranks, steps + 1], the last column outside of the steps; `compared`: whether anything
+    was, without which the others mean nothing."""
+
+    transfer: Int64
+    waiting: Int64
+    compared: Bool
+
+
+def step_sums(comparison: Comparison) -> StepSums:
+    """Time in which several of a rank's operations run counts once."""
+    job, split = comparison.job, comparison.split
+    shape = len(job.sources), len(job.steps) + 1
+    step = np.where(job.table.step >= 0, job.table.step, shape[1] - 1)
+    owner = job.table.member.astype(np.int64) * shape[1] + step
+    transfer, waiting = split.sums(job, owner, shape[0] * shape[1])
+    compared = np.bincount(owner[split.compared], minlength=len(transfer)) > 0
+    return StepSums(transfer.reshape(shape), waiting.reshape(shape), compared.reshape(shape))
 
 
 class StepWaiting(msgspec.Struct, frozen=True):
@@ -43,26 +94,18 @@ class StepWaiting(msgspec.Struct, frozen=True):
     waiting: int | None
 
 
-def waiting_by_step(comparison: Comparison) -> list[StepWaiting]:
+def waiting_by_step(comparison: Comparison, sums: StepSums) -> list[StepWaiting]:
     """Every step of every rank, and outside of the steps where something was compared."""
-    job, split = comparison.job, comparison.split
-    width = len(job.steps) + 1
-    step = np.where(job.table.step >= 0, job.table.step, width - 1)
-    owner = job.table.member.astype(np.int64) * width + step
-    transfer, waiting = split.sums(job, owner, len(job.sources) * width)
-    compared = np.bincount(owner[split.compared], minlength=len(transfer)) > 0
-    codes = {name: code for code, name in enumerate(job.steps)}
+    codes = {name: code for code, name in enumerate(comparison.job.steps)}
     rows = []
-    for member, source in enumerate(job.sources):
-        outside = member * width + width - 1
-        cells: list[tuple[str | None, int]] = [
-            (name, member * width + codes[name])
-            for name in dict.fromkeys(step.name for step in source.summary.steps)
-        ]
-        if compared[outside]:
-            cells.append((None, outside))
-        for name, cell in cells:
-            times = (int(transfer[cell]), int(waiting[cell])) if compared[cell] else (None, None)
+    for member, source in enumerate(comparison.sources):
+        names: list[str | None] = list(dict.fromkeys(step.name for step in source.summary.steps))
+        if sums.compared[member, -1]:
+            names.append(None)
+        for name in names:
+            cell = member, -1 if name is None else codes[name]
+            known = bool(sums.compared[cell])
+            times = (int(sums.transfer[cell]), int(sums.waiting[cell])) if known else (None, None)
             rows.append(StepWaiting(member, name, *times))
     return rows
 
@@ -75,17 +118,19 @@ class AverageWaiting(msgspec.Struct, frozen=True):
     waiting: float | None
 
 
-def average_waiting(comparison: Comparison, rows: Sequence[StepWaiting]) -> list[AverageWaiting]:
+def average_waiting(comparison: Comparison, columns: StepColumns, sums: StepSums) -> list[AverageWaiting]:
     """Of every rank."""
-    by_member: dict[int, list[StepWaiting]] = {}
-    for row in rows:
-        by_member.setdefault(row.member, []).append(row)
-    averages = []
-    for member, source in enumerate(comparison.sources):
-        complete = {step.name for step in source.summary.complete_steps()}
-        own = [row for row in by_member.get(member, []) if row.step in complete]
-        transfers = [row.transfer for row in own if row.transfer is not None]
-        waits = [row.waiting for row in own if row.waiting is not None]
-        means = (sum(transfers) / len(transfers), sum(waits) / len(waits)) if transfers else (None, None)
-        averages.append(AverageWaiting(member, *means))
-    return averages
+    counted = np.zeros(sums.compared.shape, np.bool_)
+    counted[columns.member[columns.complete], columns.step[columns.complete]] = True
+    counted &= sums.compared
+    transfer, waiting = (optional_floats(_means(times, counted)) for times in (sums.transfer, sums.waiting))
+    return [AverageWaiting(*row) for row in zip(range(len(transfer)), transfer, waiting, strict=True)]
+
+
+def _means(times: Int64, counted: Bool) -> Float64:
+    """float64[ranks]: of the counted cells of each row, NaN without any."""
+    counts = counted.sum(axis=1)
+    sums = np.where(counted, times, 0).sum(axis=1)
+    means: Float64 = np.full(len(counts), np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means

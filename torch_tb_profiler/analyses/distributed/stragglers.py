@@ -122,9 +122,18 @@ class LatenessByStep(msgspec.Struct, frozen=True):
 
 def lateness_by_step(comparison: Comparison) -> LatenessByStep | None:
     """None if no arrivals were compared."""
-    job, arrivals = comparison.job, comparison.arrivals
-    if not (arrivals.lateness != ABSENT).any():
+    if not (comparison.arrivals.lateness != ABSENT).any():
         return None
+    cells = lateness_cells(comparison)
+    shown = np.flatnonzero((cells != ABSENT).any(axis=0))
+    return LatenessByStep(
+        [comparison.job.steps[code] for code in shown.tolist()], [optional_ints(row) for row in cells[:, shown]]
+    )
+
+
+def lateness_cells(comparison: Comparison) -> Int64:
+    """int64[ranks, steps], ABSENT where nothing was compared."""
+    job, arrivals = comparison.job, comparison.arrivals
     table = job.table
     shape = len(job.sources), len(job.steps)
     rows = np.flatnonzero((arrivals.lateness != ABSENT) & (table.step >= 0))
@@ -132,8 +141,4 @@ def lateness_by_step(comparison: Comparison) -> LatenessByStep | None:
     sums = np.zeros(shape[0] * shape[1], np.int64)
     np.add.at(sums, cell, arrivals.lateness[rows])
     compared = np.bincount(cell, minlength=len(sums)) > 0
-    cells = np.where(compared, sums, ABSENT).reshape(shape)
-    shown = np.flatnonzero(compared.reshape(shape).any(axis=0))
-    return LatenessByStep(
-        [job.steps[code] for code in shown.tolist()], [optional_ints(row) for row in cells[:, shown]]
-    )
+    return np.where(compared, sums, ABSENT).reshape(shape)

@@ -8,12 +8,10 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.idle.places import user_frames
+from torch_tb_profiler.analyses.schedule.places import places
 from torch_tb_profiler.analyses.schedule.segments import Segments, in_step, segments
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, order_statistics
 from torch_tb_profiler.model.calls.calltree import enclosing_operator
-from torch_tb_profiler.model.kinds import Kind, kinds
-from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.trace import NO_CODE, Float64, Int8, Int32, Int64, Trace, derived
 
 By = Literal["cause", "emptied_by", "operator", "module", "frame"]
@@ -115,21 +113,14 @@ def _emptied(trace: Trace, groups: Groups, called: Int32, length: Int64) -> tupl
 
 def _subjects(trace: Trace, found: Segments, by: By) -> tuple[Int64, tuple[str, ...]]:
     """(code of the subject of each part, NO_CODE for none; their texts)."""
-    row = found.row
+    if by in ("operator", "module"):
+        return places(trace, found.row, by)
     if by == "frame":
-        return user_frames(trace, row)
-    if by == "module":
-        model = modules(trace)
-        return np.where(row >= 0, model.code[row], NO_CODE).astype(np.int64), model.names
-    names = trace.events.name
-    if by == "operator":
-        own = kinds(trace)[row] == Kind.CPU_OP
-        operator = np.where(own, row, enclosing_operator(trace)[row])
-        operator = np.where(row >= 0, operator, NO_CODE)
-        return np.where(operator >= 0, names[operator], NO_CODE).astype(np.int64), tuple(trace.strings)
+        return places(trace, found.row, "line")
     if by == "emptied_by":
         return _emptying(trace, found.gaps.emptied_by[found.gap])
-    return np.where(row >= 0, names[row], NO_CODE).astype(np.int64), tuple(trace.strings)
+    names = trace.events.name
+    return np.where(found.row >= 0, names[found.row], NO_CODE).astype(np.int64), tuple(trace.strings)
 
 
 def _emptying(trace: Trace, call: Int32) -> tuple[Int64, tuple[str, ...]]:

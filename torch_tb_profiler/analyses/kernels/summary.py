@@ -17,13 +17,16 @@ from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
 from torch_tb_profiler.model.tensor_cores import UNKNOWN, YES, verdict
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Float64, Int32, Int64, Trace
 
+_AGREE = "the names of all its kernels agree"
+_DIFFER = "its kernels differ"
+
 
 class KernelSums(msgspec.Struct, frozen=True):
     """One entry per group of launches; times in ns, NaN and None where not known.
 
     event       int32[g]  row of the trace of the first launch
     blocks_per_sm, occupancy  float64[g]  means weighted by duration; occupancy as a ratio
-    tc_used     runs on Tensor (matrix) cores; tc_reason what this rests on
+    tc_used     runs on Tensor (matrix) cores, None where kernels of a group differ; tc_reason what this rests on
     limiter     what keeps more blocks off a multiprocessor, if it is the same for all launches
     """
 
@@ -47,8 +50,7 @@ def kernel_sums(trace: Trace, table: Table) -> KernelSums:
     order = order_statistics(groups, length, 0.5, 0.95)
     event = table.rows[groups.first]
     limits = common_code(groups, limiters(trace, table.rows))
-    vendor = device_kind(trace)
-    verdicts = [verdict(trace.strings[code], vendor) for code in trace.events.name[event].tolist()]
+    verdicts = _verdicts(trace, table)
     return KernelSums(
         event=event,
         calls=groups.counts,
@@ -63,6 +65,21 @@ def kernel_sums(trace: Trace, table: Table) -> KernelSums:
         tc_reason=[why for _, why in verdicts],
         limiter=[LIMITERS[code] if code != NO_CODE else None for code in limits.tolist()],
     )
+
+
+def _verdicts(trace: Trace, table: Table) -> list[tuple[int, str]]:
+    """Per group YES, NO or UNKNOWN for Tensor cores, and why; UNKNOWN where its kernels differ."""
+    vendor = device_kind(trace)
+    names, which = np.unique(trace.events.name[table.rows], return_inverse=True)
+    each = [verdict(trace.strings[code], vendor) for code in names.tolist()]
+    use = np.array([found for found, _ in each], np.int32)[which]
+    # Shifted, so that what is not known is told from what differs.
+    agreed = common_code(table.groups, (use - UNKNOWN).astype(np.int32))
+    one = common_code(table.groups, which.astype(np.int32))
+    return [
+        each[name] if name != NO_CODE else (UNKNOWN, _DIFFER) if code == NO_CODE else (code + UNKNOWN, _AGREE)
+        for name, code in zip(one.tolist(), agreed.tolist(), strict=True)
+    ]
 
 
 def durations(trace: Trace, rows: Int32) -> Int64:

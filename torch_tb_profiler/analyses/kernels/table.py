@@ -1,4 +1,4 @@
-"""The kernel table: device work by name, or by launch parameters, and what limits its occupancy."""
+"""The kernel table: device work by name, launch parameters or family, and what limits its occupancy."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ import numpy as np
 
 from torch_tb_profiler.analyses.shared.device_work import chosen_work
 from torch_tb_profiler.analyses.shared.grouping import Groups, group, named
-from torch_tb_profiler.base.errors import NotFoundError, UsageError
+from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.copies import recorded_direction
 from torch_tb_profiler.model.engines.executions import one_each
-from torch_tb_profiler.model.families import families
-from torch_tb_profiler.model.kernels.families import FAMILIES
+from torch_tb_profiler.model.families import families, of_family
 from torch_tb_profiler.model.kinds import Kind, of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
 
-GroupBy = Literal["name", "launch"]
-"""name; name + operator + grid + block + registers + shared memory."""
+GroupBy = Literal["name", "launch", "family"]
+"""name; name + operator + grid + block + registers + shared memory; the sort of work."""
 
 
 class Filter(msgspec.Struct, frozen=True):
@@ -42,7 +41,7 @@ class Table(msgspec.Struct, frozen=True):
 def kernel_table(trace: Trace, group_by: GroupBy, kept: Filter) -> Table:
     """Raises NotFoundError for an unknown step."""
     rows = one_each(trace, filtered(trace, of_kind(trace, Kind.KERNEL), kept))
-    keys: list[Any] = [trace.events.name[rows]]
+    keys: list[Any] = [families(trace)[rows] if group_by == "family" else trace.events.name[rows]]
     if group_by == "launch":
         keys += [
             operator_name(trace, rows),
@@ -58,9 +57,7 @@ def filtered(trace: Trace, rows: Int32, kept: Filter) -> Int32:
     """The device work that a filter keeps. Raises UsageError for an unknown family."""
     rows = chosen_work(trace, rows, kept.step, kept.device, kept.stream)
     if kept.family:
-        if kept.family not in FAMILIES:
-            raise UsageError(f"family cannot be {kept.family!r}", hint=", ".join(FAMILIES))
-        rows = rows[families(trace)[rows] == FAMILIES.index(kept.family)]
+        rows = rows[of_family(trace, rows, kept.family)]
     if not kept.operator:
         return rows
     found = operators(trace)

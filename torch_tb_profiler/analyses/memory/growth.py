@@ -115,19 +115,27 @@ def _holders(trace: Trace, level: Levels, index: Int64) -> Iterator[Holder]:
     born = np.searchsorted(ends, blocks.allocation, "left")
     dead = np.searchsorted(ends, blocks.gone, "left")
     chosen = np.flatnonzero(counted & (born < count) & ((dead == count) | (dead - born >= OUTLIVED)))
+    # Stacks, which take long, only part what has one name: what is too rare by name is so by name and stack.
+    names = group(memory_names(trace)[0][blocks.allocation[chosen]]).which
+    often = _often_born(names, born[chosen], dead[chosen], count)
+    chosen, names = (each[np.isin(names, often)] for each in (chosen, names))
     if len(chosen) == 0:
         return
     allocation, born, dead = blocks.allocation[chosen], born[chosen], dead[chosen]
-    name = memory_names(trace)[0][allocation]
-    places = group(name, allocation_stacks(trace, allocation).which)
-    early = (dead == count) & (born <= count - OUTLIVED)
-    births = np.unique(places.which[early] * count + born[early]) // count
-    for place in np.flatnonzero(np.bincount(births, minlength=1) >= LEAST_BIRTHS).tolist():
+    places = group(names, allocation_stacks(trace, allocation).which)
+    for place in _often_born(places.which, born, dead, count).tolist():
         of = places.members(place)
         kept = of[dead[of] == count]
         returned = of[dead[of] < count]
         if _leaks(born[kept], born[returned], count):
             yield _holder(trace, allocation[kept], born[kept], blocks.size[chosen[kept]], count)
+
+
+def _often_born(place: Int64, born: Int64, dead: Int64, count: int) -> Int64:
+    """The places of which enough steps made blocks that stayed to the last."""
+    early = (dead == count) & (born <= count - OUTLIVED)
+    births = np.unique(place[early] * count + born[early]) // count
+    return np.flatnonzero(np.bincount(births, minlength=1) >= LEAST_BIRTHS)
 
 
 def _leaks(born: Int64, returned: Int64, count: int) -> bool:

@@ -17,7 +17,7 @@ from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int32, Int64, 
 class OperatorSums(msgspec.Struct, frozen=True):
     """One entry per group of calls; times in ns.
 
-    event          int32[g]  row of the trace of the first call
+    event          int32[g]  row of the trace of the call with the most device time, else host time
     calls          int64[g]
     host_self, host_total, device_self, device_total  int64[g]
     eligible       bool[g]   could run on Tensor (matrix) cores
@@ -44,7 +44,7 @@ def operator_sums(table: Table) -> OperatorSums:
     calls, groups = table.found, table.groups
     device_self, device_total = table.sums(calls.device_self), table.sums(calls.device_total)
     return OperatorSums(
-        event=table.rows[groups.first],
+        event=_longest(table),
         calls=groups.counts,
         host_self=table.sums(calls.host_self),
         host_total=table.sums(calls.host_total),
@@ -56,6 +56,16 @@ def operator_sums(table: Table) -> OperatorSums:
         tc_self_unknown=_share(table.sums(calls.tc_unknown_self), device_self),
         tc_total_unknown=_share(table.sums(calls.tc_unknown_total), device_total),
     )
+
+
+def _longest(table: Table) -> Int32:
+    """int32[g]: of calls that take as long, the first."""
+    calls, which = table.found, table.groups.which
+    host, device = calls.host_total[table.calls], calls.device_total[table.calls]
+    order = np.lexsort((np.arange(len(which)), -host, -device, which))
+    first = np.searchsorted(which[order], np.arange(len(table.groups)))
+    longest: Int32 = table.rows[order[first]]
+    return longest
 
 
 def _ratio(used: Int64, unknown: Int64, whole: Int64) -> Float64:

@@ -23,21 +23,27 @@ from torch_tb_profiler.model.calls.calltree import tree_of
 from torch_tb_profiler.model.calls.enclosing import innermost
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.calls.operators import Operators, operators
+from torch_tb_profiler.model.families import families, of_family
+from torch_tb_profiler.model.kernels.families import FAMILIES
 from torch_tb_profiler.model.kinds import Kind, ends, of_kind
 from torch_tb_profiler.model.modules.modules import modules
-from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import NO_CODE, Bool, Int32, Int64, Trace, derived, distinct, name_mask
 
 GroupBy = Literal["name", "shape", "signature", "module", "annotation"]
 """name; name + input shapes; name + shapes, dtypes and strides; name + nn.Module; name + annotation around it."""
 
 
 class Filter(msgspec.Struct, frozen=True):
-    """Which calls count; "" is no filter. `thread` is "pid/tid", `kernel` the name of device work launched."""
+    """Which calls count; "" is no filter. `thread` is "pid/tid".
+
+    kernel, family  name and family of device work that they launched
+    """
 
     step: str = ""
     thread: str = ""
     phase: str = ""
     kernel: str = ""
+    family: str = ""
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -58,7 +64,7 @@ class Table(msgspec.Struct, frozen=True):
 
 
 def operator_table(trace: Trace, group_by: GroupBy, kept: Filter) -> Table:
-    """Raises NotFoundError for an unknown step, thread or phase."""
+    """Raises NotFoundError for an unknown step, thread or phase, UsageError for an unknown family."""
     found = operators(trace)
     calls = np.flatnonzero(_kept(trace, found, kept))
     rows = found.rows[calls]
@@ -86,13 +92,30 @@ def _kept(trace: Trace, found: Operators, kept: Filter) -> Bool:
         keep &= on_thread(trace, rows, kept.thread)
     if kept.phase:
         keep &= in_phase(trace, rows, kept.phase)
-    if kept.kernel:
+    if kept.kernel or kept.family:
         work = device_links(trace).rows
-        owners = found.owner[work[named(trace, work, kept.kernel)]]
+        owners = found.owner[work[_wanted(trace, work, kept)]]
         launched = np.zeros(len(rows), np.bool_)
         launched[owners[owners >= 0]] = True
         keep &= launched
     return keep
+
+
+def _wanted(trace: Trace, work: Int32, kept: Filter) -> Bool:
+    """bool[k]: which device work has the name and the family of a filter."""
+    wanted = np.ones(len(work), np.bool_)
+    if kept.kernel:
+        wanted &= named(trace, work, kept.kernel)
+    if kept.family:
+        wanted &= of_family(trace, work, kept.family)
+    return wanted
+
+
+def launched_families(trace: Trace) -> list[str]:
+    """Families of the device work that operators launched, in order of FAMILIES."""
+    work = device_links(trace).rows
+    owned = work[operators(trace).owner[work] >= 0]
+    return [FAMILIES[number] for number in distinct(families(trace)[owned].astype(np.int32))]
 
 
 def _keys(trace: Trace, rows: Int32, group_by: GroupBy) -> list[Int32]:
@@ -140,7 +163,6 @@ def unlinked(trace: Trace, kept: Filter) -> Unlinked:
         keep &= (launch >= 0) & on_thread(trace, launch, kept.thread)
     if kept.phase:
         keep &= in_phase(trace, rows, kept.phase)
-    if kept.kernel:
-        keep &= named(trace, rows, kept.kernel)
+    keep &= _wanted(trace, rows, kept)
     length = (ends(trace) - trace.events.start)[rows[keep]]
     return Unlinked(int(keep.sum()), int(length.sum()))

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, Breakdown
-from torch_tb_profiler.model.trace import Bool, Float64
+from torch_tb_profiler.model.trace import Bool, Float64, Int64
 
 OUTLYING = 0.2
 """An outlier is further from the median step than this share of it, ..."""
@@ -20,17 +20,23 @@ FEW = 0.25
 """... and one of at most this share of the steps."""
 
 
+DEVICE_WORK = ("kernel", "memcpy", "memset", "communication")
+
+
 class AverageStep(msgspec.Struct, frozen=True):
     """Means over the complete steps, ns: of the duration and of the time in each category.
 
     outliers  positions in the steps of those whose duration is far from that of all others
-    typical   mean duration without these
+    filling   whether the first step holds the start of the pipeline: the host ran it like the others and the
+              device worked no more in it, but runs behind the host from then on, which its end includes
+    typical   mean duration without these, so the time from step to step
     """
 
     duration: float
     categories: Mapping[str, float]
     steps: int
     outliers: tuple[int, ...]
+    filling: bool
     typical: float
 
 
@@ -42,14 +48,32 @@ def average_step(breakdown: Breakdown) -> AverageStep | None:
     categories = {name: float(breakdown.times[name][complete].mean()) for name in CATEGORIES}
     which = np.flatnonzero(complete)
     durations = breakdown.durations[complete].astype(np.float64)
-    far = _outlying(durations)
+    filling = _filling(breakdown)
+    rest = which[1:] if filling else which
+    others = durations[1:] if filling else durations
+    far = _outlying(others)
     return AverageStep(
         float(durations.mean()),
         categories,
         len(which),
-        tuple(which[far].tolist()),
-        float(durations[~far].mean()),
+        tuple(rest[far].tolist()),
+        filling,
+        float(others[~far].mean()),
     )
+
+
+def _filling(breakdown: Breakdown) -> bool:
+    """Longer than the others by more than an outlier is, with neither the host nor the device to blame for it."""
+    spans = breakdown.steps
+    if np.count_nonzero(spans.complete) < 3 or not spans.complete[0]:
+        return False
+
+    def like_the_others(times: Int64) -> bool:
+        return bool(times[0] <= (1 + OUTLYING) * np.median(times[1:][spans.complete[1:]]))
+
+    worked: Int64 = np.sum([breakdown.times[name] for name in DEVICE_WORK], axis=0)
+    alike = like_the_others(spans.host_ends - spans.host_starts) and like_the_others(worked)
+    return alike and bool(worked[0]) and not like_the_others(breakdown.durations)
 
 
 def _outlying(durations: Float64) -> Bool:

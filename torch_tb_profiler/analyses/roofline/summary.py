@@ -67,6 +67,7 @@ def sums(trace: Trace, items: Items, groups: Groups, given: str) -> Sums:
     # The last cell answers for what no operator launched.
     communicates = np.append(reach.communicates, False)[items.call]
     estimated, measured = (np.append(each, False)[items.call] for each in (done.estimated, done.measured))
+    measured = measured | ((items.call < 0) & (known["flops"] | known["bytes"]))  # counted: nothing else tells it
     longest = _longest(groups.which, items.busy, count)
     both = known["compute"] & known["memory"]
     bound = _bounds(

@@ -153,6 +153,12 @@ def items_of_events(trace: Trace, at: Int64, given: str) -> Items:
             (reach.memory, of_bytes),
         )
     )
+    counted = measured_events(trace)
+    if counted is not None:  # what no operator launched has what was counted for itself
+        alone = call < 0
+        flops = np.where(alone, counted.flops[at], flops)
+        moved = np.where(alone, counted.bytes[at], moved)
+        memory = np.where(alone, 1e9 * moved / _bandwidths(trace, reach)[rows], memory)
     return Items(
         call=call,
         event=rows,
@@ -165,6 +171,14 @@ def items_of_events(trace: Trace, at: Int64, given: str) -> Items:
         device=length,
         idle=np.append(reach.idle, 0)[call],
     )
+
+
+def _bandwidths(trace: Trace, reach: Attainable) -> Float64:
+    """float64[n]: bytes/s of the device of each event, NaN where that is not known."""
+    device, found = device_of(trace), np.full(len(trace), np.nan)
+    for id_, peaks in reach.peaks.items():
+        found[device == id_] = np.nan if peaks.memory is None else peaks.memory
+    return found
 
 
 @derived

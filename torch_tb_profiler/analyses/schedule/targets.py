@@ -1,7 +1,8 @@
 """What can be made faster: parts of the host's time, items of the device, waits for the device.
 
-A target is spelled `kind` or `kind:name`: operator:aten::mul, module:Linear_0, call:cudaLaunchKernel,
-kernel:<name>, collective:all_reduce, sync:aten::item, data_loading, allocator, wait, communication, host, device.
+A target is spelled `kind` or `kind:name`: operator:aten::mul, module:Linear_0, line:train.py(12): step,
+call:cudaLaunchKernel, kernel:<name>, collective:all_reduce, sync:aten::item, data_loading, allocator, wait,
+communication, host, device.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, derived, name_mask
 
 ALONE = ("data_loading", "allocator", "wait", "communication", "host", "device")
-NAMED = ("operator", "module", "call", "kernel", "collective", "sync")
+NAMED = ("operator", "module", "line", "call", "kernel", "collective", "sync")
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -143,6 +144,8 @@ def _slices(trace: Trace, kind: str, name: str) -> Int32:
         return np.flatnonzero(slice_causes(trace) == Cause[kind.upper()]).astype(np.int32)
     if kind == "module":
         return _of_name(trace, MODULE + name, Kind.PYTHON)
+    if kind == "line":
+        return _of_name(trace, name, Kind.PYTHON)
     if kind == "call":
         return _of_name(trace, name, Kind.RUNTIME, Kind.DRIVER)
     return _of_name(trace, name, Kind.CPU_OP, Kind.ANNOTATION)

@@ -189,7 +189,7 @@ def _title(trace: Trace, row: int, argument: str, *, with_pid: bool) -> str:
     name, id = int(trace.events.name[row]), int(trace.events.id[row])
     title = trace.strings[name] if name >= 0 else "counter"
     title += f" {id}" if id != ABSENT else ""
-    title += f" · {argument}" if argument not in (title, "value") else ""
+    title += f" · {argument}" if argument not in (title, "value", "") else ""
     return title + (f", {trace.threads[trace.events.thread[row]].pid}" if with_pid else "")
 
 

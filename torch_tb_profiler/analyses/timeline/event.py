@@ -10,7 +10,9 @@ import numpy as np
 from torch_tb_profiler.analyses.tracks.events import all_slices
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.positions import ancestors, position_of, self_time
+from torch_tb_profiler.base.markers import is_step, step_number
 from torch_tb_profiler.model.kernel_metrics import metrics_of
+from torch_tb_profiler.model.kinds import HOST, kinds
 from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, Trace
@@ -45,9 +47,17 @@ def ancestors_of(trace: Trace, row: int, python: bool) -> list[int]:
 
 
 def step_of(trace: Trace, row: int) -> str | None:
-    """Name of the recorded step that an event begins in."""
+    """Name of the recorded step that an event begins in: the host is ahead of the device, and each has its bounds.
+
+    `ProfilerStep#N` is of step N, also as the device mirrors it.
+    """
     table, start = steps(trace), trace.events.start[row]
-    inside = np.flatnonzero((table.starts <= start) & (start < table.ends))
+    name = trace.strings[trace.events.name[row]]
+    if is_step(name) and step_number(name) in table.names:
+        return step_number(name)
+    on_host = kinds(trace)[row] in HOST
+    starts, finish = (table.host_starts, table.host_ends) if on_host else (table.starts, table.ends)
+    inside = np.flatnonzero((starts <= start) & (start < finish))
     return table.names[int(inside[0])] if table.recorded and len(inside) else None
 
 

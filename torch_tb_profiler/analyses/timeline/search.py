@@ -11,12 +11,15 @@ from torch_tb_profiler.analyses.tracks.events import drawn
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.tracks import tracks, tracks_of
 from torch_tb_profiler.base.errors import UsageError
-from torch_tb_profiler.model.families import kernel_names
+from torch_tb_profiler.model.families import kernel_names, of_family
 from torch_tb_profiler.model.kinds import Kind, kinds
 from torch_tb_profiler.model.trace import Bool, Int32, Int64, Trace, derived
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+FAMILY = "family:"
+"""How a query for a family of kernels begins."""
 
 MAX_PLACES = 8000
 """Places in one answer; where there are more hits they are told apart more coarsely."""
@@ -43,16 +46,26 @@ class Hits(msgspec.Struct, frozen=True):
 def search(trace: Trace, query: str, *, regex: bool) -> Hits:
     """Slices and instants with `query` in their name, whatever the case; or a regular expression.
 
-    A kernel has two names, the whole and the short one, and is found by either. Python frames are found, folded or
-    not. Raises UsageError for an expression that cannot be read.
+    A kernel has two names, the whole and the short one, and is found by either; "family:matrix product" finds the
+    device work of a family. Python frames are found, folded or not. Raises UsageError for an expression that
+    cannot be read, and for an unknown family.
     """
-    name = trace.events.name
-    match = _matching_names(_names(trace), query, regex)[name]
-    match |= _matching_names(_short_names(trace), query, regex)[name] & (kinds(trace) == Kind.KERNEL)
+    match = _of_family(trace, query) if query.startswith(FAMILY) else _named(trace, query, regex)
     rows = np.flatnonzero(match & drawn(trace)).astype(np.int32)
     rows = rows[np.argsort(trace.events.start[rows], kind="stable")]
     track = tracks_of(trace, rows)
     return Hits(rows, track, np.bincount(track, minlength=len(tracks(trace).tracks)))
+
+
+def _of_family(trace: Trace, query: str) -> Bool:
+    return of_family(trace, np.arange(len(trace), dtype=np.int32), query.removeprefix(FAMILY).strip())
+
+
+def _named(trace: Trace, query: str, regex: bool) -> Bool:
+    name = trace.events.name
+    match: Bool = _matching_names(_names(trace), query, regex)[name]
+    match |= _matching_names(_short_names(trace), query, regex)[name] & (kinds(trace) == Kind.KERNEL)
+    return match
 
 
 def _matching_names(names: pa.Array, query: str, regex: bool) -> Bool:

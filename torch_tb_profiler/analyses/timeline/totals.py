@@ -9,7 +9,9 @@ import numpy as np
 
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.positions import nested_time
-from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived
+from torch_tb_profiler.model.families import families
+from torch_tb_profiler.model.kernels.families import FAMILIES
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived, distinct
 
 Sort = Literal["total", "self", "count", "mean", "most", "name"]
 
@@ -112,6 +114,30 @@ class _Sums:
             self._least[cells],
             self._most[cells],
         )
+
+
+def family_of(trace: Trace, row: int) -> str | None:
+    """The family of device work; None of everything else."""
+    number = int(families(trace)[row])
+    return FAMILIES[number] if number >= 0 else None
+
+
+class FamilyTotal(msgspec.Struct, frozen=True):
+    """Device work of one family in a window, clipped to it, ns."""
+
+    family: str
+    count: int
+    total: int
+
+
+def by_family(trace: Trace, table: Totals) -> list[FamilyTotal]:
+    """Device work by family, most time first; a name that a host call has, too, is what its longest slice is."""
+    number = families(trace)[table.row]
+    found = [
+        FamilyTotal(FAMILIES[each], int(table.count[number == each].sum()), int(table.total[number == each].sum()))
+        for each in distinct(number.astype(np.int32))
+    ]
+    return sorted(found, key=lambda each: each.total, reverse=True)
 
 
 def ranked(trace: Trace, table: Totals, sort: Sort, page: slice) -> list[NameTotal]:

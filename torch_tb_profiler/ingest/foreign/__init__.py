@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from torch_tb_profiler.ingest.foreign.heads import (
+    is_amd_metrics,
     is_ascend,
-    is_gpu_metrics,
     is_nsight,
+    is_nvidia_metrics,
     is_other_perfetto,
     is_speedscope,
     is_viztracer,
@@ -16,6 +17,10 @@ from torch_tb_profiler.ingest.formats import ForeignFormat
 __all__ = ["FORMATS"]
 
 _JSON = (".json", ".json.gz")
+_ASCEND_TABLES = (
+    "/operator_memory.csv", "/memory_record.csv", "/npu_module_mem.csv", "/kernel_details.csv",
+    "/operator_details.csv", "/op_statistic.csv", "/api_statistic.csv", "/step_trace_time.csv",
+)  # fmt: skip
 
 FORMATS = (
     ForeignFormat("XProf profile of JAX or TensorFlow", (".xplane.pb",), None, "open it with XProf"),
@@ -42,10 +47,24 @@ FORMATS = (
         "open it at ui.perfetto.dev",
     ),
     ForeignFormat(
-        "GPU metrics without times",
-        (".csv", ".prom"),
-        is_gpu_metrics,
-        "its samples have no times (`nvidia-smi --query-gpu=timestamp,... --format=csv` writes them)",
+        "counters of rocprofv3 without their trace",
+        ("counter_collection.csv", "counter_collection.csv.gz"),
+        None,
+        "put them into the folder of the trace whose kernels they count; with traces of several ranks, say the "
+        "rank in their names",
     ),
+    ForeignFormat(
+        "GPU metrics without times (NVIDIA)",
+        (".csv", ".prom"),
+        is_nvidia_metrics,
+        "record with times: `nvidia-smi dmon -o DT` or `nvidia-smi --query-gpu=timestamp,... --format=csv`",
+    ),
+    ForeignFormat(
+        "GPU metrics without times (AMD)",
+        (".csv", ".json"),
+        is_amd_metrics,
+        "record with times, as a table: `amd-smi metric --watch 1 --csv`",
+    ),
+    ForeignFormat("table of Ascend's profiler", _ASCEND_TABLES, None, "its `trace_view.json` opens here"),
 )
 """The first that fits names a file."""

@@ -10,9 +10,15 @@ _XPROF = re.compile(rb'"metadata"\s*:\s*\{[^{}]*"highres-ticks"\s*:')
 _VIZTRACER = re.compile(rb'"viztracer_metadata"\s*:|"cat"\s*:\s*"(?:fee|FEE)"')
 _SPEEDSCOPE = re.compile(rb'"\$schema"\s*:\s*"https?://(?:www\.)?speedscope\.app/')
 _SQLITE = b"SQLite format 3\0"
-_METRICS = re.compile(
-    rb"device,.*(?:GPU use|Temperature)|(?!.*timestamp).*\b(?:utilization\.gpu|power\.draw)\b|"
-    rb"# HELP DCGM_FI_|#Entity\s+\w+",
+_NVIDIA_LINE = re.compile(
+    rb"(?!.*timestamp).*\b(?:utilization\.gpu|power\.draw)\b|# HELP DCGM_FI_|DCGM_FI_\w+\{|#\s*Entity\s+\w+|"
+    rb"#\s*(?:Time[,\s]+)?gpu[,\s]+(?:pwr|gtemp|sm|mem|fb|mclk|pclk|pviol|sbecc|rxpci)\b",
+    re.IGNORECASE,
+)
+_AMD = re.compile(
+    rb"device,[^\n]*(?:GPU use|Temperature)|gpu,[^\n]*(?:gfx_|socket_power|power_usage)|"
+    rb'\s*\{\s*"card\d+"\s*:\s*\{|'
+    rb'\s*\[\s*\{\s*"(?:timestamp"\s*:\s*\d+\s*,\s*")?gpu"\s*:\s*\d+\s*,\s*"(?:usage|power|clock|temperature)',
     re.IGNORECASE,
 )
 
@@ -42,5 +48,13 @@ def is_other_perfetto(head: bytes) -> bool:
     return is_perfetto(head) and not (is_rocprof_pftrace(head) or is_pytorch_pftrace(head))
 
 
-def is_gpu_metrics(head: bytes) -> bool:
-    return bool(_METRICS.match(head.partition(b"\n")[0]))
+def is_nvidia_metrics(head: bytes) -> bool:
+    """nvidia-smi without `timestamp`, `dmon` without a date, `dcgmi dmon`, DCGM's exporter without times."""
+    from torch_tb_profiler.ingest.dcgm.exposition import looks_like_dcgm
+
+    return bool(_NVIDIA_LINE.match(head.partition(b"\n")[0])) and not looks_like_dcgm(head)
+
+
+def is_amd_metrics(head: bytes) -> bool:
+    """rocm-smi (`--csv`, `--json`), amd-smi without `--watch`, and its JSON."""
+    return bool(_AMD.match(head))

@@ -43,6 +43,21 @@ def read_chrome_trace(stream: BinaryIO, *, size: int = 0, report: Report = ignor
         return assemble(columns, metadata, health)
 
 
+def collect_events(
+    stream: BinaryIO, columns: Columns, health: HealthLog, *, report: Report = ignore, limit: int = 0
+) -> dict[str, Any]:
+    """Append the events of a chrome trace to columns that may hold those of another; returns its metadata."""
+    with without_gc():
+        return _read(stream, BlockDecoder(columns), columns, health, 0, report, limit)
+
+
+def read_metadata(stream: BinaryIO, *, report: Report = ignore, limit: int = 0) -> dict[str, Any]:
+    """What stands around the events of a chrome trace, which are passed over."""
+    health = HealthLog()
+    source = Source(stream, 0, report, health, limit)
+    return read_document(source, health, lambda block: True, lambda text, offset, final: None)
+
+
 def find_start(stream: BinaryIO, *, size: int = 0, report: Report = ignore) -> int:
     """When the trace starts, ns in the file's clock (`Trace.trace_start_ns`), in memory that does not grow.
 

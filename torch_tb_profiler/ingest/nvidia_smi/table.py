@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+from torch_tb_profiler.ingest.gpu_metrics.lines import Sample, gpu_label
 
 TIME = "timestamp"
 _HEADER = re.compile(
@@ -31,14 +33,6 @@ class Header(NamedTuple):
     width: int
 
 
-class Sample(NamedTuple):
-    """One line: time in ns of a clock whose zone is not known, the GPU, values of the sampled columns."""
-
-    time: int
-    gpu: str
-    values: list[tuple[str, float]]
-
-
 def looks_like_samples(head: bytes) -> bool:
     """True for the first bytes (unpacked) of such a table."""
     return parse_header(head.partition(b"\n")[0].decode("utf-8-sig", "replace")) is not None
@@ -55,21 +49,34 @@ def parse_header(line: str) -> Header | None:
     return Header(columns.index(TIME), identity, name, sampled, len(columns))
 
 
-def parse_sample(header: Header, line: str) -> Sample | None:
-    """A line of the table; None if it has another width or no time. Cells without a number (`[N/A]`) are left out;
-    a unit behind a number is that of the header."""
+class QueryLines:
+    """Reads one line after the other; a header that comes again begins a new table."""
+
+    def __init__(self) -> None:
+        self._header: Header | None = None
+
+    def __call__(self, line: str) -> Sample | bool:
+        again = parse_header(line)
+        if again is not None:
+            self._header = again
+            return True
+        return False if self._header is None else _sample(self._header, line)
+
+
+def _sample(header: Header, line: str) -> Sample | Literal[False]:
+    """False if it has another width or no time. Cells without a number (`[N/A]`) are left out; a unit behind a
+    number is that of the header."""
     cells = [cell.strip() for cell in line.split(",")]
-    if len(cells) != header.width or (time := _ns(cells[header.time])) is None:
-        return None
+    if len(cells) != header.width or (time := local_ns(cells[header.time])) is None:
+        return False
     who = "GPU" if header.identity is None else f"GPU {cells[header.identity]}"
-    gpu = who if header.name is None else f"{who} · {cells[header.name]}"
     values = [
         (name, float(match[0])) for at, name in header.sampled if (match := _NUMBER.match(cells[at])) is not None
     ]
-    return Sample(time, gpu, values)
+    return Sample(time, gpu_label(who, None if header.name is None else cells[header.name]), values)
 
 
-def _ns(text: str) -> int | None:
+def local_ns(text: str) -> int | None:
     """Of `2024/01/02 03:04:05.678`, on a clock of its own: the file does not say of which zone it is."""
     try:
         moment = datetime.fromisoformat(text.replace("/", "-"))

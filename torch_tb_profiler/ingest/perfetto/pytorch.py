@@ -1,180 +1,211 @@
 """A `.pftrace` of PyTorch (`export_chrome_trace("x.pftrace")`) to a Trace.
 
 Host slices are track events with the arguments of the JSON as annotations; those of a GPU are track events or, in
-newer versions, stages of its queues ("stream 7"), whose launch lies apart. The first versions write no categories:
-what a slice is, is then told by its arguments and its name.
+newer versions, stages of its queues, whose launch lies apart. The first versions write no categories: what a slice
+is, is then told by its arguments and its name.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, BinaryIO
+from typing import BinaryIO
+
+import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.markers import is_data_loading, is_optimizer, is_step
-from torch_tb_profiler.ingest.gc import without_gc
 from torch_tb_profiler.ingest.kineto.assemble import assemble
-from torch_tb_profiler.ingest.perfetto.events import Events
-from torch_tb_profiler.ingest.perfetto.sequences import Sequences, text
-from torch_tb_profiler.ingest.perfetto.wire import Fields, fields, packets
-from torch_tb_profiler.ingest.progress import Progress, Report
-from torch_tb_profiler.ingest.source import Source
+from torch_tb_profiler.ingest.kineto.columns import Block, Columns
+from torch_tb_profiler.ingest.perfetto import content as messages
+from torch_tb_profiler.ingest.perfetto.counters import Counters
+from torch_tb_profiler.ingest.perfetto.pairs import Pairs
+from torch_tb_profiler.ingest.perfetto.reading import Packets, read_packets
+from torch_tb_profiler.ingest.perfetto.sequences import Sequences
+from torch_tb_profiler.ingest.perfetto.stages import CORRELATION, Stages
+from torch_tb_profiler.ingest.perfetto.values import Cells, Reader, add_cells, numbers_of, text_codes
+from torch_tb_profiler.ingest.perfetto.wire import fields, signed, text, varints
+from torch_tb_profiler.ingest.progress import Report
 from torch_tb_profiler.model.health import HealthLog
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
 
-_TIME, _EVENT, _STAGE, _TRACK = 8, 11, 53, 60
-_BEGIN, _END = 1, 2
-_STAGES = {"Memcpy": "gpu_memcpy", "Memset": "gpu_memset", "Annotation": "gpu_user_annotation"}
-"""Stage of a queue -> category; all others but Kernel keep their name."""
+_EVENT, _COUNTER, _STAGE, _TRACK = 11, 52, 53, 60
+_BEGIN, _END, _SAMPLE = 1, 2, 4
+_CORRELATION = 3000
+"""Of a track event: an extension of Perfetto's, `GpuCorrelation`."""
 
-_STREAM = re.compile(r"stream (\d{1,18})")
-_LANE = re.compile(r"\[(\d{1,18})\]")
 _OPERATOR = re.compile(r"\w+::|autograd::|\w+Backward\d*$")
+_TELLING = {
+    "cuda_sync_kind": 1,
+    "cbid": 2,
+    "Python id": 4,
+    "Python module id": 4,
+    "stream": 8,
+    "device": 16,
+    "Input Dims": 32,
+    "Sequence number": 32,
+}
+"""Arguments that tell what a slice is -> a bit each."""
 
 
 def read_pytorch_pftrace(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:
     """Raises TraceError if the file holds no event, TooLargeError if it holds more than `limit`."""
-    health, reader = HealthLog(), _Reader()
-    source = Source(stream, size, report, health, limit)
-    with without_gc():
-        for packet in packets(source, health):
-            try:
-                reader.add(packet)
-            except TraceError as error:
-                health.add("skipped_event", "error", error.message)
-            source.events = len(reader.events)
-        report(Progress("arranging", size, size, len(reader.events)))
-        if reader.alone:
-            message = "begin or end events without their partner"
-            health.add("unmatched_begin_end", "warning", message, count=reader.alone)
-        return assemble(reader.events.finish(), {"schemaVersion": 1}, health)
+    return read_packets(_Reader(), stream, size=size, report=report, limit=limit)
 
 
 class _Reader:
     def __init__(self) -> None:
-        self.events = Events()
-        self.alone = 0
-        self._sequences = Sequences()
+        self.columns, self.sequences = Columns(), Sequences()
+        self._stages = Stages(self.columns, self.sequences)
+        self._counters = Counters(self.columns, self.sequences)
+        self._values = Reader(self.sequences)
+        self._pairs = Pairs()
+        self._open: list[tuple[int, Int64]] = []
         self._places: dict[int, tuple[int, int]] = {}
+        self._tracks: dict[int, str] = {}
 
-    def add(self, packet: Fields) -> None:
-        """Raises TraceError if a message in it is damaged."""
-        self._sequences.enter(packet)
-        time = next((value for field, value in packet if field == _TIME), None)
-        for field, content in packet:
-            if not isinstance(content, bytes):
-                continue
-            if field == _TRACK:
-                self._track(content)
-            elif field == _EVENT and isinstance(time, int):
-                self._event(content, time)
-            elif field == _STAGE and isinstance(time, int):
-                self._stage(content, time)
+    def add(self, packets: Packets) -> int:
+        damaged = 0
+        for begin, size in zip(*(part.tolist() for part in packets.parts(_TRACK)[1:]), strict=True):
+            try:
+                self._track(packets.content.content[begin : begin + size])
+            except TraceError:
+                damaged += 1
+        damaged += self._slices(packets)
+        for number, add in ((_STAGE, self._stages.add), (_COUNTER, self._counters.add_gpu)):
+            packet, at, length = packets.parts(number)
+            timed = packets.time[packet] != ABSENT
+            packet, at, length = packet[timed], at[timed], length[timed]
+            if len(packet):
+                damaged += add(packets.content, at, length, packets.time[packet], packets.generation[packet])
+        return damaged
+
+    def finish(self, health: HealthLog, base_ns: int | None) -> Trace:
+        duration, alone = self._pairs.durations(self.columns.length)
+        for first, column in self._open:
+            column[:] = duration[first : first + len(column)]
+        if alone:
+            message = "begin or end events without their partner"
+            health.add("unmatched_begin_end", "warning", message, count=alone)
+        self._stages.join()
+        return assemble(self.columns, {"schemaVersion": 1, "baseTimeNanoseconds": base_ns or 0}, health)
 
     def _track(self, content: bytes) -> None:
         told = dict(fields(content))
-        uuid, thread = told.get(1), told.get(4)
-        if isinstance(uuid, int) and isinstance(thread, bytes):
+        uuid, thread, name = told.get(1), told.get(4), told.get(2)
+        if not isinstance(uuid, int):
+            return
+        uuid = signed(uuid)
+        if isinstance(thread, bytes):
             said = dict(fields(thread))
             pid, tid = said.get(1, 0), said.get(2, 0)
             if isinstance(pid, int) and isinstance(tid, int):
                 self._places[uuid] = (pid, tid)
+        if isinstance(name, bytes):
+            self._tracks[uuid] = text(name)
 
-    def _event(self, content: bytes, time: int) -> None:
-        name: str | None = None
-        category: str | None = None
-        kind = track = 0
-        said: dict[str, Any] = {}
-        for field, value in fields(content):
-            if isinstance(value, int):
-                if field == 9:
-                    kind = value
-                elif field == 11:
-                    track = value
-                elif field == 10:
-                    name = self._sequences.name("event", value)
-                elif field == 3:
-                    category = self._sequences.name("category", value)
-            elif field == 23:
-                name = text(value)
-            elif field == 22:
-                category = text(value)
-            elif field == 4:
-                key, told = self._sequences.annotation(value)
-                if key is not None:
-                    said[key] = told
-        if kind == _END:
-            self.alone += not self.events.end(track, time)
-        elif kind == _BEGIN:
-            place = self._places.get(track, (0, track % 2**31))
-            row = self.events.begin(track, place, category or category_of(name or "", said), name, time, None)
-            self._arguments(row, said)
+    def _slices(self, packets: Packets) -> int:
+        """Begins, ends and samples of tracks; returns how many are damaged."""
+        packet, at, size = packets.parts(_EVENT)
+        timed = packets.time[packet] != ABSENT
+        packet, at, size = packet[timed], at[timed], size[timed]
+        content, time, generation = packets.content, packets.time[packet], packets.generation[packet]
+        read = content.fields(at, size)
+        damaged = read.damaged
+        kind, track = read.numbers(9), read.numbers(11)
+        track = np.where(track == ABSENT, 0, track)
+        noted = read.parts(4)
+        begun = kind[noted[0]] == _BEGIN
+        cells = list(self._values.annotations(content, tuple(part[begun] for part in noted), generation, damaged))
+        submitted, at, size = read.parts(_CORRELATION)
+        stages = content.fields(at, size)
+        damaged[submitted[stages.damaged]] = True
+        sound = ~damaged
+        begins = np.flatnonzero(sound & (kind == _BEGIN))
+        row_of = np.full(read.count, -1)
+        row_of[begins] = np.arange(len(begins)) + self.columns.length
+        if len(begins):
+            name = self._named(content, read, 10, 23, "event", generation)
+            category = self._named(content, read, 3, 22, "category", generation)
+            category = self._categories(category, name, cells)
+            open_ = np.full(len(begins), ABSENT, np.int64)
+            none = np.full(len(begins), ABSENT, np.int64)
+            phase = np.full(len(begins), ord("X"), np.uint8)
+            threads = self._threads(track[begins])
+            block = Block(phase, category[begins], name[begins], threads, time[begins], open_, none)
+            self._open.append((self.columns.add_block(block), open_))
+            for each in cells:
+                add_cells(self.columns, each, row_of)
+        paired = np.flatnonzero(sound & ((kind == _BEGIN) | (kind == _END)))
+        self._pairs.add(track[paired], time[paired], row_of[paired])
+        part, stage = _submitted(content, stages)
+        launch = submitted[part]
+        own = numbers_of(cells, CORRELATION, read.count)[launch]
+        met = row_of[launch] >= 0
+        self._stages.submit(row_of[launch][met], own[met], stage[met])
+        samples = np.flatnonzero(sound & (kind == _SAMPLE))
+        whole, decimal = read.numbers(30)[samples], read.numbers(44)[samples]
+        value = np.where(decimal != ABSENT, decimal.view(np.float64), whole.astype(np.float64))
+        said = (whole != ABSENT) | (decimal != ABSENT)
+        self._counters.add_tracks(self._tracks, track[samples][said], time[samples][said], value[said])
+        return int(damaged.sum())
 
-    def _stage(self, content: bytes, time: int) -> None:
-        """Work of a GPU: one packet says all."""
-        numbers: dict[int, int] = {}
-        said: dict[str, Any] = {}
-        name: str | None = None
-        for field, value in fields(content):
-            if isinstance(value, int):
-                numbers[field] = value
-            elif field == 17:
-                name = text(value)
-            elif field == 6:
-                extra = dict(fields(value))
-                key, told = extra.get(1), extra.get(2)
-                if isinstance(key, bytes) and isinstance(told, bytes):
-                    said[text(key)] = _number(text(told))
-            elif field == 21:
-                self._launch(value, said)
-        stage = self._sequences.name("stage", numbers.get(14)) or "Kernel"
-        name = (
-            name
-            or self._sequences.name("event", numbers.get(20))
-            or self._sequences.name("kernel", numbers.get(19))
-        )
-        queue = self._sequences.name("stage", numbers.get(13)) or ""
-        match = _STREAM.search(queue) or _LANE.match(queue)
-        device, stream = numbers.get(11, 0), int(match[1]) if match else numbers.get(13, 0)
-        category = "kernel" if stage == "Kernel" else _STAGES.get(stage, stage)
-        row = self.events.begin(None, (device, stream), category, name or stage, time, numbers.get(2, 0))
-        place = {"device": device, "stream": stream, "correlation": numbers.get(1)}
-        self._arguments(row, {**place, **said})
+    def _named(
+        self, content: messages.Content, read: messages.Columns, by_number: int, spelled: int, kind: str,
+        generation: Int64,
+    ) -> Int32:  # fmt: skip
+        """int32[k]: codes of texts that events refer to by number or spell out."""
+        strings = self.columns.strings
+        code = self.sequences.codes(kind, generation, read.numbers(by_number), strings)
+        event, at, size = read.parts(spelled)
+        code[event] = text_codes(strings, content.pieces(at, size))
+        return code
 
-    def _launch(self, content: bytes, said: dict[str, Any]) -> None:
-        for field, value in fields(content):
-            if field in (1, 2) and isinstance(value, bytes):
-                size = dict(fields(value))
-                said["grid" if field == 1 else "block"] = [size.get(axis, 1) for axis in (1, 2, 3)]
-            elif field == 3 and isinstance(value, bytes):
-                argument = dict(fields(value))
-                key = self._sequences.name("argument", argument.get(1))
-                if key is not None:
-                    said[key] = argument.get(3, argument.get(4))
+    def _threads(self, track: Int64) -> Int32:
+        distinct, of = np.unique(track, return_inverse=True)
+        places = [self._places.get(uuid, (0, uuid % 2**31)) for uuid in distinct.tolist()]
+        codes: Int32 = np.array([self.columns.threads[place] for place in places], np.int32)[of.ravel()]
+        return codes
 
-    def _arguments(self, row: int, said: dict[str, Any]) -> None:
-        for key, told in said.items():
-            self.events.argument(row, key, told)
+    def _categories(self, category: Int32, name: Int32, cells: list[Cells]) -> Int32:
+        """Where none is written, what arguments and name tell."""
+        if (category != NO_CODE).all():
+            return category
+        told = np.zeros(len(category), np.int64)
+        for each in cells:
+            told[each.events] |= _TELLING.get(each.key, 0)
+        keys, of = np.unique(name.astype(np.int64) * 64 + told, return_inverse=True)
+        texts = self.columns.strings.table()
+        names = [texts[code] if code >= 0 else "" for code in (keys // 64).tolist()]
+        strings = self.columns.strings
+        found = [strings[category_of(text, bits)] for text, bits in zip(names, (keys % 64).tolist(), strict=True)]
+        filled: Int32 = np.where(category == NO_CODE, np.array(found, np.int32)[of.ravel()], category)
+        return filled
 
 
-def category_of(name: str, said: dict[str, Any]) -> str:
-    """What a slice is whose file says no categories."""
-    if "cuda_sync_kind" in said:
+def _submitted(content: messages.Content, read: messages.Columns) -> tuple[Int64, Int64]:
+    """(which message, id of a stage) of `GpuCorrelation`s: one by one, or packed as bytes."""
+    message, id = read.all_numbers(1)
+    owners, ids = [message], [id]
+    for packed, begin, size in zip(*(part.tolist() for part in read.parts(1)), strict=True):
+        found = varints(content.content[begin : begin + size])
+        owners.append(np.full(len(found), packed))
+        ids.append(np.array(found, np.uint64).view(np.int64))
+    return np.concatenate(owners), np.concatenate(ids)
+
+
+def category_of(name: str, told: int) -> str:
+    """What a slice is whose file says no categories; `told`: bits of the arguments that it has."""
+    if told & 1:
         return "cuda_sync"
-    if "cbid" in said:
+    if told & 2:
         vendor = "hip" if name.startswith("hip") else "cuda"
         return f"{vendor}_runtime" if name.startswith(("cuda", "hip")) else f"{vendor}_driver"
-    if "Python id" in said or "Python module id" in said:
+    if told & 4:
         return "python_function"
-    if "stream" in said and "device" in said:
+    if told & 8 and told & 16:
         return (
             "gpu_memcpy" if name.startswith("Memcpy") else "gpu_memset" if name.startswith("Memset") else "kernel"
         )
     if is_step(name) or is_data_loading(name) or is_optimizer(name):
         return "user_annotation"
-    shaped = "Input Dims" in said or "Sequence number" in said
-    return "cpu_op" if shaped or _OPERATOR.match(name) else "user_annotation"
-
-
-def _number(value: str) -> int | str:
-    return int(value) if value.isdecimal() and len(value) < 19 else value
+    return "cpu_op" if told & 32 or _OPERATOR.match(name) else "user_annotation"

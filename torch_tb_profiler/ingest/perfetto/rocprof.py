@@ -8,26 +8,27 @@ their index ("GPU-1"), not described.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from typing import Any, BinaryIO
+from collections.abc import Sequence
+from typing import BinaryIO
+
+import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.gc import without_gc
-from torch_tb_profiler.ingest.perfetto.sequences import Sequences, text
-from torch_tb_profiler.ingest.perfetto.wire import Fields, fields, packets
-from torch_tb_profiler.ingest.progress import Progress, Report
+from torch_tb_profiler.ingest.kineto.columns import Codes
+from torch_tb_profiler.ingest.perfetto.content import Columns, Content
+from torch_tb_profiler.ingest.perfetto.reading import Packets, read_packets
+from torch_tb_profiler.ingest.perfetto.sequences import Sequences
+from torch_tb_profiler.ingest.perfetto.values import Cells, Reader, numbers_of, text_codes
+from torch_tb_profiler.ingest.perfetto.wire import fields
+from torch_tb_profiler.ingest.progress import Report
 from torch_tb_profiler.ingest.rocprof.finish import finish
 from torch_tb_profiler.ingest.rocprof.records import Agent, Agents, Recording, Work
-from torch_tb_profiler.ingest.slices import whole_numbers
-from torch_tb_profiler.ingest.source import Source
+from torch_tb_profiler.ingest.slices import Coded
 from torch_tb_profiler.model.health import HealthLog
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace
 
 _EVENT, _TRACK = 11, 60
 _BEGIN = 1
-_BLOCK = 1 << 14
-"""Records that are held as Python objects at a time."""
-
 _CALLS = {
     "hip_api": "HIP_RUNTIME_API",
     "hsa_api": "HSA_CORE_API",
@@ -41,50 +42,54 @@ _CLONE = " [clone .kd]"
 
 def read_rocprof_pftrace(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Trace:
     """Raises TraceError if the file holds no record, TooLargeError if it holds more than `limit`."""
-    health, reader = HealthLog(), _Reader()
-    source = Source(stream, size, report, health, limit)
-    with without_gc():
-        for packet in packets(source, health):
-            try:
-                reader.add(packet)
-            except TraceError as error:
-                health.add("skipped_event", "error", error.message)
-            source.events = reader.recording.columns.length
-        reader.flush()
-        report(Progress("arranging", size, size, reader.recording.columns.length))
-        return finish(reader.recording, health, {})
+    return read_packets(_Reader(), stream, size=size, report=report, limit=limit)
 
 
 class _Reader:
-    """Collects records by category and hands them on in blocks."""
-
     def __init__(self) -> None:
-        self.recording = Recording()
-        self._sequences = Sequences()
+        self.sequences = Sequences()
+        self._recording = Recording()
+        self.columns = self._recording.columns
+        self._values = Reader(self.sequences)
         self._process: int | None = None
-        self._held: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        self._count = 0
 
-    def add(self, packet: Fields) -> None:
-        """Raises TraceError if a message in it is damaged."""
-        self._sequences.enter(packet)
-        for field, content in packet:
-            if field == _EVENT and isinstance(content, bytes):
-                self._event(content)
-            elif field == _TRACK and isinstance(content, bytes) and self._process is None:
-                self._track(content)
+    def finish(self, health: HealthLog, base_ns: int | None) -> Trace:
+        return finish(self._recording, health, {}, base_ns)
 
-    def flush(self) -> None:
-        """Hand on all that is collected."""
-        for category, records in self._held.items():
-            if category == "kernel_dispatch":
-                self._dispatches(records)
-            elif category == "memory_copy":
-                self._copies(records)
-            else:
-                self._calls(category, records)
-        self._held.clear()
-        self._count = 0
+    def add(self, packets: Packets) -> int:
+        damaged = 0
+        for begin, size in zip(*(part.tolist() for part in packets.parts(_TRACK)[1:]), strict=True):
+            if self._process is None:
+                try:
+                    self._track(packets.content.content[begin : begin + size])
+                except TraceError:
+                    damaged += 1
+        packet, at, size = packets.parts(_EVENT)
+        content, generation = packets.content, packets.generation[packet]
+        read = content.fields(at, size)
+        noted = read.parts(4)
+        begun = read.numbers(9)[noted[0]] == _BEGIN
+        cells = list(
+            self._values.annotations(content, tuple(part[begun] for part in noted), generation, read.damaged)
+        )
+        names, categories = Codes(), Codes()
+        name = self._named(content, read, 10, 23, "event", generation, names)
+        category = self._named(content, read, 3, 22, "category", generation, categories)
+        told = _Told(cells, read.count, Coded([*names.table(), None], name))
+        wanted = (read.numbers(9) == _BEGIN) & ~read.damaged & (told.numbers("begin_ns") != ABSENT)
+        for code, kind in enumerate(categories.table()):
+            chosen = np.flatnonzero(wanted & (category == code))
+            if len(chosen):
+                self._add(kind, told.of(chosen))
+        return damaged + int(read.damaged.sum())
+
+    def _add(self, category: str, told: _Told) -> None:
+        if category == "kernel_dispatch":
+            self._dispatches(told)
+        elif category == "memory_copy":
+            self._copies(told)
+        elif category in _CALLS:
+            self._calls(category, told)
 
     def _track(self, content: bytes) -> None:
         for field, descriptor in fields(content):
@@ -93,86 +98,87 @@ class _Reader:
                 if isinstance(pid, int):
                     self._process = pid
 
-    def _event(self, content: bytes) -> None:
-        said: dict[str, Any] = {}
-        category, name, kind = None, None, None
-        for field, value in fields(content):
-            if field == 9:
-                kind = value
-            elif field == 3:
-                category = self._sequences.name("category", value) or category
-            elif field == 22 and isinstance(value, bytes):
-                category = text(value)
-            elif field == 10:
-                name = self._sequences.name("event", value)
-            elif field == 23 and isinstance(value, bytes):
-                name = text(value)
-            elif field == 4 and isinstance(value, bytes):
-                key, told = self._sequences.annotation(value)
-                if key is not None:
-                    said[key] = told
-        if kind != _BEGIN or category is None or "begin_ns" not in said:
-            return
-        if category in _CALLS or category in ("kernel_dispatch", "memory_copy"):
-            said["name"] = name
-            self._held[category].append(said)
-            self._count += 1
-            if self._count >= _BLOCK:
-                self.flush()
+    def _named(
+        self,
+        content: Content,
+        read: Columns,
+        by_number: int,
+        spelled: int,
+        kind: str,
+        generation: Int64,
+        table: Codes,
+    ) -> Int32:
+        """int32[k]: codes of texts that events refer to by number or spell out."""
+        code = self.sequences.codes(kind, generation, read.numbers(by_number), table)
+        event, at, size = read.parts(spelled)
+        code[event] = text_codes(table, content.pieces(at, size))
+        return code
 
-    def _calls(self, category: str, records: list[dict[str, Any]]) -> None:
-        names = [each["name"] for each in records]
-        self.recording.calls(
-            [_CALLS[category]] * len(records),
-            names,
-            names if category == "marker_api" else [None] * len(records),
-            [self._process] * len(records),
-            [each.get("tid") for each in records],
-            _column(records, "begin_ns"),
-            _column(records, "end_ns"),
-            _column(records, "corr_id"),
+    def _calls(self, category: str, told: _Told) -> None:
+        count = len(told)
+        self._recording.calls(
+            Coded([_CALLS[category]], np.zeros(count, np.int64)),
+            told.name,
+            told.name if category == "marker_api" else Coded([None], np.zeros(count, np.int64)),
+            np.full(count, ABSENT if self._process is None else self._process, np.int64),
+            told.numbers("tid"),
+            told.numbers("begin_ns"),
+            told.numbers("end_ns"),
+            told.numbers("corr_id"),
         )
 
-    def _dispatches(self, records: list[dict[str, Any]]) -> None:
-        for each in records:
-            each["name"] = (each["name"] or "").removesuffix(_CLONE) or None
-        agents = whole_numbers([_agent(each.get("agent")) for each in records])
-        self.recording.dispatches(
-            self._work(records),
-            agents,
+    def _dispatches(self, told: _Told) -> None:
+        self._recording.dispatches(
+            told.work(told.name.map(lambda name: name.removesuffix(_CLONE) or None)),
+            told.agents("agent"),
             None,
             None,
-            work_items=_column(records, "grid_size"),
-            block_size=_column(records, "workgroup_size"),
-            shared_memory=_column(records, "LDS_Block_Size"),
-            scratch_memory=_column(records, "Scratch_Size"),
+            work_items=told.numbers("grid_size"),
+            block_size=told.numbers("workgroup_size"),
+            shared_memory=told.numbers("LDS_Block_Size"),
+            scratch_memory=told.numbers("Scratch_Size"),
         )
 
-    def _copies(self, records: list[dict[str, Any]]) -> None:
-        ends = [[each.get(key) for each in records] for key in ("src_agent", "dst_agent")]
+    def _copies(self, told: _Told) -> None:
+        source, target = told.agents("src_agent"), told.agents("dst_agent")
         # Labels do not say which agent is a GPU; the names of copies do.
-        gpus = {_agent(each.get("dst_agent")) for each in records if str(each["name"]).endswith("_TO_DEVICE")}
-        self.recording.know(Agents(Agent(id, id, gpu=True) for id in gpus if id is not None))
-        source, target = (whole_numbers([_agent(value) for value in column]) for column in ends)
-        self.recording.copies(self._work(records), source, target, _column(records, "copy_bytes"))
-
-    @staticmethod
-    def _work(records: list[dict[str, Any]]) -> Work:
-        return Work(
-            [each["name"] for each in records],
-            _column(records, "begin_ns"),
-            _column(records, "end_ns"),
-            _column(records, "corr_id"),
-            _column(records, "stream_ID"),
-            _column(records, "queue"),
-        )
+        inbound = np.array([str(name).endswith("_TO_DEVICE") for name in told.name.texts], np.bool_)[told.name.of]
+        gpus = np.unique(target[inbound & (target != ABSENT)]).tolist()
+        self._recording.know(Agents(Agent(id, id, gpu=True) for id in gpus))
+        self._recording.copies(told.work(told.name), source, target, told.numbers("copy_bytes"))
 
 
-def _column(records: list[dict[str, Any]], key: str) -> Any:
-    return whole_numbers([each.get(key) for each in records])
+class _Told:
+    """What k records say, by key."""
+
+    def __init__(self, cells: Sequence[Cells], count: int, name: Coded, chosen: Int64 | None = None) -> None:
+        self._cells, self._count = cells, count
+        self._chosen = np.arange(count) if chosen is None else chosen
+        self.name = Coded(name.texts, name.of[self._chosen])
+
+    def __len__(self) -> int:
+        return len(self._chosen)
+
+    def of(self, chosen: Int64) -> _Told:
+        return _Told(self._cells, self._count, self.name, chosen)
+
+    def numbers(self, key: str) -> Int64:
+        return numbers_of(self._cells, key, self._count)[self._chosen]
+
+    def agents(self, key: str) -> Int64:
+        """The numbers in "GPU-1", "Agent-4" or, before ROCm 7, the numbers themselves."""
+        found = numbers_of(self._cells, key, self._count)
+        for each in self._cells:
+            if each.key == key and each.kind == "text":
+                known = {text: _agent(text) for text in set(each.values)}
+                found[each.events] = [known[text] for text in each.values]
+        return found[self._chosen]
+
+    def work(self, names: Coded) -> Work:
+        keys = ("begin_ns", "end_ns", "corr_id", "stream_ID", "queue")
+        return Work(names, *(self.numbers(key) for key in keys))
 
 
-def _agent(label: object) -> int | None:
-    """The number in "GPU-1", "Agent-4" or, before ROCm 7, the number itself."""
-    match = _AGENT.search(str(label))
-    return int(match[0][:18]) if match else None
+def _agent(label: str) -> int:
+    match = _AGENT.search(label)
+    return int(match[0][:18]) if match else int(ABSENT)

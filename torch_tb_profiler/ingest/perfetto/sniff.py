@@ -8,7 +8,7 @@ _TRACK_DESCRIPTOR = b"\xe2\x03"  # field 60 of a packet
 
 def is_perfetto(head: bytes) -> bool:
     """The first packet ends where the next one begins, or with the file."""
-    begin, end = _first_packet(head)
+    begin, end = _packet(head, 0)
     return 0 < begin < end <= len(head) and head[end : end + 1] in (b"", _TRACE_PACKET)
 
 
@@ -18,16 +18,19 @@ def is_rocprof_pftrace(head: bytes) -> bool:
 
 
 def is_pytorch_pftrace(head: bytes) -> bool:
-    """PyTorch begins with the bare descriptor of a process; recording services write their state first."""
-    begin, end = _first_packet(head)
-    return is_perfetto(head) and head[begin:end].startswith(_TRACK_DESCRIPTOR) and b"begin_ns" not in head
+    """PyTorch begins with the bare descriptor of a process, newer versions with the time before it; recording
+    services write more of their state first."""
+    first = _packet(head, 0)
+    second = _packet(head, first[1])
+    described = any(head[begin:end].startswith(_TRACK_DESCRIPTOR) for begin, end in (first, second))
+    return is_perfetto(head) and described and b"begin_ns" not in head
 
 
-def _first_packet(head: bytes) -> tuple[int, int]:
-    """(begin, end) of the first packet's content; (0, 0) if there is none."""
+def _packet(head: bytes, start: int) -> tuple[int, int]:
+    """(begin, end) of the content of the packet that begins at `start`; (0, 0) if none does."""
     length = 0
-    for at, shift in enumerate(range(0, 35, 7), 1):
-        if at >= len(head) or not head.startswith(_TRACE_PACKET):
+    for at, shift in enumerate(range(0, 35, 7), start + 1):
+        if at >= len(head) or not head.startswith(_TRACE_PACKET, start):
             break
         length |= (head[at] & 0x7F) << shift
         if head[at] < 0x80:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import isfinite
 from typing import Any, BinaryIO
 
 import msgspec
@@ -11,9 +12,10 @@ from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.gc import without_gc
 from torch_tb_profiler.ingest.progress import Progress, Report
 from torch_tb_profiler.ingest.rocprof.agents import agent_of
+from torch_tb_profiler.ingest.rocprof.counted import Counted
 from torch_tb_profiler.ingest.rocprof.finish import finish
 from torch_tb_profiler.ingest.rocprof.records import Agents, Recording, Work
-from torch_tb_profiler.ingest.rocprof.schema import Call, Copy, Dispatch, Process, Record
+from torch_tb_profiler.ingest.rocprof.schema import Call, Copy, Counters, Dispatch, Process, Record
 from torch_tb_profiler.ingest.rocprof.split import Description, Records, Splitter
 from torch_tb_profiler.ingest.slices import whole_numbers
 from torch_tb_profiler.ingest.source import Source
@@ -35,6 +37,7 @@ def read_rocprof_json(stream: BinaryIO, *, size: int, report: Report, limit: int
             else:
                 reader.add(part)
             source.events = recording.columns.length
+        reader.end_process()
         report(Progress("arranging", size, size, recording.columns.length))
         return finish(recording, health, {})
 
@@ -47,7 +50,11 @@ class _Reader:
         self._process = Process()
         self._kernels: dict[int, str] = {}
         self._messages: dict[int, str] = {}
-        readers: dict[str, tuple[type[Record], Callable[[Sequence[Any]], None]]] = {
+        self._counters: dict[int | None, str] = {}
+        self._counted = Counted()
+        self._only_counted: list[Dispatch] = []
+        readers: dict[str, tuple[type[Any], Callable[[Sequence[Any]], None]]] = {
+            "counter_collection": (Counters, self._add_counters),
             "kernel_dispatch": (Dispatch, self._add_dispatches),
             "memory_copy": (Copy, self._add_copies),
         }
@@ -56,6 +63,7 @@ class _Reader:
 
     def describe(self, description: Description) -> None:
         """Raises TraceError if it is no JSON."""
+        self.end_process()
         try:
             self._process = msgspec.json.decode(description.text, type=Process)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -63,6 +71,8 @@ class _Reader:
         agents = [agent_of(each) for each in self._process.agents]
         self._kernels = {each.kernel_id: each.name for each in self._process.kernel_symbols}
         self._messages = {each.key: each.value for each in self._process.strings.marker_api}
+        self._counters = {each.id.handle: each.name for each in self._process.counters}
+        self._counted = Counted()
         self._recording.begin_process(
             self._process.metadata.pid,
             self._process.metadata.command_line,
@@ -75,7 +85,12 @@ class _Reader:
             type_, add = self._readers[block.kind]
             add([*self._decoded(block, type_)])
 
-    def _decoded(self, block: Records, type_: type[Record]) -> Iterator[Any]:
+    def end_process(self) -> None:
+        """Dispatches that were counted and not traced are kernels, too."""
+        if self._only_counted:
+            self._add_dispatches(self._only_counted)
+
+    def _decoded(self, block: Records, type_: type[Any]) -> Iterator[Any]:
         try:
             yield from msgspec.json.decode(block.text, type=list[type_])  # type: ignore[valid-type]
             return
@@ -95,8 +110,22 @@ class _Reader:
     def _skipped(self, what: str) -> None:
         self._health.add("skipped_event", "error", f"{what} that cannot be read were skipped")
 
+    def _add_counters(self, records: Sequence[Counters]) -> None:
+        """They come before the dispatches."""
+        for record in records:
+            dispatch = record.dispatch_data.dispatch_info.dispatch_id
+            if dispatch is None:
+                continue
+            for each in record.records:
+                name = self._counters.get(each.counter_id.handle)
+                if name and isfinite(each.value):
+                    self._counted.add(name, dispatch, each.value)
+            self._only_counted.append(record.dispatch())
+
     def _add_dispatches(self, records: Sequence[Dispatch]) -> None:
+        self._only_counted = []
         told = [each.dispatch_info for each in records]
+        ids = whole_numbers([each.dispatch_id for each in told])
         self._recording.dispatches(
             self._work(
                 records, [self._kernels.get(each.kernel_id) for each in told], [d.queue_id.handle for d in told]
@@ -104,7 +133,8 @@ class _Reader:
             whole_numbers([each.agent_id.handle for each in told]),
             [whole_numbers([getattr(each.grid_size, axis) for each in told]) for axis in "xyz"],
             [whole_numbers([getattr(each.workgroup_size, axis) for each in told]) for axis in "xyz"],
-            dispatch_id=whole_numbers([each.dispatch_id for each in told]),
+            self._counted.of(ids),
+            dispatch_id=ids,
             shared_memory=whole_numbers([each.group_segment_size for each in told]),
             scratch_memory=whole_numbers([each.private_segment_size for each in told]),
         )
@@ -127,8 +157,8 @@ class _Reader:
                 self._messages.get(id) if domain and domain.startswith("MARKER_CORE") and id is not None else None
                 for id, domain in zip(correlation, domains, strict=True)
             ],
-            [self._process.metadata.pid] * len(records),
-            [each.thread_id for each in records],
+            whole_numbers([self._process.metadata.pid] * len(records)),
+            whole_numbers([each.thread_id for each in records]),
             _starts(records),
             _ends(records),
             whole_numbers(correlation),

@@ -12,10 +12,13 @@ from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import Trace
 
 
-def finish(recording: Recording, health: HealthLog, environment: Mapping[str, Any]) -> Trace:
+def finish(
+    recording: Recording, health: HealthLog, environment: Mapping[str, Any], base_ns: int | None = None
+) -> Trace:
     """Raises TraceError if nothing was recorded.
 
     environment  variables of the process: launchers (torchrun, accelerate, DeepSpeed) say its rank in RANK
+    base_ns      epoch time when the machine booted, where the file tells it
     """
     metadata: dict[str, Any] = {
         "rocprofiler": ROCPROF,
@@ -24,7 +27,10 @@ def finish(recording: Recording, health: HealthLog, environment: Mapping[str, An
     rank, world_size = _number(environment.get("RANK")), _number(environment.get("WORLD_SIZE"))
     if rank is not None:
         metadata["distributedInfo"] = {"backend": None, "rank": rank, "world_size": world_size}
-    return replace(assemble(recording.columns, metadata, health), producer=ROCPROF, clock="boot")
+    if base_ns is not None:
+        metadata["baseTimeNanoseconds"] = base_ns
+    trace = assemble(recording.columns, metadata, health)
+    return replace(trace, producer=ROCPROF, clock="boot" if base_ns is None else "epoch")
 
 
 def _number(text: object) -> int | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torch_tb_profiler.ingest.slices import whole_numbers
+from torch_tb_profiler.ingest.slices import Coded, whole_numbers
 from torch_tb_profiler.model.trace import ABSENT, Int64
 
 
@@ -36,9 +36,10 @@ def lookup_of(pieces: Iterable[Sequence[Sequence[Any]]], columns: int) -> Lookup
     return Lookup(ids, values)
 
 
-def named(texts: Mapping[int, str], ids: Int64) -> list[str | None]:
+def named(texts: Mapping[int, str], ids: Int64) -> Coded:
     """The texts with these ids."""
-    return [texts.get(id) for id in ids.tolist()]
+    distinct, of = np.unique(ids, return_inverse=True)
+    return Coded([texts.get(id) for id in distinct.tolist()], of.ravel())
 
 
 def either(first: Int64, second: Int64) -> Int64:

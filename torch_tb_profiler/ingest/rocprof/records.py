@@ -1,6 +1,7 @@
 """What rocprofv3 records, in whatever file, as the events that PyTorch's profiler would have written of it.
 
     dispatch           kernel on the stream of its GPU; a grid counts work items, here blocks as everywhere
+    counter            argument of the kernel that it was counted for
     memory copy        Memcpy HtoD, on the GPU it goes to or comes from
     HIP, HSA call      runtime and driver call, joined with the work it launched by the correlation id
     roctx range        annotation; `step 7` is a step
@@ -19,9 +20,11 @@ from typing import Any
 import numpy as np
 
 from torch_tb_profiler.base.markers import STEP
+from torch_tb_profiler.ingest.distinct import distinct_rows
 from torch_tb_profiler.ingest.kineto.columns import Columns
-from torch_tb_profiler.ingest.slices import add_name, add_slices, optional
-from torch_tb_profiler.model.trace import ABSENT, Int64
+from torch_tb_profiler.ingest.slices import Coded, Texts, add_name, add_slices, coded
+from torch_tb_profiler.model.counters.dispatches import PREFIX
+from torch_tb_profiler.model.trace import ABSENT, Float64, Int64
 
 ROCPROF = "rocprofv3"
 
@@ -102,7 +105,7 @@ class Agents:
 class Work:
     """k dispatches or copies of one process; int64[k], ABSENT where not recorded."""
 
-    names: Sequence[str | None]
+    names: Texts
     start: Int64
     end: Int64
     correlation: Int64
@@ -144,9 +147,13 @@ class Recording:
         agent: Int64,
         grid: Sequence[Int64] | None,
         block: Sequence[Int64] | None,
+        counters: Mapping[str, Float64] | None = None,
         **more: Int64,
     ) -> None:
-        """Kernels; `grid` in work items and `block` along x, y, z; `more` numbers by the name of the argument."""
+        """Kernels; `grid` in work items and `block` along x, y, z; `more` numbers by the name of the argument.
+
+        counters  name -> float64[k], NaN where a kernel lacks it
+        """
         shape: dict[str, Any] = {}
         if grid is not None and block is not None:
             blocks = [
@@ -158,43 +165,50 @@ class Recording:
             "kernel",
             work,
             self._agents.index(agent),
-            {**shape, **_numbers(more)},
+            {
+                **shape,
+                **_numbers(more),
+                **{PREFIX + name: ("float", values) for name, values in (counters or {}).items()},
+            },
         )
 
     def copies(self, work: Work, source: Int64, target: Int64, size: Int64) -> None:
         """Copies between agents; one lies on the GPU that it goes to, else on the one that it comes from."""
         device = self._agents.index(np.where(self._agents.is_gpu(target), target, source))
-        names = [None if name is None else _COPIES.get(name, name) for name in work.names]
+        names = coded(work.names).map(lambda name: _COPIES.get(name, name))
         moved = Work(names, work.start, work.end, work.correlation, work.stream, work.queue)
         self._device_work("gpu_memcpy", moved, device, _numbers({"bytes": size}))
 
     def calls(
         self,
-        domains: Sequence[str | None],
-        names: Sequence[str | None],
-        messages: Sequence[str | None],
-        pids: Sequence[int | None],
-        tids: Sequence[int | None],
+        domains: Texts,
+        names: Texts,
+        messages: Texts,
+        pids: Int64,
+        tids: Int64,
         start: Int64,
         end: Int64,
         correlation: Int64,
     ) -> None:
         """Calls of the host; `domains` ("HIP_RUNTIME_API") say of what, `messages` what a marker says."""
-        told = [message or name for message, name in zip(messages, names, strict=True)]
+        domain, name, message = coded(domains), coded(names), coded(messages)
+        said = np.array([text is not None for text in message.texts], np.bool_)[message.of]
+        distinct, of = distinct_rows(domain.of, name.of, np.where(said, message.of, -1))
+        told = [_step_name(name.texts[n] if m < 0 else message.texts[m], domain.texts[d]) for d, n, m in distinct]
         add_slices(
             self.columns,
-            [_category(domain) for domain in domains],
-            [_step_name(text, domain) for text, domain in zip(told, domains, strict=True)],
+            domain.map(_category),
+            Coded(told, of),
             pids,
             tids,
             start,
             end,
-            {"correlation": ("int", self._own(correlation)), "message": ("text", messages)},
+            {"correlation": ("int", self._own(correlation)), "message": ("text", message)},
         )
 
     def _device_work(self, category: str, work: Work, device: Int64, args: Mapping[str, Any]) -> None:
-        pids, tids = optional(device), optional(work.lane)
-        for pid, tid in set(zip(pids, tids, strict=True)):
+        for place in distinct_rows(device, work.lane)[0]:
+            pid, tid = (None if id == ABSENT else id for id in place)
             self._name("process_name", pid, None, f"GPU {pid}")
             self._name(
                 "thread_name", pid, tid, f"stream {tid}" if (work.stream != ABSENT).all() else f"queue {tid}"
@@ -202,9 +216,9 @@ class Recording:
         add_slices(
             self.columns,
             category,
-            work.names,
-            pids,
-            tids,
+            coded(work.names),
+            device,
+            work.lane,
             work.start,
             work.end,
             {
@@ -225,9 +239,8 @@ class Recording:
             add_name(self.columns, what, pid, tid, name)
 
 
-def _category(domain: str | None) -> str | None:
-    fitting = (category for prefix, category in _CATEGORIES if domain and domain.startswith(prefix))
-    return next(fitting, domain.lower() if domain else None)
+def _category(domain: str) -> str:
+    return next((category for prefix, category in _CATEGORIES if domain.startswith(prefix)), domain.lower())
 
 
 def _step_name(text: str | None, domain: str | None) -> str | None:
@@ -237,9 +250,10 @@ def _step_name(text: str | None, domain: str | None) -> str | None:
     return f"{STEP}{int(match[1])}"
 
 
-def _triples(along: Sequence[Int64]) -> list[bytes | None]:
-    x, y, z = (each.tolist() for each in along)
-    return [None if ABSENT in size else b"[%d,%d,%d]" % size for size in zip(x, y, z, strict=True)]
+def _triples(along: Sequence[Int64]) -> Coded:
+    """As JSON; kernels are launched again and again with the same sizes."""
+    distinct, of = distinct_rows(*along)
+    return Coded([None if ABSENT in size else b"[%d,%d,%d]" % size for size in distinct], of)
 
 
 def _numbers(named: Mapping[str, Int64]) -> dict[str, tuple[Any, Int64]]:

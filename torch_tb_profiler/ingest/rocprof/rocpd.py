@@ -3,13 +3,14 @@
 Each process has tables of its own, named with its id (`rocpd_string_0199...`); views join them. In version 3 of
 the schema the rows of work hold their times, threads and devices; in version 4 they point to rows of
 `rocpd_timestamp` and `rocpd_track`. What joins a call and its work is the `stack_id` of their events, in spite of
-its name; `correlation_id` is the application's own.
+its name; `correlation_id` is the application's own. Counters (`rocpd_pmc_event`) name the event of their dispatch.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from math import isfinite
 from typing import Any, BinaryIO
 
 import msgspec
@@ -18,14 +19,15 @@ from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.gc import without_gc
 from torch_tb_profiler.ingest.progress import Progress, Report
 from torch_tb_profiler.ingest.rocprof.agents import agent_of
+from torch_tb_profiler.ingest.rocprof.counted import Counted
 from torch_tb_profiler.ingest.rocprof.database import Database, open_database
 from torch_tb_profiler.ingest.rocprof.finish import finish
 from torch_tb_profiler.ingest.rocprof.lookup import either, lookup_of, named
 from torch_tb_profiler.ingest.rocprof.records import Agents, Recording, Work
-from torch_tb_profiler.ingest.slices import optional, whole_numbers
+from torch_tb_profiler.ingest.slices import Texts, whole_numbers
 from torch_tb_profiler.ingest.source import Source
 from torch_tb_profiler.model.health import HealthLog
-from torch_tb_profiler.model.trace import Int64, Trace
+from torch_tb_profiler.model.trace import ABSENT, Int64, Trace
 
 _STRINGS = re.compile(r"rocpd_string(_\w+)?")
 _AXES = ("x", "y", "z")
@@ -102,9 +104,9 @@ class _Process:
             self._recording.calls(
                 named(self._categories, category),
                 named(self._strings, name),
-                [self._messages.get(id) for id in event.tolist()],
-                optional(self._pids.of(either(pid, of_track[0]))[0]),
-                optional(self._threads.of(either(tid, of_track[1]))[0]),
+                named(self._messages, event),
+                self._pids.of(either(pid, of_track[0]))[0],
+                self._threads.of(either(tid, of_track[1]))[0],
                 either(start, self._times.of(start_id)[0]),
                 either(end, self._times.of(end_id)[0]),
                 stack,
@@ -112,15 +114,21 @@ class _Process:
             yield
 
     def _read_dispatches(self) -> Iterator[None]:
-        symbols = self._texts("info_kernel_symbol", "display_name")
+        symbols, counted = self._texts("info_kernel_symbol", "display_name"), self._counted()
         sizes = [f"{what}_size_{axis}" for what in ("grid", "workgroup") for axis in _AXES]
-        names = ("kernel_id", "dispatch_id", "group_segment_size", "private_segment_size", "agent_id", *sizes)
-        for work, track, (kernel, dispatch, local, scratch, agent, *size) in self._work("kernel_dispatch", names):
+        names = (
+            *("kernel_id", "dispatch_id", "group_segment_size", "private_segment_size", "agent_id", "event_id"),
+            *sizes,
+        )
+        for work, track, (kernel, dispatch, local, scratch, agent, event, *size) in self._work(
+            "kernel_dispatch", names
+        ):
             self._recording.dispatches(
                 self._placed(work, named(symbols, kernel), track),
                 either(agent, track[2]),
                 size[:3],
                 size[3:],
+                counted.of(event),
                 dispatch_id=dispatch,
                 shared_memory=local,
                 scratch_memory=scratch,
@@ -134,6 +142,15 @@ class _Process:
             self._recording.copies(self._placed(work, named(self._strings, name), track), source, target, size)
             yield
 
+    def _counted(self) -> Counted:
+        """Counters by the event of their dispatch."""
+        counters, counted = self._texts("info_pmc", "name"), Counted()
+        for events, ids, values in self._rows("pmc_event", ("event_id", "pmc_id", "value")):
+            for event, id, value in zip(whole_numbers(events).tolist(), ids, values, strict=True):
+                if id in counters and event != ABSENT and isinstance(value, (int, float)) and isfinite(value):
+                    counted.add(counters[id], event, value)
+        return counted
+
     def _work(self, table: str, names: Sequence[str]) -> Iterator[tuple[list[Int64], list[Int64], list[Int64]]]:
         """([start, end, correlation, stream, queue], columns of the track, further ones) of pieces of a table."""
         common = ("start", "end", "start_id", "end_id", "event_id", "stream_id", "queue_id", "track_id")
@@ -143,7 +160,7 @@ class _Process:
             yield [*timed, self._events.of(event)[0], stream, queue], self._tracks.of(track), rest
 
     @staticmethod
-    def _placed(work: list[Int64], names: Sequence[str | None], track: list[Int64]) -> Work:
+    def _placed(work: list[Int64], names: Texts, track: list[Int64]) -> Work:
         start, end, correlation, stream, queue = work
         return Work(names, start, end, correlation, either(stream, track[4]), either(queue, track[3]))
 

@@ -74,6 +74,48 @@ class Dispatch(Record):
     stream_id: Handle | None = None
 
 
+class DispatchData(msgspec.Struct, frozen=True):
+    """A dispatch as its counters tell it."""
+
+    start_timestamp: int | None = None
+    end_timestamp: int | None = None
+    correlation_id: Correlation = _UNJOINED
+    dispatch_info: DispatchInfo = msgspec.field(default_factory=DispatchInfo)
+
+
+class CounterValue(msgspec.Struct, frozen=True):
+    """Of the whole device, or of a part of it."""
+
+    counter_id: Handle = _NONE
+    value: float = float("nan")
+
+
+class Counters(msgspec.Struct):
+    """What was counted for a dispatch."""
+
+    thread_id: int | None = None
+    dispatch_data: DispatchData = msgspec.field(default_factory=DispatchData)
+    records: list[CounterValue] = []
+
+    def dispatch(self) -> Dispatch:
+        """The dispatch, as it is recorded where kernels are traced, too."""
+        told = self.dispatch_data
+        return Dispatch(
+            start_timestamp=told.start_timestamp,
+            end_timestamp=told.end_timestamp,
+            thread_id=self.thread_id,
+            correlation_id=told.correlation_id,
+            dispatch_info=told.dispatch_info,
+        )
+
+
+class Counter(msgspec.Struct):
+    """A counter of an agent."""
+
+    id: Handle = _NONE
+    name: str = ""
+
+
 class Symbol(msgspec.Struct):
     """A kernel; its name formatted as the user asked, else as the compiler spelled it."""
 
@@ -123,6 +165,7 @@ class Process(msgspec.Struct):
     agents: list[dict[str, Any]] = []
     strings: Strings = msgspec.field(default_factory=Strings)
     kernel_symbols: list[Symbol] = []
+    counters: list[Counter] = []
 
     def domain(self, kind: int) -> str | None:
         """The name of a kind of records."""

@@ -11,7 +11,7 @@ DEVICE_BACKENDS = frozenset(("nccl", "rccl", "hccl", "xccl", "oneccl", "ccl"))
 MESSAGES = frozenset(("send", "recv"))
 ALL_TO_ALL = frozenset(("all_to_all", "all_to_allv"))
 
-_DECORATION = re.compile(r"^(?:c10d::|[a-z0-9]+:)|[_\s]|oop", re.IGNORECASE)
+_DECORATION = re.compile(r"^[a-z0-9]+::?|[_\s]|oop", re.IGNORECASE)
 
 # What a plain name (lower case, no underscores) begins with -> collective; the first that fits.
 _COLLECTIVES = (

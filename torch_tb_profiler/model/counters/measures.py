@@ -1,33 +1,21 @@
 """FLOPs and bytes from hardware counters: what was executed, not what the shapes say.
 
-vector units  adds + multiplications + 2 fused multiply-adds of threads, in half, single and double precision
-              (smsp__sass_thread_inst_executed_op_*), as Holistic Trace Analysis and Nsight Compute's roofline
-Tensor Cores  sm__ops_path_tensor_src_*: operations by type of the inputs; those of integers are no FLOPs
-bytes         dram__bytes_read + dram__bytes_write, or dram__bytes: traffic of device memory, not of caches
-
-A part of these tells nothing: without all nine counters of instructions, or of a kernel that may use Tensor Cores
-whose operations were not counted, FLOPs are unknown.
+`vocabularies` says which counters tell them. A part of these tells nothing: without all counters of instructions,
+or of a kernel that may use matrix units whose operations were not counted, FLOPs are unknown.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.counters.ranges import MISSING, Ranges, ranges
+from torch_tb_profiler.model.counters.vocabularies import AMD, NVIDIA, Vocabulary
 from torch_tb_profiler.model.tensor_cores import NO, YES, verdict
 from torch_tb_profiler.model.trace import Bool, Float64, Trace, derived
-
-_INSTRUCTION = re.compile(r"^smsp?__sass_thread_inst_executed_op_([hfd](?:add|mul|fma))_pred_on\.sum$")
-_TENSOR_FLOPS = re.compile(r"^sm__ops_path_tensor_src_(?!int)\w+?(?<!_sparsity_off)(?<!_sparsity_on)\.sum$")
-_TENSOR_USE = re.compile(r"^sm__inst_executed_pipe_tensor\.sum$")
-
-NO_INSTRUCTIONS = "its arithmetic instructions were not all counted (`kineto__cuda_core_flops`)"
-TENSOR_CORES = "it uses Tensor Cores, whose operations were not counted"
-PERHAPS_TENSOR_CORES = "nothing tells whether it uses Tensor Cores, whose operations were not counted"
-NO_TRAFFIC = "the traffic of device memory was not counted (`dram__bytes_read.sum`, `dram__bytes_write.sum`)"
 
 
 class Measures(msgspec.Struct, frozen=True):
@@ -53,73 +41,67 @@ class Measures(msgspec.Struct, frozen=True):
 def measures(trace: Trace) -> Measures:
     """What the counters of every range say."""
     found = ranges(trace)
-    names = _names(trace, found)
-    values = {name: trace.arg_float(name, found.rows) for name in names}
-    vector, double = _vector(values, len(found))
-    use, tensor = _sum(values, _TENSOR_USE, len(found)), _sum(values, _TENSOR_FLOPS, len(found))
-    verdicts = _verdicts(trace, found)
+    told = AMD if found.amd else NVIDIA
+    values = {name: trace.arg_float(key, found.rows) for name, key in found.counters.items()}
+    vector, double = _vector(values, told, len(found))
+    use, _ = _sum(values, told.matrix_use, len(found))
+    operations, in_double = _sum(values, told.matrix, len(found))
+    tensor = told.matrix_flops * operations
+    verdicts = _verdicts(trace, found, told.vendor)
     plain = (use == 0) | (np.isnan(use) & (verdicts == NO) & ~(tensor > 0))
     flops = vector + np.where(plain, 0.0, np.where(tensor > 0, tensor, np.nan))
-    moved = _traffic(values, len(found))
+    double += np.where(plain, 0.0, told.matrix_flops * in_double)
+    moved = told.traffic(values, len(found))
     counted = np.vstack([*values.values()]) if values else np.empty((0, len(found)))
+    no_vector, matrix, perhaps_matrix, no_traffic = told.reasons
     reasons = [
-        NO_INSTRUCTIONS if no_vector
-        else (TENSOR_CORES if used else PERHAPS_TENSOR_CORES) if no_flops
-        else NO_TRAFFIC if no_bytes
+        no_vector if unknown_vector
+        else (matrix if used else perhaps_matrix) if no_flops
+        else no_traffic if no_bytes
         else None
-        for no_vector, used, no_flops, no_bytes in zip(
+        for unknown_vector, used, no_flops, no_bytes in zip(
             np.isnan(vector).tolist(), ((use > 0) | (verdicts == YES)).tolist(),
             np.isnan(flops).tolist(), np.isnan(moved).tolist(), strict=True,
         )
     ]  # fmt: skip
-    return Measures(tuple(names), counted, flops, moved, double > 0.5 * flops, tuple(reasons))
+    return Measures(tuple(values), counted, flops, moved, double > 0.5 * flops, tuple(reasons))
 
 
-def _names(trace: Trace, found: Ranges) -> list[str]:
-    """Numeric arguments that any range has."""
-    if not len(found):
-        return []
-    return sorted(
-        key
-        for key, column in trace.args.items()
-        if column.kind in ("int", "float") and np.isin(found.rows, column.rows).any()
-    )
-
-
-def _vector(values: dict[str, Float64], count: int) -> tuple[Float64, Float64]:
-    """(FLOPs of the vector units, those in double precision); NaN unless all nine instructions are counted."""
+def _vector(values: Mapping[str, Float64], told: Vocabulary, count: int) -> tuple[Float64, Float64]:
+    """(FLOPs of the vector units, those in double precision); NaN unless all instructions are counted."""
     total, double, seen = np.zeros(count), np.zeros(count), set()
     for name, counted in values.items():
-        match = _INSTRUCTION.match(name)
-        if match is None or match[1] in seen:
+        match = told.instructions.fullmatch(name)
+        if match is None or (kind := _kind(name)) in seen:
             continue
-        seen.add(match[1])
-        flops = (2 if match[1].endswith("fma") else 1) * counted
+        seen.add(kind)
+        flops = (2 if match["fused"] else 1) * told.lanes * counted
         total += flops
-        double += flops if match[1].startswith("d") else 0
-    return (total, double) if len(seen) == 9 else (np.full(count, np.nan), double)
+        double += flops if match["double"] else 0
+    return (total, double) if len(seen) == told.all_instructions else (np.full(count, np.nan), double)
 
 
-def _sum(values: dict[str, Float64], pattern: re.Pattern[str], count: int) -> Float64:
-    """Of the counters of a pattern that a range has; NaN where it has none."""
-    found = [counted for name, counted in values.items() if pattern.match(name)]
+def _kind(name: str) -> str:
+    """One counter may be there in two spellings: of a part of the device, and summed over it."""
+    return name.replace("smsp__", "sm__").removesuffix("_sum")
+
+
+def _sum(values: Mapping[str, Float64], pattern: re.Pattern[str], count: int) -> tuple[Float64, Float64]:
+    """(sums of the counters of a pattern that a range has, those in double precision); NaN where it has none."""
+    found = [(match, values[name]) for name in values if (match := pattern.fullmatch(name))]
     if not found:
-        return np.full(count, np.nan)
-    total: Float64 = np.where(np.isnan(found).all(axis=0), np.nan, np.nansum(found, axis=0))
-    return total
+        return np.full(count, np.nan), np.zeros(count)
+    counted = np.array([each for _, each in found])
+    total: Float64 = np.where(np.isnan(counted).all(axis=0), np.nan, np.nansum(counted, axis=0))
+    double = [each for match, each in found if match.groupdict().get("double")]
+    return total, np.nansum(double, axis=0) if double else np.zeros(count)
 
 
-def _traffic(values: dict[str, Float64], count: int) -> Float64:
-    unknown = np.full(count, np.nan)
-    read, written = (values.get(f"dram__bytes_{way}.sum", unknown) for way in ("read", "write"))
-    return np.where(np.isnan(read + written), values.get("dram__bytes.sum", unknown), read + written)
-
-
-def _verdicts(trace: Trace, found: Ranges) -> np.ndarray:
-    """Of every range whether its kernel uses Tensor Cores, by its name."""
+def _verdicts(trace: Trace, found: Ranges, vendor: str) -> np.ndarray:
+    """Of every range whether its kernel uses matrix units, by its name."""
     names = np.where(found.kernel >= 0, trace.events.name[found.kernel], trace.events.name[found.rows])
     verdicts = {
-        code: verdict(trace.strings[code], "CUDA")[0]
+        code: verdict(trace.strings[code], vendor)[0]
         for code in np.unique(names).tolist()
         if code >= 0 and trace.strings[code] != MISSING
     }

@@ -1,4 +1,6 @@
-"""What the range profiler of CUPTI counted, and which launch and operator it was counted for.
+"""What hardware counters counted, and which launch and operator it was counted for.
+
+The range profiler of CUPTI writes ranges:
 
     aten::mm -------------|
       cudaLaunchKernel --|                     the n-th launch
@@ -8,6 +10,8 @@ The profiler runs one kernel at a time and replays it for each set of counters, 
 beside ranges, and the times of ranges are made up: the recording divided by their number. A range carries no
 correlation; as in Holistic Trace Analysis it belongs to the launch of the same place in order, where there are as
 many of both.
+
+rocprofv3 counts beside its times: its counters are arguments of the kernels (`dispatches`).
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import numpy as np
 
 from torch_tb_profiler.model.calls.calltree import enclosing_operator
 from torch_tb_profiler.model.calls.links import launches
+from torch_tb_profiler.model.counters.dispatches import PREFIX
 from torch_tb_profiler.model.kinds import Kind, of_kind
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Trace, derived, name_mask
 
@@ -30,13 +35,15 @@ _LAUNCH = re.compile(r"^(?:cuda|cu|hip)(?:Module)?Launch(?:Cooperative)?Kernel")
 
 
 class Ranges(msgspec.Struct, frozen=True):
-    """Columns of r ranges in order of time.
+    """Columns of r ranges in order of time; a counted kernel is a range, too.
 
     rows      int32[r]  of the trace
     launch    int32[r]  row of the call that launched the kernel, NO_CODE where that cannot be told
     kernel    int32[r]  row of the kernel, NO_CODE if none is recorded (or not told)
     operator  int32[r]  row of the innermost operator around the launch, NO_CODE if there is none
     reason    why ranges have no launches; None if they have
+    counters  name -> key of the argument that holds its values, in order of the alphabet
+    amd       the counters are those of AMD's devices
     """
 
     rows: Int32
@@ -44,6 +51,8 @@ class Ranges(msgspec.Struct, frozen=True):
     kernel: Int32
     operator: Int32
     reason: str | None
+    counters: dict[str, str]
+    amd: bool = False
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -55,14 +64,44 @@ def ranges(trace: Trace) -> Ranges:
     rows = of_kind(trace, Kind.METRICS)
     if len(rows):  # Intel's metrics of kernels are no ranges
         rows = rows[name_mask(trace.strings, CATEGORY.__eq__)[trace.events.category[rows]]]
+    if not len(rows):
+        return _counted_kernels(trace)
     rows = _in_time(trace, rows)
-    calls = _launches(trace) if len(rows) else rows
+    counters = _numbers(trace, rows)
+    calls = _launches(trace)
     kernel = _kernels(trace, calls)
     reason = _mismatch(trace, rows, calls, kernel)
     if reason is not None:
         none = np.full(len(rows), NO_CODE, np.int32)
-        return Ranges(rows, none, none, none, reason)
-    return Ranges(rows, calls, kernel, enclosing_operator(trace)[calls], None)
+        return Ranges(rows, none, none, none, reason, counters)
+    return Ranges(rows, calls, kernel, enclosing_operator(trace)[calls], None, counters)
+
+
+def _counted_kernels(trace: Trace) -> Ranges:
+    """Kernels with counters of rocprofv3."""
+    counters = {key.removeprefix(PREFIX): key for key in sorted(trace.args) if key.startswith(PREFIX)}
+    counters = {name: key for name, key in counters.items() if trace.args[key].kind in ("int", "float")}
+    rows, launch = launches(trace)
+    counted = np.isin(rows, of_kind(trace, Kind.KERNEL))
+    if counters:
+        counted &= np.isin(rows, np.concatenate([trace.args[key].rows for key in counters.values()]))
+    rows, launch = rows[counted], launch[counted]
+    if not counters or not len(rows):
+        none = np.empty(0, np.int32)
+        return Ranges(none, none, none, none, None, {})
+    order = np.argsort(trace.events.start[rows], kind="stable")
+    rows, launch = rows[order], launch[order]
+    operator = np.where(launch >= 0, enclosing_operator(trace)[launch], NO_CODE).astype(np.int32)
+    return Ranges(rows, launch, rows, operator, None, counters, amd=True)
+
+
+def _numbers(trace: Trace, rows: Int32) -> dict[str, str]:
+    """Numeric arguments that any of the rows has."""
+    return {
+        key: key
+        for key, column in sorted(trace.args.items())
+        if column.kind in ("int", "float") and np.isin(rows, column.rows).any()
+    }
 
 
 def _in_time(trace: Trace, rows: Int32) -> Int32:

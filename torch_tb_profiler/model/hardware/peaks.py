@@ -28,6 +28,8 @@ class Peaks(msgspec.Struct, frozen=True):
     matched  how the entry was found
     source   title of the vendor's document, or who set the figures
     reason   why nothing is known
+    checked  figures that another source confirms; the others rest on `source` alone
+    clock    MHz at which the peaks of the matrix units hold, None if unknown
     """
 
     name: str | None
@@ -38,6 +40,8 @@ class Peaks(msgspec.Struct, frozen=True):
     matched: str | None
     source: str | None
     reason: str | None
+    clock: float | None = None
+    checked: tuple[str, ...] = ()
 
     def rate(self, matrix: bool, type: str) -> float | None:
         """FLOP/s; products of full single precision run on the vector units."""
@@ -138,6 +142,8 @@ def _peaks(entry: Entry, share: float, matched: str) -> Peaks:
         matched=matched,
         source=entry.source,
         reason=None,
+        clock=entry.matrix_mhz,
+        checked=entry.checked,
     )
 
 
@@ -170,4 +176,6 @@ def _with_figures(found: Peaks, figures: Mapping[str, float]) -> Peaks:
         link=1e9 * figures["link"] if "link" in figures else found.link,
         source=", ".join(["figures given: " + ", ".join(figures), *([found.source] if found.source else [])]),
         reason=None,
+        clock=None,
+        checked=(),
     )

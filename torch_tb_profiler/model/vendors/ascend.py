@@ -45,6 +45,11 @@ def lanes(trace: Trace) -> npt.NDArray[np.int8]:
     return found
 
 
+def is_ascend(trace: Trace) -> bool:
+    """Whether the file has such processes."""
+    return bool((lanes(trace) >= 0).any())
+
+
 def device_numbers(trace: Trace) -> Int64:
     """int64[threads + 1]: the device in the pid of each thread with device work, ABSENT of every other."""
     number = np.full(len(trace.threads) + 1, ABSENT, np.int64)

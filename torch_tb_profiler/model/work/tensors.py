@@ -4,12 +4,15 @@ Input Dims       [[8, 16], [16, 4], [], [[2], [2]]]
 Input type       ["float", "float", "Scalar", "TensorList"]
 Input Strides    [[16, 1], [4, 1], [], [[1], [1]]]
 Concrete Inputs  ["", "", "1", ""]
+
+Ascend's profiler spells the first two as texts: 8,16;16,4; and float;float;Scalar
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -109,6 +112,8 @@ class Call(NamedTuple):
 def read_call(name: str, texts: Sequence[str | None], kernel: str) -> Call:
     """A call from the texts of dims, types, strides and concrete inputs; Unknown if shapes are missing."""
     dims, types, strides, values = (_list(text) for text in texts)
+    if dims is None and types is None and texts[0] is not None and texts[1] is not None:
+        dims, types = _spelled_with_semicolons(texts[0], texts[1])
     if dims is None or types is None:
         raise Unknown("the shapes of its inputs are not recorded (`record_shapes=True`)")
     inputs = []
@@ -126,6 +131,17 @@ def _list(text: str | None) -> list[object] | None:
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, list) else None
+
+
+_SIZES = re.compile(r"(?:\d{1,18}(?:,\d{1,18})*)?")
+
+
+def _spelled_with_semicolons(dims: str, types: str) -> tuple[list[object] | None, list[object] | None]:
+    """(shapes, types) as Ascend's profiler spells them; None where a shape is none."""
+    shapes = [each.strip() for each in dims.split(";")]
+    if not dims.strip() or not all(_SIZES.fullmatch(shape) for shape in shapes):
+        return None, None
+    return [[int(size) for size in shape.split(",") if size] for shape in shapes], [*types.split(";")]
 
 
 def _input(shape: object, kind: str, strides: object, kernel: str) -> Tensor | tuple[Tensor, ...] | None:

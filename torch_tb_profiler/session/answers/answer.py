@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.discovery import Run
 from torch_tb_profiler.session.kept.summary import FileSummary
 from torch_tb_profiler.session.state import FileState
 from torch_tb_profiler.session.targets import FullNames, Names, Target
-from torch_tb_profiler.view import FileView, View
 from torch_tb_profiler.views import views_of
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.view import View
 
 
 class Question(NamedTuple):
@@ -50,6 +52,8 @@ def unavailable(summary: FileSummary, run: Run) -> Mapping[str, str]:
 
 
 def _opens_files(tab: str) -> bool:
+    from torch_tb_profiler.view import FileView
+
     return any(isinstance(view, FileView) for view in views_of(tab))
 
 

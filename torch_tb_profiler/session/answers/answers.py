@@ -1,41 +1,44 @@
-"""Every kind of view has its own way to an answer."""
+"""What is kept is answered at once; all else takes the view."""
 
 from __future__ import annotations
 
+import threading
+from typing import TYPE_CHECKING
+
 from torch_tb_profiler.session.answers.answer import Answer, Question
-from torch_tb_profiler.session.answers.of_file import FileAnswers
-from torch_tb_profiler.session.answers.of_pair import PairAnswers
-from torch_tb_profiler.session.answers.of_run import RunAnswers
-from torch_tb_profiler.session.answers.of_trace import TraceAnswers
+from torch_tb_profiler.session.answers.kept import kept_answer
 from torch_tb_profiler.session.files import Files
 from torch_tb_profiler.session.log import LogFolders
 from torch_tb_profiler.session.targets import Targets
-from torch_tb_profiler.view import FileView, PairView, RankView, RunView, TraceView
-from torch_tb_profiler.views import KEPT, find_view
+from torch_tb_profiler.views import KEPT
+
+if TYPE_CHECKING:
+    from torch_tb_profiler.session.answers.made import MadeAnswers
 
 
 class Answers:
     """Answers views over what the log folders list and the files hold."""
 
     def __init__(self, log: LogFolders, files: Files, targets: Targets) -> None:
-        self._of_trace = TraceAnswers(files, targets)
-        self._of_run = RunAnswers(files, targets, self._of_trace)
-        self._of_pair = PairAnswers(files, targets)
-        self._of_file = FileAnswers(log, targets)
+        self._log = log
+        self._files = files
+        self._targets = targets
+        self._lock = threading.Lock()
+        self._made: MadeAnswers | None = None
 
     def answer(self, slug: str, question: Question) -> Answer:
         """As `Session.view`."""
         if slug in KEPT and not question.params:
-            kept = self._of_trace.kept(slug, question.names)
+            kept = kept_answer(self._files, self._targets, slug, question.names)
             if kept is not None:
                 return kept
-        view = find_view(slug)
-        match view:
-            case TraceView():
-                return self._of_trace.answer(view, question)
-            case RunView() | RankView():
-                return self._of_run.answer(view, question)
-            case PairView():
-                return self._of_pair.answer(view, question)
-            case FileView():
-                return self._of_file.answer(view, question)
+        return self._makers().answer(slug, question)
+
+    def _makers(self) -> MadeAnswers:
+        """Imported with the contract of views, which is slow to set up and which a kept answer does without."""
+        from torch_tb_profiler.session.answers.made import MadeAnswers
+
+        with self._lock:
+            if self._made is None:
+                self._made = MadeAnswers(self._log, self._files, self._targets)
+            return self._made

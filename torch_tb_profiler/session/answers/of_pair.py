@@ -12,8 +12,9 @@ from torch_tb_profiler.session.answers.answer import Answer, Question, check_ava
 from torch_tb_profiler.session.answers.base import base_of
 from torch_tb_profiler.session.files import Files
 from torch_tb_profiler.session.kept.summary import encode
+from torch_tb_profiler.session.state import FileState
 from torch_tb_profiler.session.targets import Names, Target, Targets
-from torch_tb_profiler.view import ALSO, BASE, BASE_ALSO, OF_PAIR, PairView, parse_params
+from torch_tb_profiler.view import ALSO, BASE, BASE_ALSO, OF_PAIR, PairView, View, parse_params
 
 if TYPE_CHECKING:
     from torch_tb_profiler.model.trace import Trace
@@ -29,27 +30,39 @@ class PairAnswers:
 
         own = {name: text for name, text in question.params.items() if name not in OF_PAIR}
         params = parse_params(view.params, own)
-        first = self._ready(question, question.names)
-        named = Names(*(question.params.get(name) for name in BASE))
-        if named == Names():
-            likely = base_of(self._files, self._targets, first)
-            if likely is None:
+        while True:
+            first = self._ready(question, question.names)
+            base_names = self._base(question, first)
+            if base_names is None:
                 return Answer(view.slug, *first.names, self._files.state(first.file.id), None)
-            named = likely
-        base_first = self._ready(question, named)
-        candidate = self._side(question, first, ALSO)
-        base = self._side(question, base_first, BASE_ALSO)
-        state = self._files.state(first.file.id)
-        traces: list[Trace] = []
-        for target in (*candidate, *base):
-            check_available(view, self._files.summary(target.file.id), target)
-            state, trace = self._files.open(target.file.id, target.part)
-            if trace is None:
+            base_first = self._ready(question, base_names)
+            candidate = self._side(question, first, ALSO)
+            base = self._side(question, base_first, BASE_ALSO)
+            targets = [*candidate, *base]
+            state, traces = self._open(view, targets)
+            if traces is None:
                 return Answer(view.slug, *first.names, state, None, base=base_first.names)
-            traces.append(trace)
+            if all(self._targets.find(Names(*each.names)).trace == each.trace for each in targets):
+                break  # else a file was read meanwhile, and holds several ranks
         pair = Pair(traces[len(candidate) :], traces[: len(candidate)], _one_run([*base, *candidate]))
         payload = encode(view.build(pair, params))
         return Answer(view.slug, *first.names, state, payload, base=base_first.names)
+
+    def _base(self, question: Question, first: Target) -> Names | None:
+        """What is compared with; None while that cannot be told yet."""
+        named = Names(*(question.params.get(name) for name in BASE))
+        return base_of(self._files, self._targets, first) if named == Names() else named
+
+    def _open(self, view: View, targets: list[Target]) -> tuple[FileState, list[Trace] | None]:
+        """The traces, and the state of the last; None and the state of the one that is not there yet."""
+        traces: list[Trace] = []
+        for target in targets:
+            check_available(view, self._files.summary(target.file.id), target)
+            state, trace = self._files.open(target.file.id, target.part)
+            if trace is None:
+                return state, None
+            traces.append(trace)
+        return state, traces
 
     def _ready(self, question: Question, names: Names) -> Target:
         return self._targets.ready(names, question.wait, question.timeout)

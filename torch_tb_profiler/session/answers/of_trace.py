@@ -10,7 +10,7 @@ from torch_tb_profiler.session.answers.answer import Answer, Question, check_ava
 from torch_tb_profiler.session.files import Files
 from torch_tb_profiler.session.kept.summary import encode
 from torch_tb_profiler.session.state import FileState
-from torch_tb_profiler.session.targets import Names, Target, Targets
+from torch_tb_profiler.session.targets import Target, Targets
 from torch_tb_profiler.view import TraceView, parse_params
 
 ATTEMPTS = 5
@@ -35,22 +35,6 @@ class TraceAnswers:
             target = now  # its file was read meanwhile, and holds several ranks
             state, payload = self.payload(view, params, target)
         return Answer(view.slug, *target.names, state, payload)
-
-    def kept(self, slug: str, names: Names) -> Answer | None:
-        """What was kept of a view's answer without parameters; None if nothing was, or the file is not read.
-
-        It is given without the view, whose analyses take their time to import.
-        """
-        target = self._targets.find(names)
-        if self._files.kept_summary(target.file.id) is None:
-            return None
-        self._targets.request(target.file)
-        target = self._targets.find(names)  # which part of the file it is, is known now
-        payload = self._files.result(target.file.id, slug, target.part)
-        if payload is None:
-            return None
-        self._files.answer_ahead(target.file.id, target.part)
-        return Answer(slug, *target.names, self._files.state(target.file.id), payload)
 
     def _wait(self, target: Target, question: Question) -> bool:
         return self._files.wait(target.file.id, question.timeout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torch_tb_profiler.analyses.critical_path.groups import path_groups
 from torch_tb_profiler.analyses.critical_path.table import Candidate, candidate
 from torch_tb_profiler.analyses.schedule.categories import CATEGORIES, path_pieces
 from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
@@ -12,13 +13,20 @@ from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import TraceView
+from torch_tb_profiler.views._shared.text import explained
 from torch_tb_profiler.views.critical_path import words
 from torch_tb_profiler.views.critical_path.payload import (
+    GroupsParams,
+    PathGroup,
+    PathGroupsPayload,
     PathPiecesPayload,
     PiecesParams,
     TargetParams,
     TargetRow,
 )
+
+MOST_GROUPS = 200
+"""Names that are sent; the rest is summed up in one row."""
 
 
 def target_row(trace: Trace, found: Candidate, curve: list[int] | None, count: int) -> TargetRow:
@@ -45,12 +53,9 @@ def build_what_if(trace: Trace, params: TargetParams) -> TargetRow:
 
 def build_pieces(trace: Trace, params: PiecesParams) -> PathPiecesPayload:
     """NotFoundError if there is no complete step of the name."""
-    pieces, names = path_pieces(trace), steps(trace).names
+    pieces, number = path_pieces(trace), _step(trace, params.step)
     chosen = slice(0, len(pieces.row))
-    if params.step:
-        if params.step not in names[: recorded_spans(trace).begin.shape[1]]:
-            raise NotFoundError(f"there is no complete step {params.step!r}")
-        number = names.index(params.step)
+    if number is not None:
         chosen = slice(int((pieces.step < number).sum()), int((pieces.step <= number).sum()))
     begin, end = pieces.begin[chosen], pieces.end[chosen]
     return PathPiecesPayload(
@@ -64,7 +69,66 @@ def build_pieces(trace: Trace, params: PiecesParams) -> PathPiecesPayload:
     )
 
 
+def build_groups(trace: Trace, params: GroupsParams) -> PathGroupsPayload:
+    """NotFoundError if there is no complete step of the name."""
+    number, spans = _step(trace, params.step), recorded_spans(trace)
+    found = path_groups(trace, params.by, number)
+    count = spans.begin.shape[1] if number is None else 1
+    rows = [
+        PathGroup(
+            name=name,
+            title=words.NOWHERE[params.by] if name is None else name,
+            time_ns=sum(times) / count,
+            host_ns=times[0] / count,
+            device_ns=times[1] / count,
+            latency_ns=times[2] / count,
+            target=target,
+            event=None if event == NO_CODE else event,
+            others=0,
+        )
+        for name, target, times, event in zip(
+            found.name, found.target, found.times.tolist(), found.event.tolist(), strict=True
+        )
+    ]
+    return PathGroupsPayload(
+        by=params.by,
+        duration_ns=int(found.times.sum()) / count,
+        steps=count,
+        rows=[*rows[:MOST_GROUPS], *_rest(rows[MOST_GROUPS:])],
+        reasons=explained({} if found.name != (None,) else {"rows": words.NO_PLACES[params.by]}),
+    )
+
+
+def _rest(rows: list[PathGroup]) -> list[PathGroup]:
+    """The small rows as one."""
+    if not rows:
+        return []
+    total = PathGroup(
+        name=None,
+        title=f"{len(rows):,} more",
+        time_ns=sum(row.time_ns for row in rows),
+        host_ns=sum(row.host_ns for row in rows),
+        device_ns=sum(row.device_ns for row in rows),
+        latency_ns=sum(row.latency_ns for row in rows),
+        target=None,
+        event=None,
+        others=len(rows),
+    )
+    return [total]
+
+
+def _step(trace: Trace, name: str) -> int | None:
+    """The number of a step among the complete ones, None for no name; NotFoundError if no step has it."""
+    complete = steps(trace).names[: recorded_spans(trace).begin.shape[1]]
+    if not name:
+        return None
+    if name not in complete:
+        raise NotFoundError(f"there is no complete step {name!r}")
+    return complete.index(name)
+
+
 PARTS = (
     TraceView("critical_path/what_if", "What if", TargetParams, TargetRow, build_what_if),
+    TraceView("critical_path/groups", "Path by place", GroupsParams, PathGroupsPayload, build_groups),
     TraceView("critical_path/pieces", "Pieces of the path", PiecesParams, PathPiecesPayload, build_pieces),
 )

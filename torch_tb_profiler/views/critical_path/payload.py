@@ -7,6 +7,7 @@ from typing import Annotated
 
 import msgspec
 
+from torch_tb_profiler.analyses.schedule.places import Place
 from torch_tb_profiler.view import Page
 from torch_tb_profiler.views._shared.text import Text
 
@@ -26,6 +27,13 @@ class TargetParams(msgspec.Struct, frozen=True):
 class PiecesParams(Page, frozen=True, kw_only=True):
     """A page of the pieces; `step`: those of one step."""
 
+    step: str = ""
+
+
+class GroupsParams(msgspec.Struct, frozen=True):
+    """`by`: what a row is; `step`: of one step alone."""
+
+    by: Place = "line"
     step: str = ""
 
 
@@ -130,6 +138,41 @@ class PathPiecesPayload(msgspec.Struct, frozen=True):
     step: list[int]
     total: int
     clock_shift_ns: int
+
+
+class PathGroup(msgspec.Struct, frozen=True):
+    """What of the path belongs to an operator, a module or a line of the program; per mean step.
+
+    name    None: to none that is recorded; `title` says that in words
+    time_ns  on the host, on the device and in latencies, together
+    target  how it is spelled as what could be faster, with all that it calls; None if it cannot be
+    event   row of its longest piece; None if nothing is recorded there
+    others  0, or how many further names this row sums up
+    """
+
+    name: str | None
+    title: str
+    time_ns: float
+    host_ns: float
+    device_ns: float
+    latency_ns: float
+    target: str | None
+    event: int | None
+    others: int
+
+
+class PathGroupsPayload(msgspec.Struct, frozen=True):
+    """The path by operator, module or line of the program: each piece is in one row, that of the innermost.
+
+    duration_ns  of the mean step, to which the rows sum
+    reasons      field -> what is not known, and why
+    """
+
+    by: Place
+    duration_ns: float
+    steps: int
+    rows: list[PathGroup]
+    reasons: Mapping[str, Text]
 
 
 class RanksParams(Page, frozen=True, kw_only=True):

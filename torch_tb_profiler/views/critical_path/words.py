@@ -47,6 +47,20 @@ _ALONE = {
     "device": "All kernels and copies",
 }
 
+NOWHERE = {
+    "operator": "Outside operators",
+    "module": "Outside modules",
+    "line": "No line of the program recorded",
+}
+"""What of the path belongs to nothing of a kind."""
+
+NO_PLACES = {
+    "operator": "no operator is recorded (`ProfilerActivity.CPU`)",
+    "module": "no nn.Module is recorded (`profile(with_stack=True)` or `with_modules=True`)",
+    "line": "no Python source is recorded (`profile(with_stack=True)`)",
+}
+"""Why all of the path belongs to nothing of a kind."""
+
 _LIT = link("trace", path="true")
 """The timeline with the path lit."""
 

@@ -16,13 +16,14 @@ from torch_tb_profiler.analyses.shared.memory_curve import levels
 from torch_tb_profiler.analyses.shared.shapes import shape_texts
 from torch_tb_profiler.analyses.shared.significance import CONFIDENCE, typical_interval
 from torch_tb_profiler.model.devices import device_kind, devices
-from torch_tb_profiler.model.families import pair_kernel_names
+from torch_tb_profiler.model.families import pair_kernel_families, pair_kernel_names
 from torch_tb_profiler.model.memory.events import is_memory
 from torch_tb_profiler.model.pair import Pair, Recordings
 from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import PairView, Tab
+from torch_tb_profiler.views._shared.memory_tables import memory_elsewhere
 from torch_tb_profiler.views._shared.text import explained
 from torch_tb_profiler.views.diff import notes, verdicts, whole, words, work_words
 from torch_tb_profiler.views.diff.level import build_part, level
@@ -68,7 +69,7 @@ def build(pair: Pair, params: DiffParams) -> DiffPayload:
         step=step,
         waterfalls=waterfalls,
         level=root,
-        kernels=kernels(comparison.kernels, short),
+        kernels=kernels(comparison.kernels, short, pair_kernel_families(pair)),
         families=families(comparison.families),
         work=whole.work(comparison),
         work_coverage=whole.work_coverage(comparison),
@@ -136,7 +137,8 @@ def _reasons(pair: Pair, step: Change) -> dict[str, str]:
     without = [name for name, side in sides if not all(is_memory(trace).any() for trace in side)]
     if without:
         listed = " and ".join(f"the {name}" for name in without)
-        reasons["memory"] = f"{listed} recorded no memory events (`profile(profile_memory=True)`)"
+        elsewhere = next((where for trace in traces if (where := memory_elsewhere(trace)) is not None), None)
+        reasons["memory"] = elsewhere or f"{listed} recorded no memory events (`profile(profile_memory=True)`)"
     elif any(level.relative for trace in traces for level in levels(trace)):
         reasons["memory"] = "a file has no totals: PyTorch records them since 1.10"
     if not all(len(shape_texts(trace)) for trace in traces):

@@ -160,6 +160,7 @@ class DiffKernel(msgspec.Struct, frozen=True):
     """Device kernels by name.
 
     short_name  at most 48 characters, like no other kernel of both sides; short_candidate_name likewise
+    family      the sort of work: "matrix product", "elementwise", ..., "other"
     """
 
     name: str
@@ -169,6 +170,7 @@ class DiffKernel(msgspec.Struct, frozen=True):
     total: Change
     short_name: str
     short_candidate_name: str | None
+    family: str
 
 
 class DiffFamily(msgspec.Struct, frozen=True):

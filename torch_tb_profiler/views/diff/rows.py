@@ -45,14 +45,17 @@ def families(rows: Iterable[ComparedName]) -> list[DiffFamily]:
     return sorted(drawn, key=lambda row: magnitude(row.total))
 
 
-def kernels(rows: Iterable[ComparedName], short: Mapping[str, str]) -> list[DiffKernel]:
-    """Kernels, those that changed most first; `short`: their short names."""
+def kernels(
+    rows: Iterable[ComparedName], short: Mapping[str, str], family_of: Mapping[str, str]
+) -> list[DiffKernel]:
+    """Kernels, those that changed most first; `short`: their short names, `family_of` their families."""
     drawn = []
     for row in rows:
         name, renamed, state = _names(row)
         (total,) = row.changes
         shown = short[renamed] if renamed else None
-        drawn.append(DiffKernel(name, renamed, state, row.calls, total, short.get(name, name), shown))
+        family = family_of.get(name, "other")
+        drawn.append(DiffKernel(name, renamed, state, row.calls, total, short.get(name, name), shown, family))
     return sorted(drawn, key=lambda row: magnitude(row.total))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.analyses.shared.significance import MOST_NEEDED
-from torch_tb_profiler.base.units import format_duration, format_ratio
+from torch_tb_profiler.base.units import MINUS, format_duration, format_ratio
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.diff.payload import DiffSide
 
@@ -77,7 +77,7 @@ def _share(before: float, now: float) -> Phrase:
     """The change with its sign; a negligible one has none."""
     delta = now - before
     said = format_ratio(abs(delta) / before) if before else signed_duration(delta)
-    sign = "" if not before or said.startswith("<") else "+" if delta > 0 else "-"
+    sign = "" if not before or said.startswith("<") else "+" if delta > 0 else MINUS
     return Phrase(sign + said, link("diff", table="parts"))
 
 

@@ -10,16 +10,27 @@ from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.trace import Trace, derived
 from torch_tb_profiler.view import Members, NoParams, RunView, Tab
 from torch_tb_profiler.views._shared.job.judgment import judge_members
-from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, compare_members
+from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, coming, compare_members
 from torch_tb_profiler.views._shared.job.verdict import headline
-from torch_tb_profiler.views.distributed import operations, ranks, words
+from torch_tb_profiler.views.distributed import columns, operations, ranks, scale, words
 from torch_tb_profiler.views.distributed import stragglers as late_ranks
 from torch_tb_profiler.views.distributed.collective import COLLECTIVE
 from torch_tb_profiler.views.distributed.collectives import COLLECTIVES
 from torch_tb_profiler.views.distributed.connections import CONNECTIONS
 from torch_tb_profiler.views.distributed.payload.job import Distributed
 from torch_tb_profiler.views.distributed.problems import problems
-from torch_tb_profiler.views.distributed.reasons import reasons
+from torch_tb_profiler.views.distributed.reasons import elsewhere, reasons
+from torch_tb_profiler.views.distributed.tables.families import FAMILIES
+from torch_tb_profiler.views.distributed.tables.map import MAP
+from torch_tb_profiler.views.distributed.tables.operations import GROUPS, OPERATIONS
+from torch_tb_profiler.views.distributed.tables.ranks import RANKS
+from torch_tb_profiler.views.distributed.tables.steps import STEPS
+
+MOST_RANKS = 64
+"""Of a larger job the rows of every rank are answered page by page."""
+
+MOST_STRAGGLERS = 100
+MOST_STEPS = 1000
 
 
 def build(members: Members[RankSummary], params: NoParams) -> Distributed:
@@ -30,30 +41,40 @@ def build(members: Members[RankSummary], params: NoParams) -> Distributed:
 @derived
 def _build(members: Members[RankSummary]) -> Distributed:
     comparison, judged = compare_members(members), judge_members(members)
-    by_step, verdict, before = waiting_by_step(comparison), judged.verdict, judged.before
-    said = headline(members, verdict)
+    verdict, before = judged.verdict, judged.before
+    said, whole = headline(members, verdict), len(members) <= MOST_RANKS
     return Distributed(
         headline=said,
         explanation=words.explanation(members, verdict),
         verdict=late_ranks.verdict(comparison, verdict, said),
         problems=problems(members),
-        ranks=ranks.ranks(members),
-        nodes=ranks.nodes(comparison),
+        rank_count=len(members),
+        read_count=len(members) - coming(members),
+        steps=list(comparison.job.steps[:MOST_STEPS]),
+        spreads=scale.spreads(members),
+        group_families=scale.group_families(members),
+        ranks=ranks.ranks(members) if whole else [],
+        nodes=ranks.nodes(comparison) if whole else [],
         origin_ns=comparison.clocks.origin,
         start_skew_ns=comparison.clocks.start_skew(),
-        overview=ranks.step_times(comparison),
-        averages=ranks.averages(comparison),
-        families=ranks.families(comparison),
-        waiting=operations.waiting(comparison, by_step),
-        average_waiting=operations.average_waiting(comparison, by_step),
-        collectives=operations.collective_rows(comparison, judged.totals),
-        groups=operations.groups(comparison, judged.totals),
+        overview=ranks.step_times(comparison) if whole else [],
+        averages=ranks.averages(comparison, columns.averages_of(members)) if whole else [],
+        families=ranks.families(comparison) if whole else [],
+        waiting=operations.waiting(comparison, waiting_by_step(comparison, columns.sums_of(members)))
+        if whole
+        else [],
+        average_waiting=operations.average_waiting(comparison, columns.waits_of(members)) if whole else [],
+        collectives=operations.collective_rows(comparison, judged.totals) if whole else [],
+        groups=operations.groups(comparison, columns.uses_of(members), columns.totals_of(members))
+        if whole
+        else [],
         mismatches=operations.mismatches(comparison),
         mismatch_count=len(comparison.matching.differences),
-        stragglers=late_ranks.stragglers(comparison, judged.rows, verdict, before),
-        heat_map=late_ranks.heat_map(comparison),
+        stragglers=late_ranks.stragglers(comparison, judged.rows[:MOST_STRAGGLERS], verdict, before),
+        late_hosts=scale.late_hosts(comparison, judged.rows, MOST_STRAGGLERS, verdict),
+        heat_map=late_ranks.heat_map(comparison) if whole else None,
         meanwhile=late_ranks.meanwhile(comparison, before),
-        reasons=reasons(comparison),
+        reasons=reasons(comparison) if whole else {**reasons(comparison), **elsewhere(len(members))},
     )
 
 
@@ -79,5 +100,5 @@ TAB = Tab(
         answers="Whether ranks wait for each other, for whom, and what it costs.",
     ),
     unavailable,
-    (COLLECTIVES, COLLECTIVE, CONNECTIONS),
+    (COLLECTIVES, COLLECTIVE, CONNECTIONS, MAP, RANKS, STEPS, OPERATIONS, GROUPS, FAMILIES),
 )

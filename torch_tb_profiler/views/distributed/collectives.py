@@ -13,6 +13,7 @@ from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSu
 from torch_tb_profiler.model.trace import derived
 from torch_tb_profiler.view import Members, RunView
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, compare_members
+from torch_tb_profiler.views.distributed.group_names import group_label
 from torch_tb_profiler.views.distributed.payload.collectives import (
     CollectiveInstance,
     Collectives,
@@ -58,6 +59,7 @@ def instance(members: Members[RankSummary], collective: int) -> CollectiveInstan
     return CollectiveInstance(
         id=collective,
         group=row.group,
+        group_label=group_label(comparison.job.groups[row.group], row.group),
         name=comparison.job.name_of(row.operation),
         sequence=row.sequence,
         step=comparison.job.step_of(row.operation),

@@ -8,6 +8,7 @@ from torch_tb_profiler.analyses.distributed.collectives import connections
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.view import Members, RunView
+from torch_tb_profiler.views._shared.job.judgment import judge_members
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, compare_members
 from torch_tb_profiler.views._shared.lists import parse_texts
 from torch_tb_profiler.views.distributed import timeline_words
@@ -28,6 +29,7 @@ def build(members: Members[RankSummary], params: ConnectionsParams) -> Connectio
     ranks = [_aligned(members, unquote(name)) for name in parse_texts(params.workers)]
     keys = {rank.worker: key for key, rank in enumerate(ranks) if rank.worker in comparison.positions}
     aligned = [rank.worker for rank in ranks if rank.shift_ns is not None]
+    late = [worker for worker in _late(members) if worker in aligned]
     left = [rank.worker for rank in ranks if rank.shift_ns is None and rank.state in ("ready", "failed")]
     limit = min(max(params.limit, 0), MOST)
     joined = connections.connections(
@@ -38,9 +40,14 @@ def build(members: Members[RankSummary], params: ConnectionsParams) -> Connectio
         limit,
     )
     return Connections(
-        headline=timeline_words.headline([comparison.sources[comparison.positions[name]] for name in aligned]),
+        headline=timeline_words.headline(
+            [comparison.sources[comparison.positions[name]] for name in aligned],
+            [comparison.sources[comparison.positions[name]] for name in late],
+            len(comparison.sources) == 2,
+        ),
         details=timeline_words.details(joined.total, len(joined.rows), left),
         ranks=ranks,
+        late=[keys[worker] for worker in late],
         origin_ns=comparison.clocks.origin,
         rows=[
             Connection(
@@ -57,6 +64,15 @@ def build(members: Members[RankSummary], params: ConnectionsParams) -> Connectio
         total=joined.total,
         reasons=reasons(comparison),
     )
+
+
+def _late(members: Members[RankSummary]) -> list[str]:
+    """Workers that keep the others waiting, most cost first."""
+    verdict = judge_members(members).verdict
+    if verdict.kind != "straggler":
+        return []
+    sources = compare_members(members).sources
+    return [sources[row.member].worker for row in verdict.ranks]
 
 
 def _aligned(members: Members[RankSummary], worker: str) -> AlignedRank:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from torch_tb_profiler.analyses.distributed import steps
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.groups import group_uses
+from torch_tb_profiler.analyses.distributed.groups import GroupUse
 from torch_tb_profiler.analyses.distributed.matching.differences import Difference
-from torch_tb_profiler.analyses.distributed.totals import GroupTotal, WorkerTotal, group_totals
+from torch_tb_profiler.analyses.distributed.totals import GroupTotal, WorkerTotal
+from torch_tb_profiler.views.distributed.group_names import group_label
 from torch_tb_profiler.views.distributed.payload.communication import (
     AverageWaiting,
     CollectiveRow,
@@ -20,7 +21,8 @@ from torch_tb_profiler.views.distributed.payload.communication import (
 )
 from torch_tb_profiler.views.distributed.words import mismatch_text
 
-MOST_MISMATCHES = 100
+MOST_MISMATCHES, MOST_VALUES, MOST_WORKERS = 100, 8, 64
+"""So many disagreements, values of each, and workers of each value are listed."""
 
 
 def waiting(comparison: Comparison, rows: Sequence[steps.StepWaiting]) -> list[Waiting]:
@@ -32,12 +34,12 @@ def waiting(comparison: Comparison, rows: Sequence[steps.StepWaiting]) -> list[W
     ]
 
 
-def average_waiting(comparison: Comparison, rows: Sequence[steps.StepWaiting]) -> list[AverageWaiting]:
+def average_waiting(comparison: Comparison, rows: Sequence[steps.AverageWaiting]) -> list[AverageWaiting]:
     """Means over the complete steps."""
     sources = comparison.sources
     return [
         AverageWaiting(sources[row.member].worker, sources[row.member].rank, row.transfer, row.waiting)
-        for row in steps.average_waiting(comparison, rows)
+        for row in rows
     ]
 
 
@@ -48,7 +50,8 @@ def collective_rows(comparison: Comparison, totals: Sequence[WorkerTotal]) -> li
         CollectiveRow(
             worker=job.source_of(total.operation).worker,
             rank=job.source_of(total.operation).rank,
-            group=int(job.table.group[total.operation]),
+            group=(group := int(job.table.group[total.operation])),
+            group_label=group_label(job.groups[group], group),
             name=job.name_of(total.operation),
             collective=job.collective_of(total.operation),
             backend=job.backend_of(total.operation),
@@ -69,13 +72,15 @@ def collective_rows(comparison: Comparison, totals: Sequence[WorkerTotal]) -> li
     ]
 
 
-def groups(comparison: Comparison, totals: Sequence[WorkerTotal]) -> list[Group]:
+def groups(
+    comparison: Comparison, uses: Sequence[GroupUse], totals: Mapping[int, Sequence[GroupTotal]]
+) -> list[Group]:
     """Every process group with its operations summed over the ranks."""
-    operations = group_totals(comparison, totals)
     return [
         Group(
             id=code,
             name=group.name,
+            label=group_label(group, code),
             description=group.description,
             ranks=use.ranks,
             size=group.size,
@@ -84,14 +89,15 @@ def groups(comparison: Comparison, totals: Sequence[WorkerTotal]) -> list[Group]
             matched_by=use.matched_by,
             workers=[comparison.sources[member].worker for member in use.members],
             absent_ranks=use.absent_ranks,
-            operations=[_operation(comparison, total) for total in operations.get(code, [])],
+            operations=[operation(comparison, total) for total in totals.get(code, [])],
             mismatches=use.mismatches,
         )
-        for code, (group, use) in enumerate(zip(comparison.job.groups, group_uses(comparison), strict=True))
+        for code, (group, use) in enumerate(zip(comparison.job.groups, uses, strict=True))
     ]
 
 
-def _operation(comparison: Comparison, total: GroupTotal) -> Operation:
+def operation(comparison: Comparison, total: GroupTotal) -> Operation:
+    """A row of a process group."""
     return Operation(
         name=comparison.job.name_of(total.operation),
         collective=comparison.job.collective_of(total.operation),
@@ -126,8 +132,10 @@ def _mismatch(comparison: Comparison, difference: Difference) -> Mismatch:
         step=job.step_of(row),
         what=difference.what,
         values=[
-            Differing(value, [comparison.sources[member].worker for member in members])
-            for value, members in difference.values.items()
+            Differing(
+                value, [comparison.sources[member].worker for member in members[:MOST_WORKERS]], len(members)
+            )
+            for value, members in list(difference.values.items())[:MOST_VALUES]
         ],
         text=mismatch_text(job.name_of(row), difference),
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.gaps import exclusions
@@ -10,12 +11,14 @@ from torch_tb_profiler.analyses.distributed.groups import expected_ranks, world_
 from torch_tb_profiler.analyses.distributed.job import Source
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.base.units import format_duration, plural
-from torch_tb_profiler.model.communication.groups import spell_ranks
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.members import coming, compare_members, rank_of
-from torch_tb_profiler.views._shared.job.rank_names import RANKS_TABLE, rank_names
+from torch_tb_profiler.views._shared.job.rank_names import RANKS_TABLE, rank_names, short_ranks
 from torch_tb_profiler.views._shared.text import Phrase, link, text
 from torch_tb_profiler.views.distributed.payload.job import Problem
+
+MOST_OF_A_KIND = 20
+"""So many ranks with a problem of one kind are listed; of more their number is."""
 
 NOTABLE_NS = 1_000_000
 """Corrections and errors of clocks above this are mentioned; the others stand in `ranks`."""
@@ -24,12 +27,37 @@ NOTABLE_NS = 1_000_000
 def problems(members: Members[RankSummary]) -> list[Problem]:
     """In order of importance: files, ranks, clocks, collectives."""
     comparison = compare_members(members)
-    return [
+    of_all = (
         *_of_members(members),
         *_of_ranks(members),
         *_of_clocks(comparison),
         *_of_collectives(comparison),
-    ]
+    )
+    return list(_bounded(of_all))
+
+
+_MORE = {
+    "broken_rank": "{count} more ranks are missing",
+    "left_out": "{count} more ranks are left out",
+    "duplicate_rank": "{count} more ranks are claimed twice",
+    "clock": "The clocks of {count} more ranks are corrected or known only roughly",
+    "unmatched": "{count} more ranks are not compared by time",
+}
+"""Of kinds that concern a rank each."""
+
+
+def _bounded(problems: Sequence[Problem]) -> Iterator[Problem]:
+    """The first ones of each kind, and how many more there are in place of the next."""
+    kinds = Counter(problem.kind for problem in problems)
+    seen: Counter[str] = Counter()
+    for problem in problems:
+        seen[problem.kind] += 1
+        left = kinds[problem.kind] - MOST_OF_A_KIND
+        if problem.kind not in _MORE or left <= 1 or seen[problem.kind] <= MOST_OF_A_KIND:
+            yield problem
+        elif seen[problem.kind] == MOST_OF_A_KIND + 1:
+            count = Phrase(f"{left:,}", RANKS_TABLE)
+            yield Problem(problem.kind, text(_MORE[problem.kind], count=count), None, None)
 
 
 def _of_members(members: Members[RankSummary]) -> Iterator[Problem]:
@@ -76,7 +104,7 @@ def _of_ranks(members: Members[RankSummary]) -> Iterator[Problem]:
     expected = expected_ranks(comparison)
     absent = expected - {rank_of(member) for member in members}
     if absent and not coming(members) and any(source.rank is not None for source in comparison.sources):
-        spelled = spell_ranks(sorted(absent)).replace(",", ", ")
+        spelled = short_ranks(sorted(absent)).replace(",", ", ")
         words = text(
             "No trace of {rank} {absent} is here ({count} of {all})",
             rank="rank" if len(absent) == 1 else "ranks", absent=Phrase(spelled, RANKS_TABLE),

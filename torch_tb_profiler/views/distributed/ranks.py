@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
-from torch_tb_profiler.analyses.distributed.steps import average_steps
+from torch_tb_profiler.analyses.distributed.steps import AverageStep
 from torch_tb_profiler.base.sorting import natural_order
 from torch_tb_profiler.view import Member, Members
 from torch_tb_profiler.views._shared.job.members import compare_members, host_and_process, rank_of
@@ -116,7 +116,7 @@ def families(comparison: Comparison) -> list[RankFamily]:
     return rows
 
 
-def averages(comparison: Comparison) -> list[AverageTimes]:
+def averages(comparison: Comparison, rows: Sequence[AverageStep]) -> list[AverageTimes]:
     """Of every rank that has complete steps."""
     return [
         AverageTimes(
@@ -129,5 +129,5 @@ def averages(comparison: Comparison) -> list[AverageTimes]:
             exposed_ns=row.exposed,
             other_ns=row.other,
         )
-        for row in average_steps(comparison)
+        for row in rows
     ]

@@ -49,3 +49,24 @@ def reasons(comparison: Comparison) -> dict[str, Text]:
     if not comparison.arrivals.attributable.any():
         reason["stragglers"] = "no collective has a last arrival that can be attributed to a rank"
     return explained(reason)
+
+
+_PARTS = {
+    "ranks": "ranks",
+    "nodes": "ranks",
+    "averages": "ranks",
+    "average_waiting": "ranks",
+    "overview": "steps",
+    "waiting": "steps",
+    "families": "families",
+    "collectives": "operations",
+    "groups": "groups",
+    "heat_map": "map",
+}
+
+
+def elsewhere(ranks: int) -> dict[str, Text]:
+    """List of the payload -> which part has it page by page, of a job so large that it is left out."""
+    return explained(
+        {name: f"of {ranks:,} ranks; `distributed/{part}` has them page by page" for name, part in _PARTS.items()}
+    )

@@ -10,11 +10,25 @@ from torch_tb_profiler.views._shared.job.rank_names import rank_names
 from torch_tb_profiler.views._shared.text import Text, sentences, text
 
 
-def headline(aligned: Sequence[Source]) -> Text:
-    """Which ranks are on the clock of the job."""
+def headline(aligned: Sequence[Source], late: Sequence[Source], only_two: bool) -> Text:
+    """Which ranks are on the clock of the job, and which of them, on top, keep the others waiting.
+
+    only_two: the job has no more ranks than these
+    """
     if not aligned:
         return text("The clocks of these ranks cannot be aligned.")
-    return text("{ranks} on the clock of the job.", ranks=rank_names(aligned))
+    rest = [source for source in aligned if source not in late]
+    if not late or not rest:
+        return text("{ranks} on the clock of the job.", ranks=rank_names(aligned))
+    one = len(late) == 1
+    return text(
+        "{late} {keep} {others} waiting; below {it}, {rest} on the clock of the job.",
+        late=rank_names(late),
+        keep="keeps" if one else "keep",
+        others="the other" if only_two else "the others",
+        it="it" if one else "them",
+        rest=rank_names(rest, capital=False),
+    )
 
 
 def details(total: int, shown: int, left: Sequence[str]) -> Text:

@@ -25,7 +25,9 @@ from torch_tb_profiler.model.schedule.items import items
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import has_host_events, steps
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.view import Tab, TraceView
+from torch_tb_profiler.view import RankView, Tab, TraceView
+from torch_tb_profiler.views._shared.job.exposed import MOST_RANKS
+from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
 from torch_tb_profiler.views._shared.text import Text, explained
 from torch_tb_profiler.views._shared.truncated import truncated
 from torch_tb_profiler.views.idle.launches import LAUNCH_PARTS
@@ -38,6 +40,7 @@ from torch_tb_profiler.views.idle.payload import (
     IdleStep,
     IdleStream,
 )
+from torch_tb_profiler.views.idle.ranks import build as beside
 from torch_tb_profiler.views.idle.words import WAITING, explanation, headline, limits
 
 MOST_SUBJECTS = 40
@@ -71,6 +74,9 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
         exposed_communication_ns=sum(step.exposed_communication_ns for step in counted),
         exposed_copy_ns=sum(step.exposed_copy_ns for step in counted),
         idle_ns=sum(step.idle_ns for step in counted),
+        communication=None,
+        waits_for=[],
+        beside=(),
         causes=rows,
         sums=_sums(table, _per_step(gains.causes, len(counted))),
         gaps=len(table.segments.gaps.begin),
@@ -93,7 +99,7 @@ def _steps(times: StepTimes) -> list[IdleStep]:
     columns = (times.start, times.duration, times.compute, times.communication, times.copies, times.idle)
     rows = zip(times.names, *(column.tolist() for column in columns), times.complete.tolist(), strict=True)
     return [
-        IdleStep(name, start, duration, compute, communication, None, copies, idle, complete)
+        IdleStep(name, start, duration, compute, communication, None, None, [], copies, idle, complete)
         for name, start, duration, compute, communication, copies, idle, complete in rows
     ]
 
@@ -205,9 +211,26 @@ def unavailable(trace: Trace) -> str | None:
     return "no device work is recorded; `activities=[..., ProfilerActivity.CUDA]` (or XPU, MTIA) records it"
 
 
+_ALONE = TraceView("idle", "Idle time", IdleParams, IdlePayload, build, kept="asked", rows="causes")
+
 TAB = Tab(
     "Where the time goes",
-    TraceView("idle", "Idle time", IdleParams, IdlePayload, build, kept="asked", rows="causes"),
+    _ALONE,
     unavailable,
-    (*PARTS, *LAUNCH_PARTS),
+    (
+        *PARTS,
+        *LAUNCH_PARTS,
+        RankView(
+            "idle/ranks",
+            "Idle time beside other ranks",
+            IdleParams,
+            IdlePayload,
+            beside,
+            _ALONE,
+            RANK_SUMMARIES,
+            MOST_RANKS,
+            rows="causes",
+            answers="Idle time of a rank beside the others of its job: which ranks its communication waits for.",
+        ),
+    ),
 )

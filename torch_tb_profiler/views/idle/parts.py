@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_tb_profiler.analyses.idle.places import idle_flame
+from torch_tb_profiler.analyses.idle.flame import idle_flame
 from torch_tb_profiler.analyses.idle.table import idle_table
 from torch_tb_profiler.analyses.schedule.causes import CAUSES
 from torch_tb_profiler.analyses.schedule.gaps import default_device

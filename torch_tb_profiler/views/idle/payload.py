@@ -8,6 +8,7 @@ import msgspec
 
 from torch_tb_profiler.analyses.idle.table import By
 from torch_tb_profiler.view import Page
+from torch_tb_profiler.views._shared.job.exposed import CommunicationParts
 from torch_tb_profiler.views._shared.text import Text
 
 
@@ -32,10 +33,20 @@ class IdleGapsParams(Page, frozen=True):
     stream: int | None = None
 
 
+class WaitedFor(msgspec.Struct, frozen=True):
+    """Exposed communication that waits for a rank, which arrives last: ns of one step, or per counted step."""
+
+    worker: str
+    rank: int | None
+    waiting_ns: float
+
+
 class IdleStep(msgspec.Struct, frozen=True):
     """A step on the device; compute + exposed communication + exposed copies + idle = duration, exactly.
 
-    waiting_ns  the part of the exposed communication that waits for other ranks; null, see `reasons`
+    transfer_ns, waiting_ns  parts of the exposed communication: data moves; it waits for other ranks, at least;
+                what no other rank tells is in neither; null, see `reasons`
+    waits_for   the ranks that it waits for, most first
     complete    False: device work is missing; such a step is in no sum
     """
 
@@ -44,7 +55,9 @@ class IdleStep(msgspec.Struct, frozen=True):
     duration_ns: int
     compute_ns: int
     exposed_communication_ns: int
+    transfer_ns: int | None
     waiting_ns: int | None
+    waits_for: list[WaitedFor]
     exposed_copy_ns: int
     idle_ns: int
     complete: bool
@@ -99,6 +112,9 @@ class IdlePayload(msgspec.Struct, frozen=True):
     """Where the time of the complete steps (or of the chosen one) goes on one device or stream.
 
     counted         steps that the sums are over
+    communication   the exposed communication of the average counted step; null, see `waiting_ns` in `reasons`
+    waits_for       the ranks that it waits for, most first; what no rank is known to arrive last at is in none
+    beside          what the other ranks' files say of it; empty where they were not asked (`idle/ranks` does)
     causes          rows, most time first; they sum to `idle_ns`
     sums            the causes, likewise
     gaps            gaps of the device
@@ -125,6 +141,9 @@ class IdlePayload(msgspec.Struct, frozen=True):
     exposed_communication_ns: int
     exposed_copy_ns: int
     idle_ns: int
+    communication: CommunicationParts | None
+    waits_for: list[WaitedFor]
+    beside: Text
     causes: list[IdleRow]
     sums: list[IdleCause]
     gaps: int

@@ -7,15 +7,23 @@ from collections.abc import Sequence
 from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.views._shared.causes import SPOKEN
 from torch_tb_profiler.views._shared.clock import clock_moved
+from torch_tb_profiler.views._shared.job.exposed import CommunicationParts, parts_sentence
 from torch_tb_profiler.views._shared.names import spoken_name
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, plain, sentences, text
-from torch_tb_profiler.views.idle.payload import IdlePayload, IdleRow
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, listed, plain, sentences, text
+from torch_tb_profiler.views.idle.payload import IdlePayload, IdleRow, WaitedFor
 
 WAITING = text(
     "one rank does not show whom its collectives wait for; {tab} does",
     tab=Phrase("Distributed", link("distributed")),
 )
 """Why how long it waits for them is null."""
+
+SEVERAL_DEVICES = "the rank has several devices: on which of them its collectives wait is not told"
+
+ONE_STREAM = "of one stream it is not told; of the device it is"
+
+NOT_COMPARED = "none of its collectives is recorded alike by another rank"
+"""Further reasons, where other ranks are beside it."""
 
 IDLE = 0.05
 """A device that waits for less than this share of the time counts as busy."""
@@ -31,6 +39,9 @@ _FRACTIONS = (
     (3 / 4, "three quarters"),
 )
 _NEAR = 0.015
+
+_LEAST_NAMED, _MOST_NAMED = 0.05, 3
+"""Ranks that are waited for less than this share of the waiting, and more than so many, are not named."""
 
 _NOT_CAUGHT_UP = ("tail", "before_recording", "unlinked")
 """Waits that do not end with a launch: whether the device was faster than the host is not known of them."""
@@ -124,8 +135,8 @@ def _bound(payload: IdlePayload) -> Text:
     )
 
 
-def limits(explained: float | None, clock_shift_ns: int) -> Text:
-    """How well the recorded launches and waits explain the work, and what one rank cannot show."""
+def limits(explained: float | None, clock_shift_ns: int, alone: bool = True) -> Text:
+    """How well the recorded launches and waits explain the work, and what one rank `alone` cannot show."""
     schedule = text(
         "{share} of the device's work starts when the recorded launches and waits say.",
         share=format_ratio(explained),
@@ -133,8 +144,24 @@ def limits(explained: float | None, clock_shift_ns: int) -> Text:
     return sentences(
         () if explained is None else schedule,
         clock_moved(clock_shift_ns),
-        text("Waiting for other ranks: {reason}.", reason=WAITING),
+        text("Waiting for other ranks: {reason}.", reason=WAITING) if alone else (),
     )
+
+
+def beside(parts: CommunicationParts, waits: Sequence[WaitedFor]) -> Text:
+    """What the exposed communication of a step is spent on, and for whom it waits."""
+    if parts.transfer_ns + parts.waiting_ns + parts.uncompared_ns <= 0:
+        return ()
+    named = [each for each in waits if each.waiting_ns >= _LEAST_NAMED * parts.waiting_ns][:_MOST_NAMED]
+    whom = [
+        Phrase(f"{format_duration(each.waiting_ns)} for {_rank(each)}", link("trace", worker=each.worker))
+        for each in named
+    ]
+    return parts_sentence(parts, text(" ({whom})", whom=listed(whom)) if whom else ())
+
+
+def _rank(each: WaitedFor) -> str:
+    return each.worker if each.rank is None else f"rank {each.rank}"
 
 
 def by_cause(rows: Sequence[IdleRow]) -> dict[str, tuple[int, IdleRow]]:

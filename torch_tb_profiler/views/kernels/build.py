@@ -15,6 +15,7 @@ from torch_tb_profiler.analyses.kernels.summary import (
 )
 from torch_tb_profiler.analyses.kernels.table import (
     Filter,
+    GroupBy,
     Table,
     kernel_table,
     launches_beside,
@@ -48,9 +49,9 @@ from torch_tb_profiler.views.kernels.words import headline
 
 def build(trace: Trace, params: KernelsParams) -> KernelsPayload:
     """Rows in order of total time, largest first."""
-    kept, by_launch = _filter(params), params.group_by == "launch"
+    kept = _filter(params)
     table = kernel_table(trace, params.group_by, kept)
-    rows = sorted(_rows(trace, table, by_launch), key=lambda row: row.total_ns, reverse=True)
+    rows = sorted(_rows(trace, table, params.group_by), key=lambda row: row.total_ns, reverse=True)
     time = core_time(trace, table.rows)
     cores = tensor_core_time(time)
     recorded = steps(trace)
@@ -68,7 +69,7 @@ def build(trace: Trace, params: KernelsParams) -> KernelsPayload:
         group_by=params.group_by,
         streams=[KernelStream(each.device, each.stream, each.calls, each.total) for each in stream_times(trace)],
         steps=list(dict.fromkeys(recorded.names)) if recorded.recorded else [],
-        reasons=explained(_reasons(trace, rows)),
+        reasons=explained(_reasons(trace, rows, params.group_by)),
     )
 
 
@@ -76,19 +77,20 @@ def _filter(params: KernelsParams | KernelRowParams) -> Filter:
     return Filter(params.step, params.device, params.stream, params.operator, params.family)
 
 
-def _rows(trace: Trace, table: Table, by_launch: bool) -> list[KernelRow]:
+def _rows(trace: Trace, table: Table, group_by: GroupBy) -> list[KernelRow]:
     count = len(table.groups)
     if count == 0:
         return []
     sums = kernel_sums(trace, table)
-    launch = launches(trace, sums.event) if by_launch else _no_launches(count)
-    names = [name_of(trace, row) for row in sums.event.tolist()]
-    short = kernel_names(trace)
+    launch = launches(trace, sums.event) if group_by == "launch" else _no_launches(count)
+    family = [FAMILIES[number] for number in families(trace)[sums.event].tolist()]
+    names = family if group_by == "family" else [name_of(trace, row) for row in sums.event.tolist()]
+    short = {} if group_by == "family" else kernel_names(trace)
     columns = (
         sums.event.tolist(),
         names,
         [short.get(name, name) for name in names],
-        [FAMILIES[number] for number in families(trace)[sums.event].tolist()],
+        family,
         launch.operator,
         launch.grid,
         launch.block,
@@ -144,8 +146,9 @@ def _memory_operations(trace: Trace, kept: Filter) -> list[MemoryOperationRow]:
     return sorted(rows, key=lambda row: row.total_ns, reverse=True)
 
 
-def _reasons(trace: Trace, rows: list[KernelRow]) -> dict[str, str]:
+def _reasons(trace: Trace, rows: list[KernelRow], group_by: GroupBy) -> dict[str, str]:
     reasons = {}
+    differ = ", or the kernels of each family differ" if group_by == "family" else ""
     if (silent := untold(trace)) is not None:
         reasons["speed"] = silent
     if all(row.mean_blocks_per_sm is None for row in rows):
@@ -153,9 +156,9 @@ def _reasons(trace: Trace, rows: list[KernelRow]) -> dict[str, str]:
     if all(row.mean_occupancy is None for row in rows):
         reasons["mean_occupancy"] = "the profiler of this device does not estimate the occupancy"
     if all(row.tc_used is None for row in rows):
-        reasons["tc_used"] = "the names of these kernels do not tell"
+        reasons["tc_used"] = f"the names of these kernels do not tell{differ}"
     if all(row.limiter is None for row in rows):
-        reasons["limiter"] = "the trace does not have the device's limits, or not the kernels' registers"
+        reasons["limiter"] = f"the trace does not have the device's limits, or not the kernels' registers{differ}"
     return reasons
 
 

@@ -14,7 +14,7 @@ from torch_tb_profiler.views._shared.text import Text
 
 
 class KernelsParams(msgspec.Struct, frozen=True):
-    """`group_by`: name, or launch (name, operator, grid, block, registers, shared memory); the rest are filters.
+    """`group_by`: name, family, or launch (name, operator, grid, block, registers, shared memory); else filters.
 
     operator  only kernels that operators of this name launched
     family    only work of this family: "matrix product", "elementwise", ...
@@ -41,7 +41,7 @@ class KernelRowParams(msgspec.Struct, frozen=True):
 
 
 class KernelRow(msgspec.Struct, frozen=True):
-    """Launches that share a row; times in ns.
+    """Launches that share a row; times in ns. Of a family, name and short_name are the family's.
 
     event               row of the trace of the first launch; names the row in the parts
     short_name          at most 48 characters; no other kernel of the trace has it
@@ -49,7 +49,7 @@ class KernelRow(msgspec.Struct, frozen=True):
     operator            null: not linked to one (or not grouped by it)
     registers           per thread; shared_memory: bytes per block
     mean_blocks_per_sm, mean_occupancy  weighted by duration; occupancy as a ratio, estimated by the profiler
-    tc_used             runs on Tensor (matrix) cores; null if the name does not tell
+    tc_used             runs on Tensor (matrix) cores; null if names do not tell, or differ in a family
     tc_reason           what this rests on
     limiter             what keeps more blocks off a multiprocessor: threads, registers, shared memory, grid
     speed               a call shares its work among its kernels; null where the trace says nothing about work

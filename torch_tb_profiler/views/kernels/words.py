@@ -21,7 +21,8 @@ def headline(
     top = rows[0]
     select = row_key(top, params.group_by == "launch")
     return text(
-        "{name} takes {share} of the kernel time{cores}.",
+        "{family}{name} takes {share} of the kernel time{cores}.",
+        family="The family " if params.group_by == "family" else "",
         name=Phrase(top.short_name, link("kernels", **state_of(params), select=select)),
         share=format_ratio(top.total_ns / total_ns),
         cores=_tensor_cores(cores, total_ns, called),

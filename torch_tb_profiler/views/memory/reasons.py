@@ -11,6 +11,7 @@ from torch_tb_profiler.model.memory.blocks import has_addresses
 from torch_tb_profiler.model.modules.modules import has_modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.views._shared.memory_tables import memory_elsewhere
 
 NO_EVENTS = "no memory events are recorded (`profile(profile_memory=True)` records them)"
 
@@ -21,13 +22,13 @@ NO_ADDRESSES = (
 
 def unavailable(trace: Trace) -> str | None:
     """The tab needs one memory event with a time."""
-    return None if has_memory(trace) else NO_EVENTS
+    return None if has_memory(trace) else memory_elsewhere(trace) or NO_EVENTS
 
 
 def reasons(trace: Trace, devices: Sequence[DeviceMemory], grown: int) -> dict[str, str]:
     """Field -> reason; `grown`: of how many devices the growth is known."""
     if not devices:
-        return {"devices": NO_EVENTS}
+        return {"devices": memory_elsewhere(trace) or NO_EVENTS}
     return {
         **_of_devices(devices),
         **_of_recording(trace),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isnan
 
 from torch_tb_profiler.analyses.operators.summary import labels, operator_sums, operator_threads
-from torch_tb_profiler.analyses.operators.table import Filter, Table, operator_table, unlinked
+from torch_tb_profiler.analyses.operators.table import Filter, Table, launched_families, operator_table, unlinked
 from torch_tb_profiler.analyses.roofline.speeds import operator_speeds, untold
 from torch_tb_profiler.analyses.shared.call_stacks import has_stacks
 from torch_tb_profiler.analyses.shared.shapes import shape_texts
@@ -32,7 +32,7 @@ from torch_tb_profiler.views.operators.words import headline
 
 def build(trace: Trace, params: OperatorsParams) -> OperatorsPayload:
     """Rows in order of device self time, else host self time, largest first."""
-    kept = Filter(params.step, params.thread, params.phase, params.kernel)
+    kept = Filter(params.step, params.thread, params.phase, params.kernel, params.family)
     device = len(of_kind(trace, *DEVICE)) > 0 and device_kind(trace) != "HPU"
     rows = _rows(trace, operator_table(trace, params.group_by, kept), params, device)
     rows.sort(key=lambda row: (row.device_self_ns or 0, row.host_self_ns), reverse=True)
@@ -52,6 +52,7 @@ def build(trace: Trace, params: OperatorsParams) -> OperatorsPayload:
         steps=list(dict.fromkeys(recorded.names)) if recorded.recorded else [],
         threads=operator_threads(trace),
         phases=list(PHASES),
+        families=launched_families(trace),
         has_stacks=has_stacks(trace),
         reasons=explained(_reasons(trace, device, params.group_by)),
     )

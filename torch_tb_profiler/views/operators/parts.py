@@ -15,7 +15,7 @@ from torch_tb_profiler.views.operators.payload import OperatorStack, OperatorSta
 
 
 def _calls(trace: Trace, params: RowParams) -> Int64:
-    kept = Filter(params.step, params.thread, params.phase, params.kernel)
+    kept = Filter(params.step, params.thread, params.phase, params.kernel, params.family)
     return calls_beside(operator_table(trace, params.group_by, kept), params.event)
 
 

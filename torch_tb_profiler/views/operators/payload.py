@@ -19,6 +19,7 @@ class OperatorsParams(msgspec.Struct, frozen=True):
     thread  "pid/tid"
     phase   forward, backward, optimizer or data
     kernel  only operators that launched device work of this name
+    family  only operators that launched device work of this family: "matrix product", "elementwise", ...
     """
 
     group_by: GroupBy = "name"
@@ -26,6 +27,7 @@ class OperatorsParams(msgspec.Struct, frozen=True):
     thread: str = ""
     phase: str = ""
     kernel: str = ""
+    family: str = ""
 
 
 class RowParams(msgspec.Struct, frozen=True):
@@ -37,13 +39,15 @@ class RowParams(msgspec.Struct, frozen=True):
     thread: str = ""
     phase: str = ""
     kernel: str = ""
+    family: str = ""
     time: Literal["host", "device"] = "host"
 
 
 class OperatorRow(msgspec.Struct, frozen=True):
     """Calls that share a row; times in ns.
 
-    event            row of the trace of the first call; names the row in the parts
+    event            row of the trace of the call with the most device time, else host time; names the row in
+                     the parts
     input_shape, input_types, input_strides, module, annotation  what the rows are grouped by beside the name;
                      null where the grouping does not ask or the trace does not say
     device_...       null in a trace without device work
@@ -94,7 +98,7 @@ class OperatorsPayload(msgspec.Struct, frozen=True):
 
     headline   which operators take most of the time
     unlinked   null in a trace without device work
-    steps, threads, phases  what the filters can be set to; threads as "pid/tid"
+    steps, threads, phases, families  what the filters can be set to; threads as "pid/tid"
     has_stacks  the trace records where operators are called from
     reasons    field -> why it is null
     """
@@ -107,6 +111,7 @@ class OperatorsPayload(msgspec.Struct, frozen=True):
     steps: list[str]
     threads: list[str]
     phases: list[str]
+    families: list[str]
     has_stacks: bool
     reasons: Mapping[str, Text]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.overlap.job import Dataset, Difference
-from torch_tb_profiler.base.units import format_duration, format_ratio, plural
+from torch_tb_profiler.base.units import MINUS, format_duration, format_ratio, plural
 from torch_tb_profiler.views._shared.text import Phrase, Text, listed, text
 from torch_tb_profiler.views.overlap.payload import RankRow
 
@@ -94,5 +94,5 @@ def compared(base: Dataset, candidate: Dataset) -> Text:
         "Overlap is {candidate} of the computation, in what it is compared with {base}: {points} points.",
         candidate=format_ratio(candidate.overlap_ratio),
         base=format_ratio(base.overlap_ratio),
-        points=f"{points:+.1f}",
+        points=f"{points:+.1f}".replace("-", MINUS),
     )

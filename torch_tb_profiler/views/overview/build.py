@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from torch_tb_profiler.analyses.kernels.largest import largest_kernel
 from torch_tb_profiler.analyses.overview.advice import advice, measured_advice
 from torch_tb_profiler.analyses.overview.idle import device_late, idle
 from torch_tb_profiler.analyses.overview.job import no_advice
@@ -16,14 +17,17 @@ from torch_tb_profiler.analyses.schedule.categories import bound_times
 from torch_tb_profiler.analyses.schedule.what_if import unexplained
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.analyses.shared.utilization import utilizations
+from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.intervals import total
 from torch_tb_profiler.model.communication.events import host_communication
 from torch_tb_profiler.model.devices import devices
+from torch_tb_profiler.model.families import kernel_names
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams, RankView, Tab, TraceView
+from torch_tb_profiler.views._shared.job.exposed import MOST_RANKS
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
 from torch_tb_profiler.views._shared.text import Phrase, Text, explained, link, sentences
 from torch_tb_profiler.views._shared.token_words import tokens_sentence
@@ -33,7 +37,6 @@ from torch_tb_profiler.views.overview.advice import recommendation
 from torch_tb_profiler.views.overview.hardware import hardware_use
 from torch_tb_profiler.views.overview.leaks import leak
 from torch_tb_profiler.views.overview.payload import Average, Configuration, HardwareUse, Overview
-from torch_tb_profiler.views.overview.ranks import MOST_RANKS
 from torch_tb_profiler.views.overview.ranks import build as beside
 from torch_tb_profiler.views.overview.recorded import (
     average_of,
@@ -131,8 +134,16 @@ def _spent(
     name = None if frame is None else Phrase(frame.name, link("trace", event=frame.event))
     waiting = total(idle(trace))
     submitted = total(device_late(trace)) / waiting if waiting else 0.0
-    spent = words.spent(average, configured.device_type, _whole(trace), name, hardware, submitted)
+    spent = words.spent(average, configured.device_type, _whole(trace), name, hardware, submitted, _largest(trace))
     return sentences(spent, words.bound(bounds, _whole(trace), _exposed(trace, average)))
+
+
+def _largest(trace: Trace) -> Text:
+    kernel = largest_kernel(trace)
+    name = "" if kernel is None else name_of(trace, kernel.row)
+    if kernel is None or not name:
+        return ()
+    return words.largest(kernel_names(trace).get(name, name), kernel.row, kernel.share)
 
 
 def _exposed(trace: Trace, average: Average | None) -> float:

@@ -8,6 +8,7 @@ import msgspec
 
 from torch_tb_profiler.analyses.overview.finding import Basis
 from torch_tb_profiler.model.health import Note
+from torch_tb_profiler.views._shared.job.exposed import CommunicationParts
 from torch_tb_profiler.views._shared.tensor_cores import TensorCoreTime
 from torch_tb_profiler.views._shared.text import Text
 
@@ -39,7 +40,8 @@ class Average(msgspec.Struct, frozen=True):
     """Mean over the complete steps, ns (not rounded).
 
     outliers    names of steps whose duration is far from all others
-    typical_ns  mean duration without these
+    typical_ns  mean duration without these and without `filling`
+    filling     the first step, if it is longer by the time that the device runs behind the host from then on
     """
 
     duration_ns: float
@@ -47,18 +49,7 @@ class Average(msgspec.Struct, frozen=True):
     steps: int
     outliers: list[str]
     typical_ns: float
-
-
-class CommunicationParts(msgspec.Struct, frozen=True):
-    """What the average step's `communication` is spent on, as the other ranks' files tell; mean ns.
-
-    transfer_ns  data moves; waiting_ns: waiting for other ranks, at least; uncompared_ns: the rest, of operations
-                 that no other rank recorded alike. They sum to `communication`
-    """
-
-    transfer_ns: float
-    waiting_ns: float
-    uncompared_ns: float
+    filling: str | None = None
 
 
 class Device(msgspec.Struct, frozen=True):

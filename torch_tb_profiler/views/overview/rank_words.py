@@ -5,28 +5,18 @@ from __future__ import annotations
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.verdict import WORTH_NAMING, Verdict
 from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN, Gain
-from torch_tb_profiler.base.units import format_duration, format_ratio
+from torch_tb_profiler.base.units import format_ratio
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.causes import cause_sentence
+from torch_tb_profiler.views._shared.job.exposed import CommunicationParts, parts_sentence
 from torch_tb_profiler.views._shared.job.members import compare_members
 from torch_tb_profiler.views._shared.job.rank_names import per_step, rank_names
 from torch_tb_profiler.views._shared.job.verdict import headline
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, plain, sentences, text
 from torch_tb_profiler.views.overview.advice import gain_words
-from torch_tb_profiler.views.overview.payload import Average, CommunicationParts, Recommendation
+from torch_tb_profiler.views.overview.payload import Average, Recommendation
 
 _EVIDENCE = link("distributed")
-
-
-def not_read(ranks: int, coming: int) -> Text:
-    """Of a job so large that its files are not read for this page."""
-    return text(
-        "This rank is not compared with the others: {coming} of the {ranks} ranks are not read for this page. "
-        "{distributed} reads and compares them all.",
-        coming=f"{coming:,}",
-        ranks=f"{ranks:,}",
-        distributed=Phrase("Distributed", _EVIDENCE),
-    )
 
 
 def share(average: Average, waiting: CommunicationParts, whole: str) -> Text:
@@ -39,25 +29,9 @@ def share(average: Average, waiting: CommunicationParts, whole: str) -> Text:
 
 def parts(members: Members[RankSummary], verdict: Verdict, waiting: CommunicationParts) -> Text:
     """What the communication that nothing hides is spent on, and whether a rank stands out."""
-    whole = waiting.transfer_ns + waiting.waiting_ns + waiting.uncompared_ns
-    if whole <= 0:
+    if waiting.transfer_ns + waiting.waiting_ns + waiting.uncompared_ns <= 0:
         return headline(members, verdict)
-    split = text(
-        "Of {whole} of communication that nothing hides, {waiting} is waiting for other ranks and {transfer} "
-        "transfer{rest}.",
-        whole=format_duration(whole),
-        waiting=Phrase(format_duration(waiting.waiting_ns) if waiting.waiting_ns else "none", _EVIDENCE),
-        transfer=format_duration(waiting.transfer_ns),
-        rest=_rest(waiting.uncompared_ns, whole),
-    )
-    return sentences(split, headline(members, verdict))
-
-
-def _rest(uncompared_ns: float, whole: float) -> str:
-    """The part that is neither, if it is not only rounding."""
-    if uncompared_ns < 0.01 * whole:
-        return ""
-    return f"; for {format_duration(uncompared_ns)} no other rank tells"
+    return sentences(parts_sentence(waiting), headline(members, verdict))
 
 
 def straggler(members: Members[RankSummary], verdict: Verdict, position: int, average: Average) -> Recommendation:

@@ -6,20 +6,23 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from torch_tb_profiler.analyses.distributed.exposed import ExposedCommunication, exposed_communication
+from torch_tb_profiler.analyses.distributed.exposed import exposed_communication
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN, Advice, Finding, Gain
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.view import Members, NoParams
+from torch_tb_profiler.views._shared.job.exposed import (
+    MOST_RANKS,
+    CommunicationParts,
+    communication_parts,
+    not_read,
+)
 from torch_tb_profiler.views._shared.job.judgment import judge_members
 from torch_tb_profiler.views._shared.job.members import coming, compare_members
 from torch_tb_profiler.views._shared.job.verdict import headline
 from torch_tb_profiler.views.overview import rank_words, words
 from torch_tb_profiler.views.overview.advice import recommendation
-from torch_tb_profiler.views.overview.payload import Average, CommunicationParts, Overview, Recommendation
-
-MOST_RANKS = 64
-"""The files of the others are read for a larger job in Distributed only: this page is one rank's."""
+from torch_tb_profiler.views.overview.payload import Average, Overview, Recommendation
 
 
 def build(alone: Overview, worker: str, members: Members[RankSummary], params: NoParams) -> Overview:
@@ -29,7 +32,7 @@ def build(alone: Overview, worker: str, members: Members[RankSummary], params: N
     they cannot tell who is late, the answer is that of the file alone; `beside` says why.
     """
     if len(members) > MOST_RANKS and coming(members):
-        return replace(alone, beside=rank_words.not_read(len(members), coming(members)))
+        return replace(alone, beside=not_read(len(members), coming(members)))
     if coming(members) or is_truncated(alone.health) or alone.average is None:
         return alone
     comparison, verdict = compare_members(members), judge_members(members).verdict
@@ -37,7 +40,8 @@ def build(alone: Overview, worker: str, members: Members[RankSummary], params: N
     if verdict.kind == "unknown" or position is None:
         return replace(alone, beside=headline(members, verdict))
     average, whole = alone.average, words.whole_of(alone.average, alone.steps_recorded)
-    waiting = _waiting(average, exposed_communication(comparison, position))
+    exposed = exposed_communication(comparison, position)
+    waiting = communication_parts(average.categories.communication or 0.0, exposed)
     recommendations = list(_own(alone.recommendations, average, waiting, whole))
     if verdict.suspect is not None:
         recommendations.append(rank_words.straggler(members, verdict, position, average))
@@ -54,14 +58,6 @@ def build(alone: Overview, worker: str, members: Members[RankSummary], params: N
         beside=rank_words.parts(members, verdict, waiting),
         waiting=waiting,
     )
-
-
-def _waiting(average: Average, exposed: ExposedCommunication | None) -> CommunicationParts:
-    """The average step's communication in parts."""
-    whole = average.categories.communication or 0.0
-    waiting = min(exposed.waiting, whole) if exposed else 0.0
-    transfer = min(exposed.transfer, whole - waiting) if exposed else 0.0
-    return CommunicationParts(transfer, waiting, whole - waiting - transfer)
 
 
 def _own(

@@ -50,6 +50,7 @@ def average_of(times: Breakdown) -> Average | None:
         average.steps,
         [times.steps.names[at] for at in average.outliers],
         average.typical,
+        times.steps.names[0] if average.filling else None,
     )
 
 

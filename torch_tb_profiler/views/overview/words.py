@@ -8,6 +8,7 @@ from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN
 from torch_tb_profiler.base.units import format_duration, format_ratio, plural
 from torch_tb_profiler.model.schedule.schedule import LEAST_EXPLAINED
 from torch_tb_profiler.views._shared.bounds import bounded
+from torch_tb_profiler.views._shared.names import spoken_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, listed, sentences, text
 from torch_tb_profiler.views.overview.payload import Average, Categories, HardwareUse, Recommendation, Step
 
@@ -124,13 +125,14 @@ def spent(
     frame: Phrase | None = None,
     hardware: HardwareUse | None = None,
     submitted: float = 0.0,
+    largest: Text = (),
 ) -> Text:
     """How the average step is spent.
 
     `whole`: see `whole_of`. `frame`: what the host does for half or more
     of the time in which nothing else is recorded. `hardware`: what a busy device makes of its peak.
     `submitted`: share of the device's waiting in which its next work is submitted: what the host does then is not
-    why it waits.
+    why it waits. `largest`: which kernel a busy device runs most, see `largest`.
     """
     if average is None:
         return text("There is no complete step to analyze.")
@@ -148,13 +150,14 @@ def spent(
     device = "GPU" if device_type in ("CUDA", "ROCm") else "device"
     if 1 - busy < IDLE or not waits:
         share = Phrase(f"{format_ratio(busy)} of {whole}", link("kernels"))
-        return text(
+        busy_for = text(
             "The {device} is busy for {share}{talk}{use}.",
             device=device,
             share=share,
             talk=(talk := _talk(times, busy * total)),
             use=_use(hardware, ", and" if talk else " and"),
         )
+        return sentences(busy_for, largest)
     waiting = Phrase(f"{format_ratio(1 - busy)} of {whole}", link("trace"))
     if submitted > SUBMITTED:
         return text(
@@ -171,6 +174,12 @@ def spent(
         portion=format_ratio(waits[cause] / ((1 - busy) * total)),
         cause=_cause(cause, frame),
     )
+
+
+def largest(name: str, event: int, share: float) -> Text:
+    """The kernel with the most time, in the words of Kernels; it opens its longest launch on the timeline."""
+    kernel = Phrase(spoken_name(name), link("trace", event=event))
+    return text("{kernel} takes {share} of the kernel time.", kernel=kernel, share=format_ratio(share))
 
 
 def _use(hardware: HardwareUse | None, joined: str) -> Text:
@@ -225,7 +234,17 @@ def explanation(steps: Sequence[Step], average: Average | None, reasons: Mapping
     dropped = len(steps) - len(complete)
     left_out = text("{count} left out.", count=plural(dropped, "incomplete step")) if dropped else ()
     outliers = _outliers(complete, average) if average is not None and average.outliers else ()
-    return sentences(_variation(complete), outliers, left_out)
+    filling = average.filling if average is not None else None
+    first = _filling(complete[0]) if filling is not None else ()
+    return sentences(_variation(complete[1:] if first else complete), first, outliers, left_out)
+
+
+def _filling(step: Step) -> Text:
+    return text(
+        "Step {name} before them takes {duration}, as the device runs behind the host from then on.",
+        name=step.name,
+        duration=format_duration(step.duration_ns),
+    )
 
 
 def _variation(complete: Sequence[Step]) -> Text:

@@ -14,6 +14,7 @@ from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.model.counters.ranges import ranges
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.families import families, kernel_names
+from torch_tb_profiler.model.hardware.clocks import recorded_clocks
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kernels.families import FAMILIES
 from torch_tb_profiler.model.modules.modules import modules
@@ -32,7 +33,7 @@ from torch_tb_profiler.views.roofline.payload import (
     RooflineRow,
     TokenRate,
 )
-from torch_tb_profiler.views.roofline.words import headline
+from torch_tb_profiler.views.roofline.words import clock_words, headline
 
 ROWS_BYTES = 240_000
 """Of JSON; what has less device time is summed up."""
@@ -158,7 +159,7 @@ def _tokens(trace: Trace) -> TokenRate | None:
 
 
 def _peaks(trace: Trace, params: RooflineParams) -> list[DevicePeaks]:
-    known = device_peaks(trace, params.peaks)
+    known, clocks = device_peaks(trace, params.peaks), recorded_clocks(trace)
     return [
         DevicePeaks(
             device.id,
@@ -170,11 +171,15 @@ def _peaks(trace: Trace, params: RooflineParams) -> list[DevicePeaks]:
             peaks.link,
             peaks.matched,
             peaks.source,
+            peaks.checked,
             peaks.reason,
+            peaks.clock,
+            clock.mhz if clock else None,
+            clock_words(peaks, clock) if clock else None,
         )
         for device in devices(trace)
         if params.device in (None, device.id)
-        for peaks in (known[device.id],)
+        for peaks, clock in ((known[device.id], clocks.get(device.id)),)
     ]
 
 

@@ -6,10 +6,14 @@ from math import isfinite
 
 from torch_tb_profiler.analyses.roofline.counted import Counted, counted
 from torch_tb_profiler.analyses.tracks.sources import name_of
+from torch_tb_profiler.model.counters.dispatches import BESIDE
 from torch_tb_profiler.model.counters.ranges import ranges
 from torch_tb_profiler.model.kernels.short_names import short_names
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views.roofline.payload import CounterRow, Counters
+
+CUPTI = "Counted by CUPTI's range profiler; the n-th range is that of the n-th launch."
+ROCPROF = "Counted by rocprofv3, for each dispatch of this recording."
 
 MOST_ROWS = 100
 """With a dozen counters each, 40 kB."""
@@ -26,7 +30,19 @@ def hardware_counters(trace: Trace) -> Counters | None:
     rows = [_row(trace, table, i, name, short[name]) for i, name in enumerate(names)]
     rows.sort(key=lambda row: (row.flops or 0.0, row.calls), reverse=True)
     shown = rows[:MOST_ROWS]
-    return Counters(list(table.names), shown, len(found), len(rows) - len(shown), table.join_reason)
+    return Counters(
+        source=_source(trace, found.amd),
+        names=list(table.names),
+        rows=shown,
+        ranges=len(found),
+        left_out=len(rows) - len(shown),
+        note=table.join_reason,
+    )
+
+
+def _source(trace: Trace, amd: bool) -> str:
+    beside = (note.message for note in trace.health if note.kind == BESIDE)
+    return next((f"{text[0].upper()}{text[1:]}." for text in beside), ROCPROF) if amd else CUPTI
 
 
 def _row(trace: Trace, table: Counted, i: int, name: str, short: str) -> CounterRow:

@@ -84,6 +84,9 @@ class DevicePeaks(msgspec.Struct, frozen=True):
     name      in the data base; null if it is not there, and `reason` says why
     matrix, vector  FLOP/s by type of the inputs; memory, link: bytes/s
     matched   how it was found; source: the vendor's document, or who set the figures
+    checked   figures (types, "hbm", "link") that another source confirms; the others rest on `source` alone
+    clock_mhz at which the matrix peaks hold; recorded_mhz: mean of the trace's own counter while the device worked
+    clock     what the recorded clock means for the peak; null where none is recorded
     """
 
     device: int
@@ -95,7 +98,11 @@ class DevicePeaks(msgspec.Struct, frozen=True):
     link: float | None
     matched: str | None
     source: str | None
+    checked: tuple[str, ...]
     reason: str | None
+    clock_mhz: float | None
+    recorded_mhz: float | None
+    clock: Text | None
 
 
 class CounterRow(msgspec.Struct, frozen=True):
@@ -125,14 +132,16 @@ class CounterRow(msgspec.Struct, frozen=True):
 
 
 class Counters(msgspec.Struct, frozen=True):
-    """Hardware counters of the range profiler, by kernel and operator; most FLOPs first, then most calls.
+    """Hardware counters by kernel and operator; most FLOPs first, then most calls.
 
+    source    which tool counted, and what joined its counts with the kernels
     names     of the counters
     ranges    counted kernels
     left_out  rows that are not sent
     note      why the ranges could not be joined to operators; null if they are
     """
 
+    source: str
     names: list[str]
     rows: list[CounterRow]
     ranges: int

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.roofline.utilization import Utilization
 from torch_tb_profiler.base.units import format_duration, format_number, format_ratio, plural
+from torch_tb_profiler.model.hardware.clocks import RecordedClock
+from torch_tb_profiler.model.hardware.peaks import Peaks
 from torch_tb_profiler.views._shared.names import spoken_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, state_of, text
 from torch_tb_profiler.views.roofline.payload import Counters, DevicePeaks, RooflineParams, RooflineRow
@@ -20,10 +22,14 @@ def headline(
 ) -> Text:
     """How much of the peak is used, as far as the work is known; then which row could save most.
 
-    Where counters were recorded instead of times: what they counted.
+    Where counters were recorded instead of times, or without operators: what they counted.
     """
-    if counters is not None and used.device_ns == 0 and not params.step and params.device is None:
-        return sentences(_counted(counters), text("How long the kernels ran is not recorded beside counters."))
+    if counters is not None and used.modeled_ns == 0 and not params.step and params.device is None:
+        alone = "How long the kernels ran is not recorded beside counters."
+        return sentences(
+            _counted(counters),
+            text(alone if used.device_ns == 0 else "Which operators launched them is not recorded."),
+        )
     return sentences(_utilization(used, devices, params), _saving(rows, params))
 
 
@@ -32,7 +38,9 @@ def _counted(counters: Counters) -> Text:
     told = [row for row in counters.rows if row.flops is not None]
     kernels = sum(row.calls for row in told)
     if kernels == 0:
-        return text("{kernels} were counted, but not their FLOPs.", kernels=plural(counters.ranges, "kernel"))
+        return text(
+            "Hardware counters do not tell the FLOPs of {kernels}.", kernels=plural(counters.ranges, "kernel")
+        )
     flops = sum(row.flops or 0.0 for row in told)
     most = max(told, key=lambda row: row.flops or 0.0)
     share = format_ratio((most.flops or 0.0) / flops) if flops else ""
@@ -77,6 +85,28 @@ def _modeled(used: Utilization) -> str:
         return ""
     share = format_ratio(used.coverage)
     return f" ({'nearly all' if share == '100%' else f'{share} of'} kernel time modeled)"
+
+
+def clock_words(peaks: Peaks, clock: RecordedClock) -> Text:
+    """What the recorded clock means for the peak: roofs and MFU stay with the rated one."""
+    told = text(
+        "{counter} records {mhz} MHz while it worked, the mean of {samples}.",
+        counter=clock.counter,
+        mhz=f"{clock.mhz:,.0f}",
+        samples=plural(clock.samples, "sample"),
+    )
+    kind = next((kind for kind in ("bf16", "fp16", *peaks.matrix) if kind in peaks.matrix), None)
+    if peaks.clock is None or kind is None:
+        return sentences(told, text("At which clock its peaks hold is not known."))
+    share = clock.mhz / peaks.clock
+    rate = text(
+        "The peaks hold at {rated} MHz; at {share} of that clock, {kind} reaches {flops} TFLOP/s at most.",
+        rated=f"{peaks.clock:,.0f}",
+        share=format_ratio(share),
+        kind=kind,
+        flops=format_number(share * peaks.matrix[kind] / 1e12),
+    )
+    return sentences(told, rate)
 
 
 def _saving(rows: Sequence[RooflineRow], params: RooflineParams) -> Text:

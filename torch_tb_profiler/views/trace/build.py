@@ -15,6 +15,7 @@ from torch_tb_profiler.analyses.tracks.tracks import Track, device_labels, track
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.steps import Steps, steps
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.views._shared.memory_tables import memory_elsewhere
 from torch_tb_profiler.views.trace import words
 from torch_tb_profiler.views.trace.blame import blame_tracks
 from torch_tb_profiler.views.trace.payload import (
@@ -31,7 +32,7 @@ def build(trace: Trace, params: TraceParams) -> TracePayload:
     """The tracks of one trace in display order."""
     whole, layout, table = extent(trace), lanes(trace, params.python), steps(trace)
     groups = [TraceGroup(group.kind, group.name, group.pid, group.device) for group in tracks(trace).groups]
-    series = all_series(trace)
+    series, wall = all_series(trace), trace.wall_start_ns
     if any(counter.group is None for counter in series):
         groups.append(TraceGroup("counters", "Counters", "", None))
     counts = _counts(trace, layout, whole.outside)
@@ -41,6 +42,7 @@ def build(trace: Trace, params: TraceParams) -> TracePayload:
         ),
         trace_start_ns=trace.trace_start_ns,
         base_ns=trace.base_ns,
+        wall_ns=wall,
         begin_ns=whole.begin,
         end_ns=whole.end,
         groups=groups,
@@ -55,6 +57,8 @@ def build(trace: Trace, params: TraceParams) -> TracePayload:
             steps=not table.recorded,
             sm_efficiency=bool(devices(trace)) and all(counter.role != "sm_efficiency" for counter in series),
             memory=all(counter.role != "memory" for counter in series),
+            elsewhere=memory_elsewhere(trace),
+            clock=trace.clock if wall is None else None,
         ),
     )
 

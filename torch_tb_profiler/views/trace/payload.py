@@ -97,12 +97,14 @@ class TracePayload(msgspec.Struct, frozen=True):
                       have absurd times and lie beyond
     classes           what the color codes of `trace/tile?color=class` mean
     categories        what the color codes of `trace/blame` mean: work, then causes of idle time
-    reasons           why `steps` or a counter is missing
+    wall_ns           ns since the epoch (UTC) at the trace's start, null if its clock is not known to tell them
+    reasons           why `steps`, a counter or `wall_ns` is missing
     """
 
     headline: Text
     trace_start_ns: int
     base_ns: int
+    wall_ns: int | None
     begin_ns: int
     end_ns: int
     groups: list[TraceGroup]

@@ -6,7 +6,7 @@ import msgspec
 
 from torch_tb_profiler.analyses.timeline.colors import class_of
 from torch_tb_profiler.analyses.timeline.device_times import busy_of_tracks, device_times
-from torch_tb_profiler.analyses.timeline.totals import NameTotal, Sort, ranked, totals
+from torch_tb_profiler.analyses.timeline.totals import NameTotal, Sort, by_family, family_of, ranked, totals
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.tracks import device_labels, tracks
 from torch_tb_profiler.model.families import shown_name
@@ -34,10 +34,12 @@ class SelectionRow(msgspec.Struct, frozen=True):
     """Slices of one name, their times clipped to the window. `event` is the longest of them.
 
     short_name  of a kernel as the Kernels view has it, of all else the name
+    family      of kernels, copies and memsets ("matrix product"); null of everything else
     """
 
     name: str
     short_name: str
+    family: str | None
     color: int
     count: int
     total_ns: int
@@ -46,6 +48,14 @@ class SelectionRow(msgspec.Struct, frozen=True):
     min_ns: int
     max_ns: int
     event: int
+
+
+class SelectionFamily(msgspec.Struct, frozen=True):
+    """Kernels, copies and memsets of one family, their times clipped to the window."""
+
+    family: str
+    count: int
+    total_ns: int
 
 
 class SelectionDevice(msgspec.Struct, frozen=True):
@@ -70,7 +80,8 @@ class SelectionTrack(msgspec.Struct, frozen=True):
 class TraceSelection(msgspec.Struct, frozen=True):
     """What happens in a window. `names` and `slices` count all of them, whatever `rows` lists.
 
-    summary  how each device spends the window, one text each; or that no device work is recorded
+    summary   how each device spends the window, one text each; or that no device work is recorded
+    families  of device work, most time first
     """
 
     summary: list[Text]
@@ -79,6 +90,7 @@ class TraceSelection(msgspec.Struct, frozen=True):
     slices: int
     names: int
     rows: list[SelectionRow]
+    families: list[SelectionFamily]
     devices: list[SelectionDevice]
     tracks: list[SelectionTrack]
 
@@ -97,6 +109,7 @@ def build_selection(trace: Trace, params: SelectionParams) -> TraceSelection:
         slices=table.slices,
         names=len(table.name),
         rows=[_row(trace, row) for row in ranked(trace, table, params.sort, params.rows)],
+        families=[SelectionFamily(each.family, each.count, each.total) for each in by_family(trace, table)],
         devices=[
             SelectionDevice(
                 time.device, time.busy, time.idle, time.compute, time.communication, time.overlap, time.copy
@@ -116,6 +129,7 @@ def _row(trace: Trace, row: NameTotal) -> SelectionRow:
     return SelectionRow(
         name=row.name,
         short_name=shown_name(trace, row.row, row.name),
+        family=family_of(trace, row.row),
         color=class_of(trace, row.row),
         count=row.count,
         total_ns=row.total,

@@ -8,6 +8,7 @@ from torch_tb_profiler.analyses.timeline.device_times import DeviceTime
 from torch_tb_profiler.analyses.timeline.summary import WindowSummary, busiest
 from torch_tb_profiler.base.units import format_duration, format_ratio, plural
 from torch_tb_profiler.model.kinds import Kind
+from torch_tb_profiler.model.trace import Clock
 from torch_tb_profiler.views._shared.causes import SPOKEN
 from torch_tb_profiler.views._shared.names import spoken_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
@@ -108,16 +109,33 @@ def _device(device: DeviceTime, labels: Mapping[int, str]) -> Text:
     )
 
 
-def missing(*, steps: bool, sm_efficiency: bool, memory: bool) -> dict[str, Text]:
-    """Why what is missing in a trace is missing."""
+_NO_WALL: Mapping[Clock, str] = {
+    "epoch": "No time of day: the file does not say from when its times count.",
+    "boot": "No time of day: times count from when the machine booted, and the file does not say when that was.",
+    "iteration": "No time of day: the times of each iteration count from its own start.",
+    "local": "No time of day: the file does not say of which time zone its times are.",
+}
+
+
+def missing(
+    *, steps: bool, sm_efficiency: bool, memory: bool, elsewhere: str | None, clock: Clock | None
+) -> dict[str, Text]:
+    """Why what is missing in a trace is missing.
+
+    elsewhere  where its profiler keeps memory instead
+    clock      that of a trace which does not know the time of day
+    """
     reasons = {
         "steps": "No `ProfilerStep` is recorded (call `prof.step()` in the training loop), so the whole trace is "
         "shown as one step.",
         "sm_efficiency": "The kernels of this trace have no `blocks per SM`.",
-        "memory": "No allocation is recorded (`profile(profile_memory=True)`).",
+        "memory": "No allocation is recorded (`profile(profile_memory=True)`)."
+        if elsewhere is None
+        else f"{elsewhere}.",
     }
     absent = {"steps": steps, "sm_efficiency": sm_efficiency, "memory": memory}
-    return {name: text(reason) for name, reason in reasons.items() if absent[name]}
+    said = {name: text(reason) for name, reason in reasons.items() if absent[name]}
+    return said if clock is None else {**said, "wall": text(_NO_WALL[clock])}
 
 
 _KINDS = {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import golden from '../../../../tests/golden/payloads/trace.json';
 import type { TracePayload } from '../../api/types';
-import { memberOf, mergedId, mergePayloads, mergeTiles, type Member } from './merge';
+import { memberOf, mergeColors, mergedId, mergePayloads, mergeTiles, type Member } from './merge';
 import type { Tile } from './tile';
 
 const payload = (change: Partial<TracePayload>) =>
@@ -53,6 +53,7 @@ test('groups and tracks follow each other on one clock, the ruler is there once'
   ]);
   expect([merged.begin_ns, merged.end_ns]).toEqual([-10, 150]);
   expect(merged.steps[0]!.start_ns).toBe(100);
+  expect(merged.wall_ns).toBeNull(); // the golden counts from 0
   expect([merged.base_ns, merged.trace_start_ns, merged.counts.slices]).toEqual([99, 0, 2 * counts.slices]);
 });
 
@@ -70,4 +71,14 @@ test('boxes keep their track, name and color, and move to the common clock', () 
   expect([...merged.name].map(code => merged.names.get(code))).toEqual(['name 0', 'name 0']);
   expect([...merged.name].map(code => merged.shortNames.get(code))).toEqual(['short 0', 'short 0']);
   expect([...merged.color].map(code => mergePayloads(members, 0).classes[code])).toEqual(['other', 'python']);
+});
+
+test('what is the same on all has one color, whatever its number is there', () => {
+  const colors = mergeColors([
+    ['none', 'model / head', 'model / body'],
+    ['none', 'model / body', 'loss'],
+  ]);
+  expect(colors.texts).toEqual(['none', 'model / head', 'model / body', 'loss']);
+  const merged = mergeTiles([tile(0, 1, 0, 2), tile(0, 1, 0, 1)], members, 0, 64, colors);
+  expect([...merged.color].map(code => colors.texts[code])).toEqual(['model / body', 'model / body']);
 });

@@ -47,30 +47,42 @@ export function mergePayloads(members: readonly Member[], origin: number): Trace
     ...first,
     trace_start_ns: 0,
     base_ns: origin,
+    wall_ns: first.wall_ns === null ? null : origin,
     begin_ns: Math.min(...members.map(({ payload, shift }) => payload.begin_ns + shift)),
     end_ns: Math.max(...members.map(({ payload, shift }) => payload.end_ns + shift)),
     groups,
     tracks,
     counts: sum as unknown as TracePayload['counts'],
     steps: first.steps.map(step => ({ ...step, start_ns: step.start_ns + members[0]!.shift })),
-    classes: classesOf(members),
+    classes: mergeClasses(members).texts,
   };
 }
 
-const classesOf = (members: readonly Member[]): string[] => [
-  ...new Set(members.flatMap(({ payload }) => payload.classes)),
-];
+/** What the colors of each member are in the merged timeline: those of one text are one, `texts` by code. */
+export interface Recolored {
+  texts: string[];
+  codes: number[][];
+}
 
-/** The tiles of all members for one window of the common time. */
+export function mergeColors(legends: readonly (readonly string[])[]): Recolored {
+  const texts = [...new Set(legends.flat())];
+  const code = new Map(texts.map((text, i) => [text, i]));
+  return { texts, codes: legends.map(legend => legend.map(text => code.get(text)!)) };
+}
+
+const mergeClasses = (members: readonly Member[]): Recolored =>
+  mergeColors(members.map(({ payload }) => payload.classes));
+
+/** The tiles of all members for one window of the common time; without `recolored`, colors are those of classes. */
 export function mergeTiles(
   tiles: readonly Tile[],
   members: readonly Member[],
   begin: number,
   end: number,
+  recolored: Recolored = mergeClasses(members),
 ): Tile {
   const count = members.length;
   const size = tiles.reduce((sum, tile) => sum + tile.start.length, 0);
-  const classes = classesOf(members);
   const merged: Tile = {
     begin,
     end,
@@ -90,8 +102,8 @@ export function mergeTiles(
   const shortNames = merged.shortNames as Map<number, string>;
   let at = 0;
   tiles.forEach((tile, index) => {
-    const { shift, payload } = members[index]!;
-    const colors = payload.classes.map(name => classes.indexOf(name));
+    const { shift } = members[index]!;
+    const colors = recolored.codes[index]!;
     for (let i = 0; i < tile.start.length; i++) {
       merged.start[at + i] = tile.start[i]! + shift;
       merged.event[at + i] = mergedId(tile.event[i]!, index, count);

@@ -31,6 +31,21 @@ it('answers a slider at once, for the target that is chosen', () => {
   expect(screen.getByText('330 µs less, 33% of a step')).toBeTruthy();
 });
 
+it('shows the path by operator, and asks what it would be without one', async () => {
+  drawView(View, golden.critical_path);
+  const heading = () => screen.getByRole('heading', { name: /^What if/ }).textContent;
+  const before = heading();
+  fireEvent.change(screen.getByRole('combobox', { name: 'Path by' }), { target: { value: 'operator' } });
+  const table = within(await screen.findByRole('grid', { name: 'path by operator' }));
+  const [, ...rows] = table.getAllByRole('row');
+  const { rows: sent } = golden['critical_path/groups'];
+  expect(rows.map(row => row.textContent)).toEqual(sent.map(row => expect.stringContaining(row.title)));
+  const named = sent.find(row => row.target !== null && `What if: ${row.title}` !== before)!;
+  fireEvent.click(rows[sent.indexOf(named)]!);
+  expect(heading()).toBe(`What if: ${named.title}`);
+  expect(location.hash).toContain('path_by=operator');
+});
+
 it('says where the path of a job passes, and opens a stay on its rank', async () => {
   draw(<JobPath selectors={{ run: 'run', worker: 'w', span: '1' }} />);
   const table = within(await screen.findByRole('grid', { name: 'stays of the path' }));

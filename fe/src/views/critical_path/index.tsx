@@ -4,14 +4,16 @@ import { formatDuration, formatRatio, plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Answer } from '../../widgets/Answer';
+import { Select } from '../../widgets/inputs/Select';
 import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
 import type { Column } from '../../widgets/table/columns';
 import { DataTable } from '../../widgets/table/DataTable';
 import { onTimeline } from '../_shared/modules/select';
 import { PathBar } from './PathBar';
+import { GROUPINGS, PathGroups } from './PathGroups';
 import { Ranks } from './Ranks';
-import { WhatIf } from './WhatIf';
+import { WhatIf, type Target } from './WhatIf';
 import splitCss from '../../widgets/table/Split.module.css';
 
 export default function CriticalPathView({
@@ -27,7 +29,8 @@ export default function CriticalPathView({
   const { selection, select } = useSelection();
   const { params } = selection;
   const selectors = useMemo(() => ({ run, worker, span }), [run, worker, span]);
-  const chosen = payload.targets.find(({ target }) => target === params.select) ?? payload.targets[0];
+  const chosen = chosenOf(payload, params.select);
+  const by = GROUPINGS.find(([key]) => key === params.path_by)?.[0] ?? 'category';
   const table = useTableState({ id: 'path_ns', descending: true });
   const columns = useMemo(() => columnsOf(payload), [payload]);
   return (
@@ -38,8 +41,18 @@ export default function CriticalPathView({
       <Panel
         title={`An average step’s path, ${formatDuration(payload.path.duration_ns)}`}
         note="every nanosecond belongs to what was waited for last"
+        actions={
+          <Select
+            label="By"
+            name="Path by"
+            value={by}
+            options={GROUPINGS}
+            onChange={next => select({ params: { ...params, path_by: next } })}
+          />
+        }
       >
         <PathBar path={payload.path} />
+        {by !== 'category' && <PathGroups by={by} path={payload.path} selectors={selectors} />}
       </Panel>
       <Ranks selectors={selectors} />
       {chosen && <WhatIf target={chosen} percents={payload.percents} selectors={selectors} />}
@@ -71,6 +84,13 @@ export default function CriticalPathView({
       ))}
     </div>
   );
+}
+
+/** The row that was picked; a part of the path that is no row of the table is asked for. */
+function chosenOf({ targets }: CriticalPathPayload, picked: string | undefined): Target | undefined {
+  const known = targets.find(({ target }) => target === picked);
+  const title = picked?.slice(picked.indexOf(':') + 1);
+  return known ?? (picked && title ? { target: picked, title, step_ns: null } : targets[0]);
 }
 
 function explained({ explained: share }: CriticalPathPayload): string {

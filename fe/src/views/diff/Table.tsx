@@ -36,7 +36,7 @@ export function DiffTable({ name, title, rows, before, only, empty, onOpen }: Pr
       rows={shown}
       columns={columns}
       rowKey={row => row.key}
-      searchText={row => `${row.name}\n${row.renamed ?? ''}\n${row.short?.name ?? ''}`}
+      searchText={row => `${row.name}\n${row.renamed ?? ''}\n${row.short?.name ?? ''}\n${row.family ?? ''}`}
       onOpen={onOpen}
       {...table}
       placeholder={`Filter ${plural(shown.length, 'row')}`}
@@ -96,9 +96,9 @@ function columnsOf(title: string, rows: Row[]): Column<Row>[] {
       render: row => (
         <span className={css.name}>
           <span className="clip" title={row.renamed ? `${row.name} → ${row.renamed}` : row.name}>
-            {title === 'Family' && (
+            {row.family !== undefined && (
               <>
-                <i className="dot" style={{ background: familyColor(row.name) }} />{' '}
+                <i className="dot" title={row.family} style={{ background: familyColor(row.family) }} />{' '}
               </>
             )}
             {row.short?.name ?? row.name}

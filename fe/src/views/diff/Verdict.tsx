@@ -1,5 +1,5 @@
 import type { DiffChange } from '../../api/types';
-import { formatBytes, formatCount, formatDuration, formatPoints, formatRatio } from '../../base/format';
+import { formatBytes, formatDuration, formatPoints, formatRatio, plural } from '../../base/format';
 
 const VERDICTS = {
   slower: ['bad', '↑ slower', 'Proven, and large enough to matter.'],
@@ -36,7 +36,9 @@ export function interval({ low_ns, high_ns, q, needed }: Props['change']): strin
     low_ns === null || high_ns === null
       ? ''
       : ` 95% interval of a typical step: ${signed(low_ns)} to ${signed(high_ns)}.`;
-  const more = needed ? ` About ${formatCount(needed)} steps or recordings of each side would tell.` : '';
+  const more = needed
+    ? ` About ${plural(needed, 'step or recording', 'steps or recordings')} of each side would tell.`
+    : '';
   return `${range}${more}${q === null ? '' : ` False discovery rate ${q < 0.001 ? '< 0.001' : q.toFixed(3)}.`}`;
 }
 

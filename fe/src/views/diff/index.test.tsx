@@ -91,3 +91,11 @@ it('adds recordings to a side, leaves them out, and takes them along when the si
   fireEvent.click(screen.getByTitle('Leave this recording of the base out'));
   expect(address()).not.toContain('base_also');
 });
+
+it('gives kernels the color of their family, and finds them by it', () => {
+  drawView(View, golden.diff, { base, params: { table: 'kernels' } });
+  const [kernel] = golden.diff.kernels;
+  expect(screen.getAllByTitle(kernel!.family)[0]!.style.background).not.toBe('');
+  fireEvent.change(screen.getByPlaceholderText(/^Filter/), { target: { value: kernel!.family } });
+  expect(screen.getAllByTitle(kernel!.family).length).toBeGreaterThan(0);
+});

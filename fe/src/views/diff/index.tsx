@@ -1,6 +1,6 @@
 import { useMemo, useRef } from 'react';
 import type { DiffLevel, DiffPayload, Selectors } from '../../api/types';
-import { formatCount, plural } from '../../base/format';
+import { plural } from '../../base/format';
 import { saveFile, svgText } from '../../base/browser/save';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
@@ -239,7 +239,7 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
             <span>{level ? (level.path === '' ? 'The step' : level.part.name) : 'Loading'}</span>
           </nav>
         }
-        note={level && `${formatCount(level.parts.length)} parts in order of time; click one to open it`}
+        note={level && `${plural(level.parts.length, 'part')} in order of time; click one to open it`}
         actions={
           <>
             <span className={css.legend}>

@@ -18,6 +18,8 @@ export interface Row {
   renamed: string | null;
   /** What is shown instead of the names, where they are long: short names of kernels. */
   short?: { name: string; renamed: string | null };
+  /** Of kernels. */
+  family?: string;
   status: DiffOperator['status'];
   calls: DiffOperator['calls'];
   change: DiffChange;
@@ -45,6 +47,7 @@ export const familyRows = (rows: readonly DiffFamily[]): Row[] =>
     key: row.name,
     name: row.name,
     renamed: null,
+    family: row.name,
     status: row.status,
     calls: row.calls,
     change: row.total,
@@ -56,6 +59,7 @@ export const kernelRows = (rows: readonly DiffKernel[]): Row[] =>
     name: row.name,
     renamed: row.candidate_name,
     short: { name: row.short_name, renamed: row.short_candidate_name },
+    family: row.family,
     status: row.status,
     calls: row.calls,
     change: row.total,

@@ -2,7 +2,6 @@ import type { Distributed } from '../../api/types';
 import { formatCount } from '../../base/format';
 import { Icon } from '../../widgets/Icon';
 import { Sentence } from '../../widgets/Sentence';
-import { reading } from './select';
 import css from './index.module.css';
 
 const LISTED = 6;
@@ -11,12 +10,11 @@ const LISTED = 6;
 export function Problems({ payload }: { payload: Distributed }) {
   const loading = payload.problems.find(problem => problem.kind === 'loading');
   const problems = payload.problems.filter(problem => problem !== loading);
-  const { done, all } = reading(payload);
   return (
     <>
       {loading && (
         <p className={css.progress} role="status">
-          <progress value={done} max={all} /> <Sentence text={loading.text} />
+          <progress value={payload.read_count} max={payload.rank_count} /> <Sentence text={loading.text} />
         </p>
       )}
       {problems.length > 0 && (

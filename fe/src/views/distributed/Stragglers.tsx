@@ -8,7 +8,7 @@ import { Choice } from '../../widgets/inputs/Choice';
 import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
-import { byNode, isNode, rankName, type NodeRow } from './select';
+import { byNode, isLarge, isNode, rankName, type NodeRow } from './select';
 import css from './Stragglers.module.css';
 import pageCss from './index.module.css';
 
@@ -33,6 +33,8 @@ interface Props {
 
 export function Stragglers({ payload, onWorker, onLate }: Props) {
   const [picked, setPicked] = useState<string>();
+  const [all, setAll] = useState(false);
+  const listed = all ? payload.stragglers.length : LISTED;
   const { stragglers, meanwhile } = payload;
   const most = Math.max(...stragglers.map(row => row.cost_ns), payload.verdict.cost_ns ?? 0, 1);
   const shown = meanwhile.find(row => row.worker === picked) ?? meanwhile[0];
@@ -45,9 +47,17 @@ export function Stragglers({ payload, onWorker, onLate }: Props) {
           </>
         }
         note={
-          stragglers.length > LISTED
-            ? `the ${LISTED} that cost most of ${formatCount(stragglers.length)}`
+          stragglers.length > listed || isLarge(payload)
+            ? `the ${listed} that cost most of ${formatCount(isLarge(payload) ? payload.rank_count : stragglers.length)}`
             : undefined
+        }
+        actions={
+          isLarge(payload) &&
+          stragglers.length > LISTED && (
+            <Button look="quiet" onClick={() => setAll(!all)}>
+              {all ? `Only ${LISTED}` : `Show ${stragglers.length}`}
+            </Button>
+          )
         }
       >
         {stragglers.length === 0 ? (
@@ -55,7 +65,7 @@ export function Stragglers({ payload, onWorker, onLate }: Props) {
             <Sentence text={payload.reasons.stragglers ?? []} />
           </p>
         ) : (
-          <ol className={css.list}>
+          <ol className={`${css.list} ${all ? css.all : ''}`}>
             <li className={`${css.row} dim`} data-part="straggler-row">
               <span>Rank</span>
               <span className="num">last in</span>
@@ -64,7 +74,7 @@ export function Stragglers({ payload, onWorker, onLate }: Props) {
               <span className="num">waits per step</span>
               <span>why</span>
             </li>
-            {byNode(payload, LISTED).map(row =>
+            {byNode(payload, listed).map(row =>
               isNode(row) ? (
                 <Node key={`node ${row.host}`} row={row} most={most} />
               ) : (
@@ -126,7 +136,7 @@ function Row({ row, most, chosen, onPick, onLate }: RowProps) {
       <Button
         look="text"
         className="num"
-        title={`Last in ${formatCount(row.last)} of ${formatCount(row.collectives)} collectives: show them`}
+        title={`Last in ${formatCount(row.last)} of ${plural(row.collectives, 'collective')}: show them`}
         onClick={onLate}
       >
         {row.last_ratio === null ? '–' : formatRatio(row.last_ratio)}

@@ -1,4 +1,4 @@
-import { fireEvent, screen } from '@testing-library/react';
+import { fireEvent, screen, within } from '@testing-library/react';
 import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/distributed.json';
 import { drawView, serveGoldens } from '../../testing/view';
@@ -21,4 +21,24 @@ it('lists all collectives page by page', async () => {
   expect(
     (await screen.findAllByText('nccl:all_reduce', { selector: '[role=row] button' })).length,
   ).toBeGreaterThan(1);
+});
+
+it('draws a job of thousands of ranks from its parts, page by page', async () => {
+  const empty = { ranks: [], nodes: [], overview: [], averages: [], waiting: [], average_waiting: [] };
+  drawView(View, {
+    ...golden.distributed,
+    ...empty,
+    collectives: [],
+    groups: [],
+    families: [],
+    heat_map: null,
+    rank_count: 10_000,
+  });
+  expect(screen.getByText(/10,000 workers/)).toBeTruthy();
+  expect(await screen.findByRole('figure', { name: 'Late by rank and step' })).toBeTruthy();
+  const found = document.querySelector<HTMLElement>('[data-part=found-rank]')!;
+  expect(within(found).getByText('Costs the others').nextSibling!.textContent).toBe('5.00 ms');
+  expect(document.querySelectorAll('[data-part=spread]')).toHaveLength(5);
+  expect(document.querySelectorAll('[data-part=spread] [data-part=own]')).toHaveLength(5);
+  expect(document.querySelector('[data-part=group-families]')!.textContent).toContain('1 × 2');
 });

@@ -1,20 +1,18 @@
 import { useCallback, useMemo } from 'react';
 import type { Distributed } from '../../api/types';
-import { formatCount, plural } from '../../base/format';
+import { plural } from '../../base/format';
 import { writeRanks } from '../../state/ranks';
 import { useSelection } from '../../state/selection';
-import { Button } from '../../widgets/inputs/Button';
 import { Answer } from '../../widgets/Answer';
-import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
+import { Averages } from './Averages';
 import { Maps } from './Maps';
 import { Problems } from './Problems';
-import { PARTS, RankBars } from './RankBars';
-import { backends, someRanks } from './select';
+import { Scale } from './scale/Scale';
+import { backends, isLarge } from './select';
 import { Stragglers } from './Stragglers';
 import { JobTables } from './tables/JobTables';
 import css from './index.module.css';
-import rankBarsCss from './RankBars.module.css';
 
 /** The table of collectives that late ranks lead to. */
 const LATE_TABLE = { table: 'collectives', sort: '-skew' };
@@ -33,69 +31,32 @@ export default function DistributedView({ payload, run }: { payload: Distributed
     [params, select],
   );
   const onWorker = useCallback((worker: string) => select({ view: 'overview', worker }), [select]);
+  const onLate = (late: string, step = '') => put({ ...LATE_TABLE, late, step, collective: '' });
   const onMerged = (workers: string[], more: Record<string, string> = {}) =>
     select({ view: 'trace', params: { ...more, ranks: writeRanks(workers) } });
-  const crumb = [run, plural(payload.ranks.length, 'worker'), backends(payload)].filter(Boolean).join(' · ');
-  const places = useMemo(
-    () =>
-      new Map(
-        payload.nodes.flatMap(node =>
-          node.processes.map(process => [
-            process.worker,
-            [
-              process.devices
-                .map(device => `${device.kind === 'CUDA' ? 'GPU' : device.kind} ${device.id}`)
-                .join(', '),
-              `process ${process.name}`,
-            ]
-              .filter(Boolean)
-              .join(' · '),
-          ]),
-        ),
-      ),
-    [payload],
-  );
+  const crumb = [run, plural(payload.rank_count, 'worker'), backends(payload)].filter(Boolean).join(' · ');
   return (
     <div className={css.view}>
       <Answer crumb={crumb} why={payload.explanation.length > 0 && <Sentence text={payload.explanation} />}>
         <Sentence text={payload.headline} />
       </Answer>
       <Problems payload={payload} />
-      <Maps payload={payload} onLate={(late, step) => put({ ...LATE_TABLE, late, step })} />
-      {payload.averages.length > 0 && (
-        <Panel
-          title="Average step per rank"
-          note={payload.averages.length > 9 ? `${formatCount(payload.averages.length)} ranks` : undefined}
-          actions={
-            <>
-              <span className={css.legend}>
-                {PARTS.map(([part, title, name]) => (
-                  <span key={part}>
-                    <i className={`${rankBarsCss.part} ${rankBarsCss[name] ?? ''}`} /> {title}
-                  </span>
-                ))}
-              </span>
-              {payload.averages.length > 1 && (
-                <Button look="quiet" onClick={() => onMerged(someRanks(payload))}>
-                  One timeline
-                </Button>
-              )}
-            </>
-          }
-        >
-          <RankBars
-            rows={payload.averages}
-            places={places}
-            marked={payload.verdict.worker}
-            onPick={onWorker}
-          />
-        </Panel>
+      {isLarge(payload) ? (
+        <Scale
+          payload={payload}
+          selectors={selectors}
+          params={params}
+          put={put}
+          onWorker={onWorker}
+          onLate={onLate}
+        />
+      ) : (
+        <>
+          <Maps payload={payload} onLate={onLate} />
+          <Averages payload={payload} onWorker={onWorker} onMerged={onMerged} />
+        </>
       )}
-      <Stragglers
-        payload={payload}
-        onWorker={onWorker}
-        onLate={late => put({ ...LATE_TABLE, late, collective: '' })}
-      />
+      <Stragglers payload={payload} onWorker={onWorker} onLate={onLate} />
       <JobTables payload={payload} selectors={selectors} put={put} onWorker={onWorker} onMerged={onMerged} />
     </div>
   );

@@ -44,53 +44,22 @@ export const greatest = (...grids: Grid[]): number =>
     0,
   );
 
-/** How far the reading of the ranks is. */
-export function reading(payload: Payload): { done: number; all: number } {
-  const done = payload.ranks.filter(rank => rank.state === 'ready' || rank.state === 'failed');
-  return { done: done.length, all: payload.ranks.length };
-}
-
-/** How a process group is called. */
-export function groupLabel(group: Payload['groups'][number]): string {
-  return group.description ?? group.name ?? (group.assumed ? 'the whole job' : `group ${group.id}`);
-}
+/** Of a job so large that the rows of its ranks come page by page. */
+export const isLarge = (payload: Payload): boolean => payload.ranks.length < payload.rank_count;
 
 export const backends = (payload: Payload): string =>
-  [...new Set(payload.groups.flatMap(group => group.backends))].join(', ');
+  [...new Set([...payload.groups, ...payload.group_families].flatMap(group => group.backends))].join(', ');
 
-export interface NodeRow {
-  host: string;
-  ranks: number;
-  /** Per step: of all its ranks together if they are late together, else of the one that costs most. */
-  cost_ns: number;
-  together: boolean;
-}
+export type NodeRow = Payload['late_hosts'][number];
 
 type Straggler = Payload['stragglers'][number];
 
 /** The first rows, those of one host below each other under the host; as they are where hosts tell no ranks apart. */
-export function byNode({ stragglers, verdict }: Payload, listed: number): (NodeRow | Straggler)[] {
-  const hosts = new Map<string, Straggler[]>();
-  for (const row of stragglers) {
-    if (row.host !== null) {
-      hosts.set(row.host, [...(hosts.get(row.host) ?? []), row]);
-    }
-  }
+export function byNode({ stragglers, late_hosts }: Payload, listed: number): (NodeRow | Straggler)[] {
   const first = stragglers.slice(0, listed);
-  if (hosts.size < 2) {
-    return first;
-  }
-  const order = [...new Set(first.map(row => row.host ?? row))];
-  return order.flatMap(key => {
-    const ranks = typeof key === 'string' ? hosts.get(key)! : [key];
-    const shown = first.filter(row => ranks.includes(row));
-    if (typeof key !== 'string' || ranks.length < 2) {
-      return shown;
-    }
-    const together = verdict.host === key && verdict.cost_ns !== null;
-    const cost_ns = together ? verdict.cost_ns! : Math.max(...ranks.map(row => row.cost_ns));
-    return [{ host: key, ranks: ranks.length, cost_ns, together }, ...shown];
-  });
+  const hosts = new Map(late_hosts.map(host => [host.host, host]));
+  const order = [...new Set(first.map(row => hosts.get(row.host ?? '') ?? row))];
+  return order.flatMap(key => (isNode(key) ? [key, ...first.filter(row => row.host === key.host)] : [key]));
 }
 
 export const isNode = (row: NodeRow | Straggler): row is NodeRow => !('worker' in row);

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import type { Bandwidth as BandwidthPayload } from '../../api/types';
-import { formatBytes, formatCount, formatDuration, formatNumber } from '../../base/format';
+import { formatBytes, formatDuration, formatNumber, plural } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Select } from '../../widgets/inputs/Select';
@@ -41,7 +41,7 @@ export function Bandwidth() {
       {found && row && (
         <>
           <p className={css.say}>
-            {titleOf(row)}: {formatCount(row.copies)} copies
+            {titleOf(row)}: {plural(row.copies, 'copy', 'copies')}
             {row.bytes === null
               ? '; their sizes are not recorded.'
               : ` of ${formatBytes(row.bytes)} in ${formatDuration(row.time_ns)}`}

@@ -1,6 +1,6 @@
 import { useMemo } from 'react';
 import type { IdlePayload } from '../../api/types';
-import { formatCount, formatDuration, formatRatio } from '../../base/format';
+import { formatDuration, formatRatio, plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Select } from '../../widgets/inputs/Select';
@@ -92,7 +92,7 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] })
           </>
         }
         empty="No idle time in these steps."
-        foot={`${formatCount(payload.gaps)} gaps; the causes sum to ${formatDuration(idle)} of idle time a step`}
+        foot={`${plural(payload.gaps, 'gap')}; the causes sum to ${formatDuration(idle)} of idle time a step`}
       />
       {open && <Gaps key={open.key} payload={payload} row={open} onClose={() => put({ select: '' })} />}
     </div>

@@ -1,6 +1,6 @@
 // The gaps of a row: each opens on the timeline.
 import type { IdleGaps, IdlePayload } from '../../api/types';
-import { formatCount, formatDuration, formatRatio } from '../../base/format';
+import { formatDuration, formatRatio, plural } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
@@ -54,8 +54,8 @@ export function Gaps({ payload, row, onClose }: { payload: IdlePayload; row: Row
         <>
           <h3>
             {gaps.total > LONGEST
-              ? `The ${LONGEST} longest of ${formatCount(gaps.total)} parts`
-              : `${formatCount(gaps.total)} parts, longest first`}
+              ? `The ${LONGEST} longest of ${plural(gaps.total, 'part')}`
+              : `${plural(gaps.total, 'part')}, longest first`}
           </h3>
           <ul className={css.gaps}>
             {gaps.rows.map(gap => (

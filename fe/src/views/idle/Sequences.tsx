@@ -1,5 +1,5 @@
 import type { SequenceRow, SequencesPayload } from '../../api/types';
-import { formatCount, formatDuration, formatRatio } from '../../base/format';
+import { formatCount, formatDuration, formatRatio, plural } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
@@ -85,7 +85,7 @@ function said({ rows, share }: SequencesPayload): string {
 /** The items of a run side by side, as wide as they are long; shades tell names apart. */
 function Pattern({ row }: { row: SequenceRow }) {
   return (
-    <svg width={WIDTH} height={12} role="img" aria-label={`${row.length} items`}>
+    <svg width={WIDTH} height={12} role="img" aria-label={plural(row.length, 'item')}>
       {stripes(row).map(({ event, x, width, shade, title }) => (
         <rect
           key={event}

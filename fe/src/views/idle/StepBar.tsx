@@ -33,12 +33,7 @@ export function StepBar({ payload, rows }: { payload: IdlePayload; rows: Row[] }
   const parts = laid(
     [
       ['compute', 'Compute', payload.compute_ns / steps, 'var(--c-kernel)'],
-      [
-        'communication',
-        'Exposed communication',
-        payload.exposed_communication_ns / steps,
-        'var(--c-communication)',
-      ],
+      ...communication(payload, steps),
       ['copies', 'Exposed copies', payload.exposed_copy_ns / steps, 'var(--c-memcpy)'],
     ],
     duration,
@@ -60,7 +55,7 @@ export function StepBar({ payload, rows }: { payload: IdlePayload; rows: Row[] }
           width={width}
           height={idle > 0 ? top + CAUSES + 4 : TOP + BAR + 4}
           role="img"
-          aria-label={[...parts, { title: 'Idle', ns: idle }, ...causes]
+          aria-label={[...parts.filter(part => part.ns > 0), { title: 'Idle', ns: idle }, ...causes]
             .map(part => `${part.title} ${formatDuration(part.ns)}`)
             .join(', ')}
         >
@@ -119,6 +114,36 @@ export function StepBar({ payload, rows }: { payload: IdlePayload; rows: Row[] }
       )}
     </div>
   );
+}
+
+const TRANSFER = 'var(--c-communication)';
+const WAITING = 'color-mix(in srgb, var(--c-communication) 55%, var(--sf))';
+const UNKNOWN = 'color-mix(in srgb, var(--c-communication) 75%, var(--sf))';
+
+/** Ranks that are waited for and have a part of their own. */
+const RANKS = 3;
+
+/** Exposed communication; where the other ranks tell, in transfer and in waiting, by the rank that is waited for. */
+export function communication(
+  { communication: parts, waits_for: waits, exposed_communication_ns: exposed }: IdlePayload,
+  steps: number,
+): [string, string, number, string][] {
+  if (parts === null) {
+    return [['communication', 'Exposed communication', exposed / steps, TRANSFER]];
+  }
+  const named = waits.slice(0, RANKS);
+  const rest = parts.waiting_ns - named.reduce((sum, each) => sum + each.waiting_ns, 0);
+  return [
+    ['transfer', 'Exposed transfer', parts.transfer_ns, TRANSFER],
+    ...named.map((each): [string, string, number, string] => [
+      `waiting ${each.worker}`,
+      `Waits for ${each.rank === null ? each.worker : `rank ${each.rank}`}`,
+      each.waiting_ns,
+      WAITING,
+    ]),
+    ['waiting', named.length > 0 ? 'Waits for other ranks, too' : 'Waits for other ranks', rest, WAITING],
+    ['uncompared', 'Exposed communication, not compared', parts.uncompared_ns, UNKNOWN],
+  ];
 }
 
 function laid(items: [string, string, number, string][], whole: number, width: number): Part[] {

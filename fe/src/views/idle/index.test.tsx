@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/idle.json';
 import type { IdlePayload } from '../../api/types';
 import { drawView, serveGoldens } from '../../testing/view';
+import { communication } from './StepBar';
 import { causeRows, flameRoot, onTimeline } from './select';
 import View from '.';
 
@@ -19,6 +20,21 @@ it('says what the device waits for and shows every cause of an average step', as
   const row = table.getAllByRole('row', { name: /Data loading/ })[0]!;
   expect(row.textContent).toContain('caught up');
   expect(await screen.findByRole('table', { name: 'Launch calls' })).toBeTruthy();
+});
+
+it('parts exposed communication by the rank that it waits for, once the others are read', async () => {
+  const job = golden['idle/ranks'];
+  const alone = { ...job, beside: [], communication: null, waits_for: [] };
+  drawView(View, alone);
+  expect(await screen.findByText(/of communication that nothing hides/)).toBeTruthy();
+  const late = job.waits_for[0]!;
+  const parts = communication(job as unknown as IdlePayload, job.counted);
+  expect(parts[0]!.slice(1, 3)).toEqual(['Exposed transfer', job.communication.transfer_ns]);
+  expect(parts[1]!.slice(1, 3)).toEqual([`Waits for rank ${late.rank}`, late.waiting_ns]);
+  expect(parts.reduce((sum, [, , ns]) => sum + ns, 0)).toBeCloseTo(
+    job.exposed_communication_ns / job.counted,
+  );
+  expect(communication(alone as unknown as IdlePayload, job.counted)).toHaveLength(1);
 });
 
 it('opens the gaps of a row, and a gap on the timeline', async () => {

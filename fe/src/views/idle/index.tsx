@@ -1,6 +1,8 @@
 import { useMemo } from 'react';
-import type { IdlePayload } from '../../api/types';
+import type { IdlePayload, Selectors } from '../../api/types';
 import { formatDuration } from '../../base/format';
+import { useView } from '../../state/queries';
+import { useSelection } from '../../state/selection';
 import { Answer } from '../../widgets/Answer';
 import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
@@ -10,12 +12,17 @@ import { Causes } from './Causes';
 import { Flame } from './Flame';
 import { Launches } from './Launches';
 import { Queue } from './Queue';
-import { causeRows } from './select';
+import { causeRows, chosen } from './select';
 import { Sequences } from './Sequences';
 import { StepBar } from './StepBar';
 import css from './Panels.module.css';
 
-export default function IdleView({ payload, crumb }: { payload: IdlePayload; crumb: string }) {
+export default function IdleView({
+  payload: alone,
+  crumb,
+  ...selectors
+}: { payload: IdlePayload; crumb: string } & Required<Selectors>) {
+  const payload = useBeside(alone, selectors);
   const rows = useMemo(() => causeRows(payload), [payload]);
   const where = payload.stream === null ? '' : ` · stream ${payload.stream}`;
   return (
@@ -35,6 +42,11 @@ export default function IdleView({ payload, crumb }: { payload: IdlePayload; cru
         }
       >
         <StepBar payload={payload} rows={rows} />
+        {payload.beside.length > 0 && (
+          <p className={css.beside} data-part="beside">
+            <Sentence text={payload.beside} />
+          </p>
+        )}
       </Panel>
       <Flame />
       <Causes payload={payload} rows={rows} />
@@ -49,6 +61,22 @@ export default function IdleView({ payload, crumb }: { payload: IdlePayload; cru
       </p>
     </>
   );
+}
+
+/** What the files of the other ranks say of exposed communication, once they are read. */
+function useBeside(alone: IdlePayload, { run, worker, span }: Required<Selectors>): IdlePayload {
+  const { params } = useSelection().selection;
+  const { data, isPlaceholderData } = useView<IdlePayload>(
+    'idle/ranks',
+    { run, worker, span },
+    chosen(params, 'step', 'device'),
+    alone.exposed_communication_ns > 0 && alone.stream === null,
+  );
+  if (data?.state !== 'ready' || isPlaceholderData) {
+    return alone;
+  }
+  const { steps, communication, waits_for, beside, limits, reasons } = data.payload;
+  return { ...alone, steps, communication, waits_for, beside, limits, reasons };
 }
 
 function titleOf({ counted, duration_ns: ns, steps_recorded: recorded }: IdlePayload): string {

@@ -1,7 +1,7 @@
 // All of one row of device work: how it is launched, how its durations are spread, who launches it.
 import { useMemo } from 'react';
 import type { Instances, KernelRow } from '../../api/types';
-import { formatCount, formatDuration, formatRatio, plural } from '../../base/format';
+import { formatBytes, formatCount, formatDuration, formatRatio, plural } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
@@ -36,7 +36,7 @@ export function Detail({ row, onClose }: Props) {
     ['Grid', row.grid ?? ''],
     ['Block', row.block ?? ''],
     ['Registers per thread', row.registers === null ? '' : formatCount(row.registers)],
-    ['Shared memory', row.shared_memory === null ? '' : `${formatCount(row.shared_memory)} bytes`],
+    ['Shared memory', row.shared_memory === null ? '' : formatBytes(row.shared_memory)],
     ['Blocks per SM', row.mean_blocks_per_sm === null ? '' : row.mean_blocks_per_sm.toFixed(2)],
     ['Occupancy, est.', row.mean_occupancy === null ? '' : formatRatio(row.mean_occupancy)],
     ['Limited by', row.limiter ?? ''],

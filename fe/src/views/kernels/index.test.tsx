@@ -40,6 +40,16 @@ it('shows the engines of a card, and the graphs that ran on them', () => {
   expect(recipes.getByText('and 2 with less time')).toBeTruthy();
 });
 
+it('has a row a family, which names neither a kernel nor its family twice', () => {
+  const { rows } = golden.kernels;
+  const family = { ...rows[0]!, name: rows[0]!.family, short_name: rows[0]!.family };
+  drawView(View, { ...golden.kernels, group_by: 'family', rows: [family] });
+  const grid = within(screen.getByRole('grid', { name: 'kernels' }));
+  expect(grid.getAllByRole('columnheader').filter(each => /Family/.test(each.textContent))).toHaveLength(1);
+  expect(grid.queryByRole('columnheader', { name: /Kernel/ })).toBeNull();
+  expect(screen.getByText(/of 1 family/)).toBeTruthy();
+});
+
 it('leads from a row to its slice in one click', () => {
   drawView(View, golden.kernels);
   const { event } = golden.kernels.rows[0]!;

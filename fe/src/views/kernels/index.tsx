@@ -1,3 +1,4 @@
+import { sum } from 'd3-array';
 import { useMemo } from 'react';
 import type { KernelRow, KernelsPayload, MemoryOperationRow } from '../../api/types';
 import { familyColor } from '../../base/family';
@@ -14,7 +15,7 @@ import { DataTable } from '../../widgets/table/DataTable';
 import { Detail } from './Detail';
 import { Engines } from './Engines';
 import { MemoryOperations } from './MemoryOperations';
-import { rowKey, whole } from './select';
+import { nounOf, rowKey, whole } from './select';
 import { Named } from '../_shared/rows/Named';
 import { useRows } from '../_shared/rows/useRows';
 import { speedColumns } from '../_shared/speed/columns';
@@ -23,6 +24,7 @@ import splitCss from '../../widgets/table/Split.module.css';
 const GROUPS = [
   ['name', 'kernel'],
   ['launch', 'kernel + operator + launch'],
+  ['family', 'family'],
 ] as const;
 
 const TOPS = [
@@ -126,13 +128,14 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
           {...rows}
           columns={columns}
           {...table}
-          placeholder={`Filter ${plural(payload.rows.length, 'kernel')}`}
-          noun={byLaunch ? 'row' : 'kernel'}
+          placeholder={`Filter ${plural(payload.rows.length, ...nounOf(payload))}`}
+          noun={nounOf(payload)[0]}
+          many={nounOf(payload)[1]}
           before={
             <>
               <Select
                 label="Rows"
-                value={byLaunch ? 'launch' : 'name'}
+                value={GROUPS.find(([by]) => by === payload.group_by)?.[0] ?? 'name'}
                 options={GROUPS}
                 onChange={group_by => put({ group_by, select: '' })}
               />
@@ -190,7 +193,14 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
             />
           }
           empty={filtered.length > 0 ? 'No kernel passes these filters.' : 'No kernels are recorded.'}
-          foot={`sum: ${formatDuration(payload.total_ns)} in ${plural(payload.calls, 'launch', 'launches')}`}
+          foot={shown =>
+            shown.length === payload.rows.length
+              ? total(payload.total_ns, payload.calls)
+              : total(
+                  sum(shown, row => row.total_ns),
+                  sum(shown, row => row.calls),
+                )
+          }
         />
         {chosen && <Detail key={keyOf(chosen)} row={chosen} onClose={close} />}
       </div>
@@ -206,26 +216,30 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
   );
 }
 
+const total = (ns: number, calls: number): string =>
+  `sum: ${formatDuration(ns)} in ${plural(calls, 'launch', 'launches')}`;
+
 function columnsOf(payload: KernelsPayload, show: (row: KernelRow) => void): Column<KernelRow>[] {
   const { reasons } = payload;
   const byLaunch = payload.group_by === 'launch';
+  const byFamily = payload.group_by === 'family';
   const columns: (Column<KernelRow> | false)[] = [
     {
       id: 'name',
-      title: 'Kernel',
+      title: byFamily ? 'Family' : 'Kernel',
       kind: 'text',
       value: row => row.name,
       width: 260,
       render: row => <Named name={row.name} short={row.short_name} onShow={() => show(row)} />,
     },
-    {
+    !byFamily && {
       id: 'short_name',
       title: 'Short name',
       kind: 'text',
       value: row => row.short_name,
       hidden: true,
     },
-    {
+    !byFamily && {
       id: 'family',
       title: 'Family',
       kind: 'text',

@@ -10,8 +10,18 @@ export function rowKey(row: KernelRow, byLaunch: boolean): string {
   return [row.name, row.operator, row.grid, row.block, row.registers, row.shared_memory].join(' | ');
 }
 
+/** What a row is: one of them, several of them. */
+export function nounOf({ group_by }: KernelsPayload): [string, string] {
+  return group_by === 'launch'
+    ? ['row', 'rows']
+    : group_by === 'family'
+      ? ['family', 'families']
+      : ['kernel', 'kernels'];
+}
+
 /** How much time the rows take together. */
 export function whole(payload: KernelsPayload): string {
   const names = new Set(payload.rows.map(row => row.name)).size;
-  return `${formatDuration(payload.total_ns)} in ${plural(payload.calls, 'launch', 'launches')} of ${plural(names, 'kernel')}`;
+  const what = payload.group_by === 'family' ? plural(names, 'family', 'families') : plural(names, 'kernel');
+  return `${formatDuration(payload.total_ns)} in ${plural(payload.calls, 'launch', 'launches')} of ${what}`;
 }

@@ -2,7 +2,7 @@
 import { useMemo } from 'react';
 import type { MemoryEvent, MemoryEvents } from '../../api/types';
 import type { Selectors } from '../../api/types';
-import { formatBytes, formatCount } from '../../base/format';
+import { exactDuration, formatBytes } from '../../base/format';
 import { usePages } from '../../state/pages';
 import { since } from '../../base/ticks';
 import { Button } from '../../widgets/inputs/Button';
@@ -78,7 +78,7 @@ export function Blocks(props: Props) {
           ? 'No block passes these filters.'
           : 'No allocation is recorded on this device.'
       }
-      noun={pages.first?.total === 1 ? 'block' : 'blocks'}
+      noun="block"
     />
   );
 }
@@ -119,7 +119,7 @@ function columnsOf(
       kind: 'number',
       width: 108,
       value: row => row.allocated_ns,
-      render: row => <span title={`${formatCount(row.allocated_ns!)} ns`}>{time(row.allocated_ns!)}</span>,
+      render: row => <span title={exactDuration(row.allocated_ns!)}>{time(row.allocated_ns!)}</span>,
       reason: 'It was allocated before the trace.',
     },
     {
@@ -134,7 +134,7 @@ function columnsOf(
             {GONE[row.state]}
           </span>
         ) : (
-          <span title={`${formatCount(row.released_ns)} ns`}>{time(row.released_ns)}</span>
+          <span title={exactDuration(row.released_ns)}>{time(row.released_ns)}</span>
         ),
     },
     {

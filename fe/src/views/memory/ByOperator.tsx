@@ -1,6 +1,6 @@
 // What the calls of each operator allocate and release.
 import type { MemoryOperators } from '../../api/types';
-import { formatBytes, formatCount, plural } from '../../base/format';
+import { formatBytes, plural } from '../../base/format';
 import { useTableState } from '../../state/table';
 import { Term } from '../../widgets/Term';
 import type { Column } from '../../widgets/table/columns';
@@ -68,7 +68,7 @@ export function ByOperator({ operators, onEvent, before }: Props) {
       foot={
         <>
           outside of operators <Term id="memory_outside" /> {signed(outside.size_increase_bytes)} in{' '}
-          {formatCount(outside.allocation_count)} allocations of {formatBytes(outside.allocation_size_bytes)}
+          {plural(outside.allocation_count, 'allocation')} of {formatBytes(outside.allocation_size_bytes)}
         </>
       }
     />

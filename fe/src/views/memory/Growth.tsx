@@ -100,7 +100,7 @@ function columnsOf(steps: string[]): Column<Row>[] {
     { id: 'blocks', title: 'Blocks', kind: 'count', value: row => row.blocks },
     {
       id: 'step_bytes',
-      title: `Live at the end of ${steps.length} steps`,
+      title: `Live at the end of ${plural(steps.length, 'step')}`,
       kind: 'number',
       width: 180,
       value: row => row.step_bytes[row.step_bytes.length - 1],

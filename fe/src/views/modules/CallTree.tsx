@@ -1,6 +1,6 @@
 import { useState, type KeyboardEvent } from 'react';
 import type { CallNode, ModuleCalls } from '../../api/types';
-import { formatCount, formatDuration } from '../../base/format';
+import { formatDuration, plural } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
@@ -116,7 +116,7 @@ function Level({ thread, parent, depth, hasDevice }: LevelProps) {
       {level.rows.length < level.total && (
         <p style={indent}>
           <Button onClick={() => setMost(most + PAGE)}>
-            Show more: {formatCount(level.total - level.rows.length)} calls are left
+            Show more: {plural(level.total - level.rows.length, 'call')} left
           </Button>
         </p>
       )}

@@ -1,7 +1,7 @@
 // All of one row: how its durations are spread, where it is called from, where to go next.
 import { useMemo, useState } from 'react';
 import type { Instances, OperatorRow, OperatorsPayload, OperatorStacks } from '../../api/types';
-import { formatCount, formatDuration, formatRatio } from '../../base/format';
+import { formatCount, formatDuration, formatRatio, plural } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
@@ -36,8 +36,8 @@ export function Detail({ row, payload, onClose }: Props) {
   const [wanted, setWanted] = useState<'host' | 'device'>('host');
   const time = device ? wanted : 'host';
   const query = useMemo(() => {
-    const { group_by, step, thread, phase, kernel } = params;
-    const given = { group_by, step, thread, phase, kernel, event: String(row.event), time };
+    const { group_by, step, thread, phase, kernel, family } = params;
+    const given = { group_by, step, thread, phase, kernel, family, event: String(row.event), time };
     return Object.fromEntries(
       Object.entries(given).filter((entry): entry is [string, string] => Boolean(entry[1])),
     );
@@ -52,14 +52,14 @@ export function Detail({ row, payload, onClose }: Props) {
   return (
     <RowDetail label={`Details of ${row.name}`} title={row.name} mono onClose={onClose}>
       <p className="dim">
-        {formatCount(row.calls)} calls · {formatDuration(row.host_total_ns)} on the host
+        {plural(row.calls, 'call')} · {formatDuration(row.host_total_ns)} on the host
         {row.device_self_ns !== null && ` · ${formatDuration(row.device_self_ns)} on the device`}
         {row.tc_self_ratio !== null && ` · ${formatRatio(row.tc_self_ratio)} Tensor Cores`}
         {!!row.tc_self_unknown &&
           ` · ${formatRatio(row.tc_self_unknown)} not known to be on Tensor Cores or not`}
       </p>
       {row.input_shape && <p className={`mono ${rowDetailCss.shape}`}>{row.input_shape}</p>}
-      <Ways event={instances?.longest[0]?.event ?? row.event} name={row.name} label="Copy the name">
+      <Ways event={row.event} name={row.name} label="Copy the name">
         {device && (
           <Button onClick={() => select({ view: 'kernels', params: { operator: row.name } })}>
             <Icon name="kernel" size={14} /> Its kernels
@@ -80,8 +80,7 @@ export function Detail({ row, payload, onClose }: Props) {
         Called from
         {stacks && stacks.stacks.length > 0 && (
           <span className="dim">
-            {stacks.stacks.length === 1 ? '1 stack' : `${formatCount(stacks.stacks.length)} stacks`}, width is{' '}
-            {time} time
+            {plural(stacks.stacks.length, 'stack')}, width is {time} time
           </span>
         )}
         {stacks && stacks.stacks.length > 0 && <SourceSettingsMenu />}
@@ -95,7 +94,7 @@ export function Detail({ row, payload, onClose }: Props) {
         <FlameGraph root={tree} color="var(--c-kernel)" format={formatDuration} maxHeight={260} />
       )}
       {stacks && stacks.bare > 0 && stacks.stacks.length > 0 && (
-        <p className="dim">{formatCount(stacks.bare)} calls have no stack.</p>
+        <p className="dim">{plural(stacks.bare, 'call')} without a stack.</p>
       )}
       <ol className={rowDetailCss.stacks}>
         {stacks?.stacks.slice(0, LISTED).map(stack => (

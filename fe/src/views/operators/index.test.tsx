@@ -31,3 +31,11 @@ it('says how close an operator comes to its roof, and why that is not known', ()
   expect(within(grid.getByRole('row', { name: /aten::unknown/ })).getAllByTitle('why')).toHaveLength(2);
   expect(grid.queryByText('TFLOP/s')).toBeNull(); // until it is switched on
 });
+
+it('keeps the operators that launch work of a family', () => {
+  drawView(View, { ...golden.operators, families: ['matrix product', 'softmax'] });
+  fireEvent.change(screen.getByLabelText('Family'), { target: { value: 'matrix product' } });
+  expect(decodeURIComponent(location.hash)).toContain('family=matrix product');
+  fireEvent.click(screen.getByRole('button', { name: 'Clear filters' }));
+  expect(location.hash).not.toContain('family');
+});

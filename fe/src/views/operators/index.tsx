@@ -1,6 +1,7 @@
+import { sum } from 'd3-array';
 import { useMemo } from 'react';
 import type { OperatorRow, OperatorsPayload } from '../../api/types';
-import { formatCount, formatDuration, plural } from '../../base/format';
+import { formatDuration, plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Button } from '../../widgets/inputs/Button';
@@ -46,7 +47,7 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
   const pies = useMemo(() => piesOf(payload), [payload]);
   const { put, pick, chosen, close, table: rows } = useRows(payload.rows, rowKey);
   const top = Number(params.top ?? '5');
-  const filtered = ['step', 'thread', 'phase', 'kernel'].filter(name => params[name]);
+  const filtered = ['step', 'thread', 'phase', 'kernel', 'family'].filter(name => params[name]);
   return (
     <div className={`${splitCss.view} fill`}>
       <Answer crumb={crumb} why={whole(payload)}>
@@ -104,8 +105,19 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
                 options={every(payload.phases)}
                 onChange={phase => put({ phase })}
               />
+              {payload.families.length > 1 && (
+                <Select
+                  label="Family"
+                  value={params.family ?? ''}
+                  options={every(payload.families)}
+                  onChange={family => put({ family })}
+                />
+              )}
               {filtered.length > 0 && (
-                <Button look="text" onClick={() => put({ step: '', thread: '', phase: '', kernel: '' })}>
+                <Button
+                  look="text"
+                  onClick={() => put({ step: '', thread: '', phase: '', kernel: '', family: '' })}
+                >
                   Clear {params.kernel ? 'the kernel and other filters' : 'filters'}
                 </Button>
               )}
@@ -128,20 +140,7 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
               'No operators are recorded.'
             )
           }
-          foot={
-            <>
-              {payload.unlinked && payload.unlinked.calls > 0 && (
-                <span>
-                  not linked <Term id="unlinked" /> {formatDuration(payload.unlinked.device_ns)} in{' '}
-                  {formatCount(payload.unlinked.calls)} device events ·{' '}
-                </span>
-              )}
-              sum:{' '}
-              {payload.totals.device_self_ns !== null &&
-                `${formatDuration(payload.totals.device_self_ns)} device self, `}
-              {formatDuration(payload.totals.host_self_ns)} host self
-            </>
-          }
+          foot={shown => sums(shown, payload)}
         />
         {chosen && <Detail key={rowKey(chosen)} row={chosen} payload={payload} onClose={close} />}
       </div>
@@ -149,29 +148,42 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
   );
 }
 
+/** Of all operators, or of those that pass the search. */
+function sums(rows: OperatorRow[], { rows: all, totals, unlinked }: OperatorsPayload) {
+  const whole = rows.length === all.length;
+  const device = whole ? totals.device_self_ns : sum(rows, row => row.device_self_ns ?? 0);
+  const host = whole ? totals.host_self_ns : sum(rows, row => row.host_self_ns);
+  return (
+    <>
+      {whole && unlinked && unlinked.calls > 0 && (
+        <span>
+          not linked <Term id="unlinked" /> {formatDuration(unlinked.device_ns)} in{' '}
+          {plural(unlinked.calls, 'device event')} ·{' '}
+        </span>
+      )}
+      sum: {totals.device_self_ns !== null && `${formatDuration(device)} device self, `}
+      {formatDuration(host)} host self
+    </>
+  );
+}
+
 interface Slices {
   title: string;
-  note?: string;
   color: string;
   shares: Share[];
 }
 
+/** Of self times: inclusive ones of operators that call each other add up to more than there is. */
 function piesOf(payload: OperatorsPayload): Slices[] {
-  const { rows } = payload;
   const of = (value: (row: OperatorRow) => number | null) =>
-    rows.map(row => ({ key: rowKey(row), title: row.name.replace(/^aten::/, ''), value: value(row) ?? 0 }));
-  const [kernel, host] = ['var(--c-kernel)', 'var(--c-cpu_exec)'];
-  const device = hasDevice(payload)
-    ? [
-        { title: 'Device self', color: kernel, shares: of(row => row.device_self_ns) },
-        { title: 'Device total', note: 'inclusive', color: kernel, shares: of(row => row.device_total_ns) },
-      ]
-    : [];
-  return [
-    ...device,
-    { title: 'Host self', color: host, shares: of(row => row.host_self_ns) },
-    { title: 'Host total', note: 'inclusive', color: host, shares: of(row => row.host_total_ns) },
-  ];
+    payload.rows.map(row => ({
+      key: rowKey(row),
+      title: row.name.replace(/^aten::/, ''),
+      value: value(row) ?? 0,
+    }));
+  const host = { title: 'Host self', color: 'var(--c-cpu_exec)', shares: of(row => row.host_self_ns) };
+  const device = { title: 'Device self', color: 'var(--c-kernel)', shares: of(row => row.device_self_ns) };
+  return hasDevice(payload) ? [device, host] : [host];
 }
 
 function columnsOf(payload: OperatorsPayload): Column<OperatorRow>[] {

@@ -1,6 +1,6 @@
 // How the rows of the operator table are named in the address, and its stacks as a tree.
 import type { OperatorRow, OperatorsPayload, OperatorStacks } from '../../api/types';
-import { formatDuration } from '../../base/format';
+import { formatDuration, plural } from '../../base/format';
 import type { FlameNode } from '../../widgets/charts/FlameGraph';
 
 /** Distinct for every row: its name, and what else the rows are grouped by. */
@@ -25,7 +25,7 @@ export function flame(stacks: OperatorStacks, time: 'host' | 'device'): FlameNod
     name: shortFrame(frame.text),
     value: time === 'host' ? frame.host_ns : frame.device_ns,
     children: [],
-    note: `${frame.calls.toLocaleString('en-US')} calls${frame.file ? `, ${frame.file}:${frame.line}` : ''}`,
+    note: `${plural(frame.calls, 'call')}${frame.file ? `, ${frame.file}:${frame.line}` : ''}`,
     data: frame,
   }));
   const root: FlameNode = { name: stacks.name, value: 0, children: [] };

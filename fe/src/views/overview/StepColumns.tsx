@@ -66,6 +66,7 @@ export function StepColumns({ overview, chosen, onChoose, register }: Props) {
               key={step.name}
               step={step}
               title={stepTitle(overview, step)}
+              filling={average?.filling === step.name}
               x={LEFT + slot * i + (slot - column) / 2}
               width={column}
               y={y}
@@ -102,6 +103,8 @@ export function StepColumns({ overview, chosen, onChoose, register }: Props) {
 interface ColumnProps {
   step: Step;
   title: string;
+  /** Its end includes the time that the device runs behind the host. */
+  filling: boolean;
   x: number;
   width: number;
   y: (ns: number) => number;
@@ -118,6 +121,7 @@ interface ColumnProps {
 function Column({
   step,
   title,
+  filling,
   x,
   width,
   y,
@@ -133,7 +137,11 @@ function Column({
   const description = parts(step.categories, step.duration_ns)
     .map(part => `${part.title} ${formatDuration(part.ns)}`)
     .join(', ');
-  const state = step.complete ? '' : ', incomplete: left out of the average';
+  const state = !step.complete
+    ? ', incomplete: left out of the average'
+    : filling
+      ? ', with the time that the device runs behind the host from then on'
+      : '';
   return (
     <>
       <g
@@ -164,7 +172,7 @@ function Column({
           height={HEIGHT - TOP - BOTTOM + 14}
           className={css.hit}
         />
-        {parts(step.categories, step.duration_ns).map(({ category, from, ns }) => {
+        {parts(step.categories, step.duration_ns).map(({ category, title: name, from, ns }) => {
           const [bottom, top] = [y(from), y(from + ns)];
           const gap = bottom - top > 3 ? 1 : 0;
           return (
@@ -175,10 +183,11 @@ function Column({
               width={width}
               height={bottom - top - gap}
               fill={categoryColor(category)}
+              data-legend={name}
             />
           );
         })}
-        {!step.complete && (
+        {(!step.complete || filling) && (
           <rect
             x={x}
             y={y(step.duration_ns)}

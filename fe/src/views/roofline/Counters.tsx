@@ -16,7 +16,7 @@ export function Counters({ counters }: { counters: Counted }) {
   const [search, setSearch] = useState<Search>({ text: '', regex: false });
   const columns = useMemo(() => columnsOf(counters), [counters]);
   const open = (row: CounterRow) => select({ view: 'trace', params: { event: String(row.event) } });
-  const left = counters.left_out > 0 ? `; ${formatCount(counters.left_out)} rows left out` : '';
+  const left = counters.left_out > 0 ? `; ${plural(counters.left_out, 'row')} left out` : '';
   return (
     <Panel
       title={
@@ -26,6 +26,7 @@ export function Counters({ counters }: { counters: Counted }) {
       }
       note={`${formatCount(counters.ranges)} counted kernels${left}`}
     >
+      <p className="dim">{counters.source}</p>
       {counters.note !== null && <p role="note">{counters.note}</p>}
       <div className={css.table} data-part="counters">
         <DataTable

@@ -1,6 +1,6 @@
 // All that is known of one row: its work, its time, its roof, and the way to its first call.
 import type { DevicePeaks, RooflineRow } from '../../api/types';
-import { formatBytes, formatCount, formatDuration, formatNumber, formatRatio } from '../../base/format';
+import { formatBytes, formatDuration, formatNumber, formatRatio, plural } from '../../base/format';
 import { RowDetail } from '../../widgets/table/RowDetail';
 import { Facts } from '../_shared/rows/Facts';
 import { Ways } from '../_shared/rows/Ways';
@@ -38,7 +38,7 @@ export function Detail({ row, peaks, onClose }: Props) {
       onClose={onClose}
     >
       <p className="dim">
-        {formatCount(row.calls)} calls · {formatDuration(row.device_ns)} ·{' '}
+        {plural(row.calls, 'call')} · {formatDuration(row.device_ns)} ·{' '}
         {formatDuration(row.device_ns / row.calls)} each
       </p>
       <Ways event={row.event} name={row.name} label="Copy the whole name" />

@@ -4,6 +4,7 @@ import type { DevicePeaks } from '../../api/types';
 import { formatNumber } from '../../base/format';
 import { Button } from '../../widgets/inputs/Button';
 import { TextField } from '../../widgets/inputs/TextField';
+import { Sentence } from '../../widgets/Sentence';
 import css from './Peaks.module.css';
 
 interface Props {
@@ -51,7 +52,15 @@ export function Peaks({ device, note, given, onGive }: Props) {
         ])}
       </dl>
       {device.source !== null && (
-        <p className="dim">Dense, at the rated boost clock. Source: {device.source}.</p>
+        <p className="dim">
+          Dense, at the rated boost clock. Source: {device.source}.
+          {device.checked.length > 0 && ` Others confirm ${device.checked.join(', ')}.`}
+        </p>
+      )}
+      {device.clock !== null && (
+        <p role="note">
+          <Sentence text={device.clock} />
+        </p>
       )}
       <form
         onSubmit={event => {

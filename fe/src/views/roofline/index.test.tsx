@@ -138,3 +138,10 @@ it('marks rows whose work was measured', () => {
   drawView(View, { ...golden.roofline, rows });
   expect(screen.getAllByTitle(/^Hardware counters tell/)).toHaveLength(2); // TFLOP/s and GB/s
 });
+
+it('says at which clock the peak holds where the trace records the clock', () => {
+  const clock = [{ text: 'SM Clock [MHz] records 1,464 MHz while it worked.' }];
+  const devices = golden.roofline.devices.map(device => ({ ...device, clock }));
+  drawView(View, { ...golden.roofline, devices });
+  expect(screen.getByRole('note').textContent).toBe(clock[0]!.text);
+});

@@ -1,6 +1,6 @@
 import { useMemo } from 'react';
 import type { RooflinePayload } from '../../api/types';
-import { formatCount, formatDuration, formatNumber, formatRatio, plural } from '../../base/format';
+import { formatDuration, formatNumber, formatRatio, plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
 import { Answer } from '../../widgets/Answer';
@@ -157,7 +157,7 @@ function why(payload: RooflinePayload): string {
   ];
   if (payload.tokens) {
     const { per_second, iterations } = payload.tokens;
-    parts.push(`${formatNumber(per_second)} tokens/s in ${formatCount(iterations)} iterations`);
+    parts.push(`${formatNumber(per_second)} tokens/s in ${plural(iterations, 'iteration')}`);
   }
   return parts.join(' · ');
 }
@@ -165,7 +165,7 @@ function why(payload: RooflinePayload): string {
 function foot(payload: RooflinePayload): string {
   const saved = payload.rows.reduce((sum, row) => sum + (row.saved_ns ?? 0), 0);
   const left = payload.others
-    ? `${formatCount(payload.others.rows)} rows with ${formatDuration(payload.others.device_ns)} left out · `
+    ? `${plural(payload.others.rows, 'row')} with ${formatDuration(payload.others.device_ns)} left out · `
     : '';
   return `${left}at most ${formatDuration(saved)} saved if every row reached its roof`;
 }

@@ -8,6 +8,7 @@ import type { Arrow } from '../../timeline/draw/overlay';
 import { Button } from '../../widgets/inputs/Button';
 import { Select } from '../../widgets/inputs/Select';
 import { plain, Sentence } from '../../widgets/Sentence';
+import { Tip } from '../../widgets/Term';
 import { SourceSettingsMenu } from '../../widgets/SourceFrame';
 import { range, useAnswers } from './answers';
 import { Find } from './find/Find';
@@ -107,15 +108,7 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
       why={<Sentence text={answers.inSight?.detail ?? []} />}
       tools={
         <>
-          <Find
-            payload={payload}
-            found={found}
-            query={state.find}
-            regex={state.regex}
-            onFind={(find, regex) => change({ find, regex }, true)}
-            event={state.event}
-            onEvent={chooseEvent}
-          />
+          <Find payload={payload} found={found} timeline={timeline} />
           <Tracks payload={payload} state={state} filter={filter} onFilter={setFilter} onChange={change} />
           {payload.counts.python_slices > 0 && (
             <Button aria-pressed={python} title="Python frames (p)" onClick={togglePython}>
@@ -138,10 +131,16 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
           />
           <Select
             label="Time from"
-            value={state.clock}
-            options={CLOCKS}
+            value={state.clock === 'wall' && payload.wall_ns === null ? 'trace' : state.clock}
+            options={CLOCKS.filter(([clock]) => clock !== 'wall' || payload.wall_ns !== null)}
             onChange={clock => change({ clock })}
           />
+          {payload.reasons.wall && (
+            <Tip
+              label="Why is there no wall clock?"
+              entry={{ title: 'Wall clock', text: plain(payload.reasons.wall) }}
+            />
+          )}
         </>
       }
       actions={
@@ -182,7 +181,15 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
       onArea={next => change({ area: next })}
       error={answers.error}
       spoken={spokenSlice(current, payload) || plain(moment?.headline ?? [])}
-      legend={<Legend by={color} payload={payload} colors={answers.colors} />}
+      legend={
+        <Legend
+          by={color}
+          payload={payload}
+          colors={answers.colors}
+          tile={answers.map.tile}
+          onFind={find => change({ find, regex: false }, true)}
+        />
+      }
       panel={
         (current || moment || (added && area)) && (
           <>

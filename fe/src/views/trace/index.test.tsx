@@ -81,3 +81,25 @@ it('takes no room for details while nothing is selected', () => {
   expect(document.querySelector('[data-part=dock]')).toBeNull();
   expect(screen.queryByRole('separator')).toBeNull();
 });
+
+it('adds up a stretch of time by family of kernels, and keeps one of them', async () => {
+  drawView(View, golden.trace, { params: { area: '0-3000000' } });
+  const { families, rows } = golden['trace/selection'];
+  const { family } = families[0]!;
+  const grid = await screen.findByRole('grid', { name: 'selection' });
+  expect(within(grid).getAllByRole('row')).toHaveLength(rows.length + 1);
+  fireEvent.click(screen.getByRole('button', { name: new RegExp(`^${family} `) }));
+  const kept = rows.filter(row => row.family === family);
+  expect(within(grid).getAllByRole('row')).toHaveLength(kept.length + 1);
+});
+
+describe('colored by family', () => {
+  serveGoldens({ ...golden, 'trace/colors': { by: 'family', texts: ['none', 'matrix product', 'memory'] } });
+  it('finds the slices of a family from the legend', async () => {
+    drawView(View, golden.trace, { params: { color: 'family' } });
+    fireEvent.click(await screen.findByRole('button', { name: 'matrix product' }));
+    expect(screen.queryByRole('button', { name: 'none' })).toBeNull();
+    expect(location.hash).toContain('find=family');
+    expect(decodeURIComponent(location.hash)).toContain('family:matrix');
+  });
+});

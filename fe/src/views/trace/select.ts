@@ -1,5 +1,6 @@
 // Which tracks are added up, and which stand for all in the strip above the timeline.
 import type { TracePayload } from '../../api/types';
+import type { Tile } from '../../timeline/tiles/tile';
 
 const IN_STRIP = 4;
 
@@ -22,4 +23,11 @@ export function mainTracks(payload: TracePayload, most = IN_STRIP): number[] {
       .map(track => track.id),
   );
   return candidates.filter(track => chosen.has(track.id)).map(track => track.id);
+}
+
+/** What the boxes of each color take, ns: those that lie in others count, too. */
+export function timeByColor({ color, busy }: Tile): Map<number, number> {
+  const times = new Map<number, number>();
+  color.forEach((code, i) => times.set(code, (times.get(code) ?? 0) + busy[i]!));
+  return times;
 }

@@ -27,3 +27,15 @@ it('keeps a window that came to rest in the same frame as a mark', () => {
   });
   expect(readState()).toEqual({ view: 'trace', at: '5-9', marks: '7' });
 });
+
+it('says the time of day where the clock is known to be the wall, else the time since the start', () => {
+  location.hash = '#pytorch_profiler&p.pytorch_profiler.view=trace&p.pytorch_profiler.clock=wall';
+  const payload = golden.trace as unknown as TracePayload;
+  const wall = Date.UTC(2026, 10, 22, 3, 4, 5) * 1e6;
+  const time = (known: number | null) =>
+    renderHook(() => useTimeline({ ...payload, wall_ns: known }), { wrapper: Wrapper }).result.current.time(
+      1000,
+    );
+  expect(time(wall)).toBe('03:04:05.000001');
+  expect(time(null)).not.toContain(':');
+});

@@ -46,8 +46,8 @@ export function useTimeline(payload: TracePayload) {
     /** Where the ruler counts from. */
     origin,
     time: (ns: number) =>
-      state.clock === 'wall'
-        ? wallClock(payload.base_ns + payload.trace_start_ns, ns)
+      state.clock === 'wall' && payload.wall_ns !== null
+        ? wallClock(payload.wall_ns, ns)
         : since(ns - origin, Math.max((shown.end - shown.begin) / 1000, 1)),
     chooseEvent: (event: number | null) => {
       if (event !== state.event || state.moment) {

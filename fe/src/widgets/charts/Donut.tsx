@@ -1,7 +1,7 @@
 import { arc, pie, type PieArcDatum } from 'd3-shape';
 import { useMemo } from 'react';
 import { Button } from '../inputs/Button';
-import { formatRatio } from '../../base/format';
+import { formatRatio, plural } from '../../base/format';
 import css from './Donut.module.css';
 
 export interface Share {
@@ -85,7 +85,7 @@ export function Donut({ title, note, shares, top, color, format, onPick, picked 
         {rest.length > 0 && (
           <li className="dim">
             <i className={`dot ${css.remainder}`} />
-            <span className="clip">{rest.length.toLocaleString('en-US')} others</span>
+            <span className="clip">{plural(rest.length, 'other')}</span>
             <span className="num">{formatRatio(others / total)}</span>
           </li>
         )}

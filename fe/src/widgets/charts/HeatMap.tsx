@@ -18,8 +18,14 @@ interface Props {
   format: (value: number) => string;
   /** Rows that are spoken of. */
   marked?: ReadonlySet<number>;
+  /** A column that is spoken of. */
+  markedColumn?: number;
+  /** What a row and a column are called before their names, and columns together. */
+  nouns?: { row: string; column: string; columns: string };
   onPick?: (row: number, column: number) => void;
 }
+
+const RANKS_BY_STEP = { row: '', column: 'step ', columns: 'steps ' };
 
 const ROW = 28;
 const GAP = 2;
@@ -30,7 +36,9 @@ const TALLEST = 300;
 /** Narrowest cell that holds a number. */
 const ROOM = 58;
 
-export function HeatMap({ title, rows, columns, values, most, color, format, marked, onPick }: Props) {
+export function HeatMap(props: Props) {
+  const { title, rows, columns, values, most, color, format, marked, markedColumn, onPick } = props;
+  const nouns = props.nouns ?? RANKS_BY_STEP;
   const { ref, width } = useWidth();
   const theme = useComputedColorScheme('light');
   const inner = width - LABEL;
@@ -44,15 +52,17 @@ export function HeatMap({ title, rows, columns, values, most, color, format, mar
             style={{ gridTemplateColumns: `${LABEL}px repeat(${columns.length}, minmax(0, 1fr))` }}
           >
             <span />
-            {columns.map(column => (
-              <span key={column} className={css.column}>
-                step {column}
+            {columns.map((column, i) => (
+              <span key={column} className={`${css.column} ${i === markedColumn ? 'strong' : ''}`}>
+                {nouns.column}
+                {column}
               </span>
             ))}
             {rows.map((row, i) => (
               <Row
                 key={row}
-                name={row}
+                name={`${nouns.row}${row}`}
+                noun={nouns.column}
                 marked={marked?.has(i) ?? false}
                 values={values[i] ?? []}
                 columns={columns}
@@ -64,7 +74,7 @@ export function HeatMap({ title, rows, columns, values, most, color, format, mar
             ))}
           </div>
         ) : (
-          <Dense key={theme} {...{ rows, columns, values, most, color, format, marked, onPick, width }} />
+          <Dense key={theme} {...{ ...props, nouns, width }} />
         ))}
     </div>
   );
@@ -72,6 +82,7 @@ export function HeatMap({ title, rows, columns, values, most, color, format, mar
 
 interface RowProps {
   name: string;
+  noun: string;
   marked: boolean;
   values: readonly (number | null)[];
   columns: readonly string[];
@@ -81,7 +92,7 @@ interface RowProps {
   onPick?: (column: number) => void;
 }
 
-function Row({ name, marked, values, columns, most, color, format, onPick }: RowProps) {
+function Row({ name, noun, marked, values, columns, most, color, format, onPick }: RowProps) {
   return (
     <>
       <span className={`${css.row} clip ${marked ? 'strong' : ''}`} title={name}>
@@ -96,7 +107,7 @@ function Row({ name, marked, values, columns, most, color, format, onPick }: Row
             key={column}
             className={css.cell}
             style={{ background: value === null ? undefined : tint(color, share) }}
-            title={`${name}, step ${column}: ${value === null ? 'not known' : format(value)}`}
+            title={`${name}, ${noun}${column}: ${value === null ? 'not known' : format(value)}`}
             disabled={!onPick}
             onClick={() => onPick?.(i)}
           >
@@ -134,9 +145,11 @@ export function namedRows(count: number, every: number, marked: ReadonlySet<numb
 
 interface DenseProps extends Omit<Props, 'title'> {
   width: number;
+  nouns: NonNullable<Props['nouns']>;
 }
 
-function Dense({ rows, columns, values, most, color, format, marked, onPick, width }: DenseProps) {
+function Dense(props: DenseProps) {
+  const { rows, columns, values, most, color, format, marked, markedColumn, onPick, width, nouns } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
   const [pointed, setPointed] = useState<{ row: number; column: number } | null>(null);
   const inner = Math.max(width - LABEL, 1);
@@ -197,6 +210,7 @@ function Dense({ rows, columns, values, most, color, format, marked, onPick, wid
               style={{ top: (i + 0.5) * cellHeight - LINE / 2 }}
               title={rows[i]}
             >
+              {nouns.row}
               {rows[i]}
             </span>
           ))}
@@ -212,11 +226,18 @@ function Dense({ rows, columns, values, most, color, format, marked, onPick, wid
             onPick?.(at.row, at.column);
           }}
         />
+        {markedColumn !== undefined && (
+          <i
+            className={css.mark}
+            data-part="marked-column"
+            style={{ left: LABEL + markedColumn * cellWidth, width: Math.max(cellWidth, 2) }}
+          />
+        )}
       </div>
       <p className={`${css.said} dim`} style={{ height: HEAD }}>
         {pointed
-          ? `${rows[pointed.row]}, step ${columns[pointed.column]}: ${value === null ? 'not known' : format(value)}`
-          : `steps ${columns[0]} to ${columns[columns.length - 1]}, left to right`}
+          ? `${nouns.row}${rows[pointed.row]}, ${nouns.column}${columns[pointed.column]}: ${value === null ? 'not known' : format(value)}`
+          : `${nouns.columns}${columns[0]} to ${columns[columns.length - 1]}, left to right`}
       </p>
     </>
   );

@@ -1,5 +1,6 @@
 import { Combobox, useCombobox } from '@mantine/core';
 import { useMemo, useState, type ReactNode } from 'react';
+import { formatCount } from '../../base/format';
 import { Button } from './Button';
 import { Icon } from '../Icon';
 import css from './Picker.module.css';
@@ -37,7 +38,8 @@ export function Picker({ name, value, options, note, onPick }: Props) {
   });
   const matches = useMemo(() => {
     const wanted = search.trim().toLowerCase();
-    return wanted ? options.filter(option => option.label.toLowerCase().includes(wanted)) : options;
+    const text = ({ label, detail }: Option) => `${label} ${detail ?? ''}`.toLowerCase();
+    return wanted ? options.filter(option => text(option).includes(wanted)) : options;
   }, [options, search]);
   const current = options.find(option => option.value === value);
   const find = `Find a ${name.toLowerCase()}`;
@@ -88,9 +90,7 @@ export function Picker({ name, value, options, note, onPick }: Props) {
             ))}
             {matches.length === 0 && <Combobox.Empty>Nothing matches</Combobox.Empty>}
             {matches.length > MOST && (
-              <div className={css.more}>
-                {(matches.length - MOST).toLocaleString('en-US')} more: type to narrow
-              </div>
+              <div className={css.more}>{formatCount(matches.length - MOST)} more: type to narrow</div>
             )}
           </Combobox.Options>
         </div>

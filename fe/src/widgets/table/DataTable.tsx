@@ -14,7 +14,7 @@ import { Button } from '../inputs/Button';
 import { toCsv } from '../../base/csv';
 import { formatCount, plural } from '../../base/format';
 import { saveFile } from '../../base/browser/save';
-import { useKeptScroll } from '../../state/scroll';
+import { useKept, useKeptScroll } from '../../state/kept';
 import { readSetting, writeSetting } from '../../base/browser/settings';
 import { Icon } from '../Icon';
 import { ColumnMenu } from './ColumnMenu';
@@ -54,7 +54,8 @@ interface Props<R> {
   /** Left of the search, right of it, below the rows. */
   before?: ReactNode;
   tools?: ReactNode;
-  foot?: ReactNode;
+  /** What stands below it; of the rows that pass the search, where it adds them up. */
+  foot?: ReactNode | ((rows: R[]) => ReactNode);
   /** What is said where there is no row at all. */
   empty?: ReactNode;
   /** What a row is, and what several are if an s is not enough. */
@@ -70,7 +71,7 @@ export function DataTable<R extends object>(props: Props<R>) {
     ...Object.fromEntries(columns.filter(column => column.hidden).map(column => [column.id, false])),
     ...(readSetting(`columns.${name}`) as ColumnVisibilityState | undefined),
   }));
-  const [expanded, setExpanded] = useState<ExpandedState>(() =>
+  const [expanded, setExpanded] = useKept<ExpandedState>(`rows of ${name}`, () =>
     Object.fromEntries((props.unfolded ?? []).map(key => [key, true])),
   );
   const definitions = useMemo(() => columns.map(column => definition(column)), [columns]);
@@ -163,7 +164,11 @@ export function DataTable<R extends object>(props: Props<R>) {
     return index === undefined ? undefined : shown[Number(index)];
   };
   const save = () => {
-    const body = shown.map(row => visible.map(column => csvCell(column.value(row.original))));
+    // Of a tree all rows, folded or not, each below the one that it is a part of.
+    type Row = (typeof shown)[number];
+    const whole = (rows: readonly Row[]): Row[] => rows.flatMap(row => [row, ...whole(row.subRows)]);
+    const saved = isTree ? whole(table.getPreExpandedRowModel().rows) : shown;
+    const body = saved.map(row => visible.map(column => csvCell(column.value(row.original))));
     saveFile(
       `${name}.csv`,
       toCsv(
@@ -174,6 +179,7 @@ export function DataTable<R extends object>(props: Props<R>) {
     );
   };
   const count = isTree ? rows.length : shown.length;
+  const foot = typeof props.foot === 'function' ? props.foot(shown.map(row => row.original)) : props.foot;
 
   return (
     <div className={css.table} data-part="table">
@@ -302,7 +308,7 @@ export function DataTable<R extends object>(props: Props<R>) {
           {count < rows.length && !props.childRows && `${formatCount(count)} of `}
           {plural(rows.length, props.noun ?? 'row', props.many)}
         </span>
-        {props.foot && <span>{props.foot}</span>}
+        {foot && <span>{foot}</span>}
       </div>
     </div>
   );

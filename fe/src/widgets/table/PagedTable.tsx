@@ -3,8 +3,9 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef, useState, type KeyboardEvent, type MouseEvent, type ReactNode } from 'react';
 import { Button } from '../inputs/Button';
 import { toCsv } from '../../base/csv';
-import { formatCount } from '../../base/format';
+import { plural } from '../../base/format';
 import { saveFile } from '../../base/browser/save';
+import { useKeptScroll } from '../../state/kept';
 import { Icon } from '../Icon';
 import { CellContent, csvCell, gridOf, isText, ROW, type Column } from './columns';
 import { SearchBox } from './SearchBox';
@@ -57,10 +58,16 @@ export function PagedTable<R>(props: Props<R>) {
     onPages(Array.from({ length: last - first + 1 }, (_, i) => first + i));
   }, [first, last, onPages]);
   const order = `${sort.id} ${sort.descending} ${search}`;
+  const drawn = useRef(order);
   useEffect(() => {
-    scroller.current?.scrollTo({ top: 0 });
-    setPosition(-1);
+    if (drawn.current !== order) {
+      drawn.current = order;
+      scroller.current?.scrollTo({ top: 0 });
+      setPosition(-1);
+    }
   }, [order]);
+  // There is nothing to scroll before it is known how many rows there are.
+  useKeptScroll(scroller, name, total !== undefined);
 
   const rowAt = (index: number): R | undefined => page(Math.floor(index / PAGE))?.[index % PAGE];
   const move = (to: number) => {
@@ -201,7 +208,7 @@ export function PagedTable<R>(props: Props<R>) {
       </div>
       <div className={css.foot} data-part="table-foot">
         <span aria-live="polite">
-          {total === undefined ? 'Counting' : formatCount(total)} {props.noun}
+          {total === undefined ? `Counting ${props.noun}s` : plural(total, props.noun)}
         </span>
         {props.foot && <span>{props.foot}</span>}
       </div>

@@ -7,6 +7,7 @@ import {
   formatCount,
   formatNumber,
   formatRatio,
+  plural,
 } from '../../base/format';
 import { plain, type Phrase } from '../../base/text';
 import type { TermId } from '../../base/glossary';
@@ -101,14 +102,14 @@ export function formatCell(kind: Kind, value: Cell): { text: string; unit?: stri
       return { text, unit, exact: exactDuration(value) };
     }
     case 'bytes':
-      return { text: formatBytes(value), exact: `${formatCount(value)} bytes` };
+      return { text: formatBytes(value), exact: plural(value, 'byte') };
     case 'ratio':
       return { text: formatRatio(value), exact: String(value) };
     case 'rate':
       return {
         text: formatNumber(value / 1e9),
         unit: 'GB/s',
-        exact: `${formatCount(value)} bytes per second`,
+        exact: plural(value, 'byte per second', 'bytes per second'),
       };
     case 'count':
       return { text: formatCount(value) };

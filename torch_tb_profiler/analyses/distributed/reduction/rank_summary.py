@@ -29,6 +29,7 @@ from torch_tb_profiler.model.kinds import HOST, Kind, ends, of_kind
 from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.steps import Steps, steps
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trainer.clock import ClockSync, clock_sync
 
 
 class StepParts(msgspec.Struct, frozen=True):
@@ -80,6 +81,7 @@ class RankSummary(msgspec.Struct, frozen=True):
     host        its name, None if unknown
     process     id of the host process, None if unknown
     base_ns, trace_start_ns  as in Trace
+    sync        when all ranks met, as a trainer noted it; None if it did not, or the file is on one clock already
     length      ns from the first event to the end of the last step or operation
     names       texts that the codes in `operations` stand for
     short_names  of the kernels among them: name -> short name, which no other kernel of the rank has
@@ -96,6 +98,7 @@ class RankSummary(msgspec.Struct, frozen=True):
     process: str | None
     base_ns: int
     trace_start_ns: int
+    sync: ClockSync | None
     length: int
     devices: tuple[DeviceInfo, ...]
     groups: tuple[ProcessGroup, ...]
@@ -136,6 +139,7 @@ def summarize(trace: Trace) -> RankSummary:
         process=_process(trace),
         base_ns=trace.base_ns,
         trace_start_ns=trace.trace_start_ns,
+        sync=clock_sync(trace),
         length=int(max(spans.ends.max(initial=0), operations.end.max(initial=0))),
         devices=devices(trace),
         groups=tuple(operations.groups),

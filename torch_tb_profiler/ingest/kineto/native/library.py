@@ -3,8 +3,9 @@
 One file serves every Python of a platform. Without it, and where it cannot be loaded, everything is read by
 `ingest/kineto/decode.py`.
 
-It is used where TORCH_PROFILER_NATIVE says so, as every worker process does for itself: should it ever crash, that
-costs one file there. In the process of a server, a notebook, or a training, nothing is worth that risk.
+It is used where TORCH_PROFILER_NATIVE says so, as every worker process does for itself, and a command that reads a
+large file: should it ever crash, that costs one file there, and a line on standard error says what to do. In the
+process of a server, a notebook, or a training, nothing is worth that risk.
 """
 
 from __future__ import annotations
@@ -20,7 +21,12 @@ from typing import Any
 NAME = {"darwin": "libevents.dylib", "win32": "events.dll"}.get(sys.platform, "libevents.so")
 """What setup.py builds beside this file."""
 
-_ABI = 1
+CRASH = (
+    f"{NAME}: the native reader crashed on a file; TORCH_PROFILER_NATIVE=0 has it read without, please report it\n"
+)
+"""What it says on standard error before its process ends."""
+
+_ABI = 2
 _SWITCH = "TORCH_PROFILER_NATIVE"
 _LOG = logging.getLogger(__name__)
 
@@ -67,6 +73,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "reader_key_tokens": (_INT, _POINTER, _INT, _INT, _INT, _INT, _POINTER, _POINTER),
     "reader_clear": (None, _POINTER),
     "reader_forget": (None, _POINTER),
+    "reader_say_crash": (None, ctypes.c_char_p),
 }
 """Name -> type of the result, types of the parameters, as in native/reader.c."""
 
@@ -92,4 +99,5 @@ def _load() -> Library | None:
     if library.reader_abi() != _ABI:
         _LOG.warning("%s is of another version, files are read without it", path)
         return None
+    library.reader_say_crash(CRASH.encode())
     return library

@@ -12,6 +12,9 @@ from torch_tb_profiler.views._shared.text import Phrase, Text, link, listed, tex
 MOST_NAMES = 5
 """More ranks than these are not named one by one."""
 
+MOST_TEXT = 200
+"""Characters of a list of ranks."""
+
 RANKS_TABLE = link("distributed", table="ranks")
 
 
@@ -24,9 +27,18 @@ def rank_names(sources: Sequence[Source], capital: bool = True) -> Text:
     prefix = f"{word}s " if numbered else ""
     if len(sources) > MOST_NAMES:
         ranks = [source.rank for source in sources if source.rank is not None]
-        return (Phrase(f"{prefix}{spell_ranks(ranks)}" if numbered else f"{len(sources):,} workers", RANKS_TABLE),)
+        return (Phrase(f"{prefix}{short_ranks(ranks)}" if numbered else f"{len(sources):,} workers", RANKS_TABLE),)
     names = [Phrase(str(each.rank) if numbered else each.worker, _timeline(each)) for each in sources]
     return text("{prefix}{names}", prefix=prefix, names=listed(names))
+
+
+def short_ranks(ranks: Sequence[int]) -> str:
+    """All of them where they can be said in short, else the first and how many there are."""
+    spelled = spell_ranks(ranks)
+    if len(spelled) <= MOST_TEXT:
+        return spelled
+    first = sorted(ranks)[:MOST_NAMES]
+    return f"{','.join(map(str, first))} and {len(ranks) - len(first):,} more"
 
 
 def _timeline(source: Source) -> str:

@@ -32,6 +32,7 @@ class CollectiveInstance(msgspec.Struct, frozen=True):
     """One collective across ranks.
 
     id         names it in `distributed/collective`
+    group_label  the description or name of the group
     sequence   its recorded sequence number, null if none
     start_ns, end_ns  job time of the first arrival and of the last end
     ranks      how many recorded it; size: how many the group has, null if unknown
@@ -45,6 +46,7 @@ class CollectiveInstance(msgspec.Struct, frozen=True):
 
     id: int
     group: int
+    group_label: str
     name: str
     sequence: int | None
     step: str | None

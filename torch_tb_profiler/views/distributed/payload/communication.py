@@ -33,6 +33,7 @@ class AverageWaiting(msgspec.Struct, frozen=True):
 class CollectiveRow(msgspec.Struct, frozen=True):
     """Communication operations of one worker that share group and name, whole recording.
 
+    group_label    the description or name of the group
     name           as the profiler names it: back end, colon, collective (`nccl:all_reduce`)
     bytes          what the rank puts in, all calls; null if no call records a size
     out_bytes      what it gets out
@@ -49,6 +50,7 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     worker: str
     rank: int | None
     group: int
+    group_label: str
     name: str
     collective: str
     backend: str | None
@@ -96,6 +98,7 @@ class Group(msgspec.Struct, frozen=True):
     """One process group: a name *and* its ranks, as the same name serves several.
 
     id           names the group in rows and parameters
+    label        its description or name, or what is known of it
     name         null: the traces do not record in which group they communicate
     ranks, size  null if unknown
     assumed      name and ranks are not recorded with the operations; they follow from the job's description
@@ -106,6 +109,7 @@ class Group(msgspec.Struct, frozen=True):
     """
 
     id: int
+    label: str
     name: str | None
     description: str | None
     ranks: list[int] | None
@@ -120,14 +124,17 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class Differing(msgspec.Struct, frozen=True):
-    """A value and who has it."""
+    """A value and who has it: `count` workers, of which the first 64 are listed."""
 
     value: str
     workers: list[str]
+    count: int
 
 
 class Mismatch(msgspec.Struct, frozen=True):
     """Operations that should be one collective but differ between ranks; they are in no comparison.
+
+    values  the first eight
 
     what  name, size, dtype, or missing (`values`: the ranks in the middle of whose recording it is absent)
     collective  its id in the part `distributed/collective`

@@ -55,12 +55,15 @@ class Connection(msgspec.Struct, frozen=True):
 class Connections(msgspec.Struct, frozen=True):
     """`total` collectives join the chosen ranks in the window; `rows` are the longest of them.
 
-    headline  which ranks are on one clock; details: how many collectives join them, and which workers are left out
+    headline  which ranks are on one clock, and which keep the others waiting
+    details   how many collectives join them, and which workers are left out
+    late      those that keep the others of the job waiting, most cost first: indices into `ranks`
     """
 
     headline: Text
     details: Text
     ranks: list[AlignedRank]
+    late: list[int]
     origin_ns: int | None
     rows: list[Connection]
     total: int

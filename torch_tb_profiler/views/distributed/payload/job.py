@@ -16,6 +16,7 @@ from torch_tb_profiler.views.distributed.payload.communication import (
     Waiting,
 )
 from torch_tb_profiler.views.distributed.payload.ranks import AverageTimes, Node, Rank, RankFamily, StepTimes
+from torch_tb_profiler.views.distributed.payload.scale import GroupFamily, LateHost, Spread
 from torch_tb_profiler.views.distributed.payload.stragglers import CauseKind, HeatMap, Meanwhile, Straggler
 
 
@@ -52,11 +53,19 @@ class Problem(msgspec.Struct, frozen=True):
 class Distributed(msgspec.Struct, frozen=True):
     """The payload of the tab.
 
+    The lists with rows of every rank, step, operation, or group (ranks, nodes, overview, averages, families,
+    waiting, average_waiting, collectives, groups) and the heat map are whole up to 64 ranks. Of a larger job they
+    are empty, with the part that has them page by page in `reasons`; all else is bounded for any number of ranks.
+
     headline       who keeps the others waiting, or why that is unknown
     explanation    what that costs, and what these ranks do meanwhile; may be empty
     origin_ns      the zero of the job's clock as ns since the epoch, null if no file records the time of day
     start_skew_ns  from the first to the last rank to begin recording; null without two ranks on one clock
+    rank_count     workers of the run; read_count: of these, those that are read or cannot be
+    steps          names, in order of first appearance, at most a thousand
+    spreads        how much the ranks differ; group_families: process groups by what they are for
     families       of each rank, most device time first
+    stragglers     the hundred that cost most; late_hosts: the hosts of these
     mismatches     the first hundred; mismatch_count all
     """
 
@@ -64,6 +73,11 @@ class Distributed(msgspec.Struct, frozen=True):
     explanation: Text
     verdict: Verdict
     problems: list[Problem]
+    rank_count: int
+    read_count: int
+    steps: list[str]
+    spreads: list[Spread]
+    group_families: list[GroupFamily]
     ranks: list[Rank]
     nodes: list[Node]
     origin_ns: int | None
@@ -78,6 +92,7 @@ class Distributed(msgspec.Struct, frozen=True):
     mismatches: list[Mismatch]
     mismatch_count: int
     stragglers: list[Straggler]
+    late_hosts: list[LateHost]
     heat_map: HeatMap | None
     meanwhile: list[Meanwhile]
     reasons: Mapping[str, Text]

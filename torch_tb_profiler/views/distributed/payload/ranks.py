@@ -11,11 +11,13 @@ class Clock(msgspec.Struct, frozen=True):
     """How a rank's clock was aligned with the job's.
 
     method       reference: it sets the clock; base_time: by the time of day in the file (`baseTimeNanoseconds`);
+                 clock_sync: by the moment at which a trainer let all ranks meet (Composer's `clock_sync`);
                  collective_ends: by the ends of collectives shared with other ranks, on top of the time of day
                  where there is one; none: its times cannot be compared
-    offset_ns    by which the ends of collectives corrected the time of day; null where there was none to correct
-    residual_ns  how far the ends of shared collectives still lie apart (median): the error of a comparison; null
-                 where the rank shares none that end together
+    offset_ns    by which that moment or the ends of collectives corrected the time of day; null where there was
+                 none to correct
+    residual_ns  how far the ends of shared collectives still lie apart (median): the error of a comparison; where
+                 the rank shares none that end together, what the trainer notes as the error, else null
     collectives  how many shared collectives that is based on
     shift_ns     job time = time in the rank's trace + shift_ns; null with method none
     """

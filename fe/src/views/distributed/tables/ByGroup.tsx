@@ -1,40 +1,48 @@
 import { useMemo } from 'react';
-import type { Distributed } from '../../../api/types';
-import { formatCount } from '../../../base/format';
-import { useTableState } from '../../../state/table';
+import type { GroupRow } from '../../../api/types';
+import { formatCount, plural } from '../../../base/format';
 import type { Column } from '../../../widgets/table/columns';
-import { DataTable } from '../../../widgets/table/DataTable';
-import { groupLabel } from '../select';
-import { bandwidthColumn, type TableProps } from './parts';
+import { isLarge } from '../select';
+import { JobTable, type TableProps } from './JobTable';
+import { bandwidthColumn } from './parts';
 
-type GroupRow = Distributed['groups'][number]['operations'][number] & {
-  group: Distributed['groups'][number];
-};
+type Row = Omit<GroupRow, 'family' | 'present' | 'matched_by' | 'mismatches'>;
 
 /** The collectives of each process group. */
-export function ByGroup({ payload, before }: TableProps) {
-  const table = useTableState();
+export function ByGroup(table: TableProps) {
+  const { payload } = table;
   const rows = useMemo(
-    () => payload.groups.flatMap(group => group.operations.map(operation => ({ ...operation, group }))),
+    () =>
+      payload.groups.flatMap(group =>
+        group.operations.map((operation): Row => ({
+          ...operation,
+          group: group.id,
+          label: group.label,
+          ranks: group.ranks?.join(', ') ?? null,
+          size: group.size,
+          absent: group.absent_ranks.length,
+          assumed: group.assumed,
+        })),
+      ),
     [payload],
   );
-  const columns = useMemo<Column<GroupRow>[]>(
+  const columns = useMemo<Column<Row>[]>(
     () => [
       {
         id: 'group',
         title: 'Process group',
         kind: 'text',
-        value: row => groupLabel(row.group),
+        value: row => row.label,
         render: row => (
           <span
             className="clip"
-            title={`ranks ${row.group.ranks?.join(', ') ?? 'not recorded'}${row.group.assumed ? ' (follows from the description of the job)' : ''}`}
+            title={`ranks ${row.ranks ?? 'not recorded'}${row.assumed ? ' (follows from the description of the job)' : ''}`}
           >
-            {groupLabel(row.group)}
+            {row.label}
             <span className="dim">
               {' '}
-              {row.group.size !== null && `${row.group.size} ranks`}
-              {row.group.absent_ranks.length > 0 && `, ${row.group.absent_ranks.length} without a trace`}
+              {row.size !== null && plural(row.size, 'rank')}
+              {row.absent > 0 && `, ${formatCount(row.absent)} without a trace`}
             </span>
           </span>
         ),
@@ -79,17 +87,17 @@ export function ByGroup({ payload, before }: TableProps) {
     [payload],
   );
   return (
-    <DataTable
+    <JobTable
+      {...table}
+      part="distributed/groups"
       name="collectives-by-group"
       rows={rows}
       columns={columns}
-      rowKey={row => `${row.group.id}/${row.name}`}
-      {...table}
+      rowKey={row => `${row.group}/${row.name}`}
       placeholder="Filter groups and collectives"
-      before={before}
       noun="row"
       empty="No communication is recorded."
-      foot={`${formatCount(payload.groups.length)} process groups`}
+      foot={!isLarge(payload) && plural(payload.groups.length, 'process group')}
     />
   );
 }

@@ -1,25 +1,27 @@
 import { useMemo } from 'react';
 import type { CollectiveRow } from '../../../api/types';
-import { useTableState } from '../../../state/table';
 import type { Column } from '../../../widgets/table/columns';
-import { DataTable } from '../../../widgets/table/DataTable';
-import { rankName } from '../select';
-import { bandwidthColumn, groupName, rankColumn, TransferBar, type TableProps } from './parts';
+import { isLarge, rankName } from '../select';
+import { JobTable, type TableProps } from './JobTable';
+import { bandwidthColumn, rankColumn, TransferBar } from './parts';
+
+const UNSORTED: ReadonlySet<string> = new Set(['split']);
 
 /** The collectives of each rank: moving data, and waiting. */
-export function ByWorker({ payload, before }: TableProps) {
-  const table = useTableState();
+export function ByWorker(table: TableProps) {
+  const { payload } = table;
   const columns = useMemo(() => {
-    const most = Math.max(...payload.collectives.map(row => row.latency_ns ?? 0), 1);
-    const sizes = payload.collectives.some(row => row.bytes !== null);
+    const longest = Math.max(...payload.collectives.map(row => row.latency_ns ?? 0), 1);
+    const most = (row: CollectiveRow) => (isLarge(payload) ? (row.latency_ns ?? 1) : longest);
+    const sizes = isLarge(payload) || payload.collectives.some(row => row.bytes !== null);
     const all: (Column<CollectiveRow> | false)[] = [
       { id: 'name', title: 'Collective', kind: 'text', value: row => row.name },
-      payload.groups.length > 1 && {
+      (isLarge(payload) || payload.groups.length > 1) && {
         id: 'group',
         title: 'Process group',
         kind: 'text',
         width: 140,
-        value: row => groupName(payload, row.group),
+        value: row => row.group_label,
       },
       rankColumn(),
       { id: 'calls', title: 'Calls', kind: 'count', value: row => row.calls },
@@ -30,7 +32,7 @@ export function ByWorker({ payload, before }: TableProps) {
         width: 180,
         value: row => row.latency_ns,
         term: 'transfer',
-        render: row => <TransferBar transfer={row.transfer_ns} waiting={row.waiting_ns} most={most} />,
+        render: row => <TransferBar transfer={row.transfer_ns} waiting={row.waiting_ns} most={most(row)} />,
       },
       { id: 'latency_ns', title: 'Latency', kind: 'duration', value: row => row.latency_ns },
       {
@@ -61,15 +63,16 @@ export function ByWorker({ payload, before }: TableProps) {
     return all.filter(column => column !== false);
   }, [payload]);
   return (
-    <DataTable
+    <JobTable
+      {...table}
+      part="distributed/operations"
       name="collectives-by-worker"
       rows={payload.collectives}
       columns={columns}
       rowKey={row => `${row.worker}/${row.group}/${row.name}/${row.backend}`}
       searchText={row => `${row.name}\n${rankName(row.rank, row.worker)}\n${row.worker}`}
-      {...table}
+      unsorted={UNSORTED}
       placeholder="Filter collectives and ranks"
-      before={before}
       noun="row"
       empty="No communication is recorded."
     />

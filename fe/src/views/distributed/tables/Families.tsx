@@ -1,21 +1,19 @@
 import { useMemo } from 'react';
-import type { Distributed } from '../../../api/types';
+import type { RankFamily } from '../../../api/types';
 import { familyColor } from '../../../base/family';
 import { formatDuration } from '../../../base/format';
-import { useTableState } from '../../../state/table';
 import { Meter } from '../../../widgets/charts/Meter';
 import type { Column } from '../../../widgets/table/columns';
-import { DataTable } from '../../../widgets/table/DataTable';
 import { rankName } from '../select';
-import { rankColumn, type TableProps } from './parts';
+import { JobTable, type TableProps } from './JobTable';
+import { rankColumn } from './parts';
 
-type Row = Distributed['families'][number];
+const UNSORTED: ReadonlySet<string> = new Set(['sort', 'share_bar']);
 
 /** What the device of each rank works on: computation by family, communication, memory. */
-export function Families({ payload, before }: TableProps) {
-  const table = useTableState();
+export function Families(table: TableProps) {
   const columns = useMemo(
-    (): Column<Row>[] => [
+    (): Column<RankFamily>[] => [
       {
         id: 'family',
         title: 'Family',
@@ -62,15 +60,16 @@ export function Families({ payload, before }: TableProps) {
     [],
   );
   return (
-    <DataTable
+    <JobTable
+      {...table}
+      part="distributed/families"
       name="families-by-rank"
-      rows={payload.families}
+      rows={table.payload.families}
       columns={columns}
       rowKey={row => `${row.worker}/${row.family}`}
       searchText={row => `${row.family}\n${row.kind}\n${rankName(row.rank, row.worker)}\n${row.kernel}`}
-      {...table}
+      unsorted={UNSORTED}
       placeholder="Filter families, kernels and ranks"
-      before={before}
       noun="row"
       empty="No device work is recorded."
     />

@@ -1,15 +1,15 @@
 import { useMemo } from 'react';
-import type { CollectiveInstance, Collectives, Distributed, Selectors } from '../../../api/types';
+import type { CollectiveInstance, Collectives, Distributed } from '../../../api/types';
 import { since } from '../../../base/ticks';
 import { usePages } from '../../../state/pages';
 import { Button } from '../../../widgets/inputs/Button';
 import type { Column } from '../../../widgets/table/columns';
 import { PAGE, PagedTable } from '../../../widgets/table/PagedTable';
 import { rankName } from '../select';
-import { bandwidthColumn, groupName, type TableProps } from './parts';
+import type { TableProps } from './JobTable';
+import { bandwidthColumn } from './parts';
 
 interface Props extends TableProps {
-  selectors: Selectors;
   sort: string;
   search: string;
   filter: Record<string, string>;
@@ -63,7 +63,7 @@ export function Instances({
       onOpen={row => onPick(row.id)}
       before={before}
       empty="No collectives match these filters."
-      noun="collectives"
+      noun="collective"
     />
   );
 }
@@ -92,7 +92,7 @@ function instanceColumns(payload: Distributed, onPick: (id: number) => void): Co
       title: 'Process group',
       kind: 'text',
       width: 130,
-      value: row => groupName(payload, row.group),
+      value: row => row.group_label,
     },
     { id: 'step', title: 'Step', kind: 'number', value: row => row.step },
     {

@@ -6,11 +6,12 @@ import { Icon } from '../../../widgets/Icon';
 import { Choice } from '../../../widgets/inputs/Choice';
 import { Select } from '../../../widgets/inputs/Select';
 import { InstanceDetail } from '../Instance';
-import { groupLabel, rankName } from '../select';
+import { isLarge, rankName } from '../select';
 import { ByGroup } from './ByGroup';
 import { ByWorker } from './ByWorker';
 import { Families } from './Families';
 import { Instances } from './Instances';
+import { JobRanks } from './JobRanks';
 import { Ranks } from './Ranks';
 import css from '../index.module.css';
 import splitCss from '../../../widgets/table/Split.module.css';
@@ -62,26 +63,30 @@ export function JobTables({ payload, selectors, put, onWorker, onMerged }: Props
       {table === 'collectives' && <Filters payload={payload} params={params} put={put} />}
     </>
   );
+  const shared = { payload, selectors, before };
   return (
     <div
       className={`${splitCss.split} ${css.tables} ${picked === null ? '' : `${splitCss.withDetail} ${css.withDetail}`}`}
       data-part="job-tables"
     >
-      {table === 'worker' && <ByWorker payload={payload} before={before} />}
-      {table === 'group' && <ByGroup payload={payload} before={before} />}
-      {table === 'families' && <Families payload={payload} before={before} />}
-      {table === 'ranks' && <Ranks payload={payload} before={before} onWorker={onWorker} />}
+      {table === 'worker' && <ByWorker {...shared} />}
+      {table === 'group' && <ByGroup {...shared} />}
+      {table === 'families' && <Families {...shared} />}
+      {table === 'ranks' &&
+        (isLarge(payload) ? (
+          <JobRanks {...shared} onWorker={onWorker} />
+        ) : (
+          <Ranks {...shared} onWorker={onWorker} />
+        ))}
       {table === 'collectives' && (
         <Instances
-          payload={payload}
-          selectors={selectors}
+          {...shared}
           sort={params.sort ?? 'start'}
           search={params.q ?? ''}
           filter={filter}
           onSort={sort => put({ sort })}
           onSearch={q => put({ q })}
           onPick={onPick}
-          before={before}
         />
       )}
       {picked !== null && (
@@ -104,7 +109,6 @@ type FiltersProps = Pick<Props, 'payload' | 'put'> & { params: Record<string, st
 
 /** Which collectives the table shows. */
 function Filters({ payload, params, put }: FiltersProps) {
-  const steps = [...new Set(payload.overview.map(row => row.step))];
   const late = payload.ranks.find(row => row.worker === params.late);
   return (
     <>
@@ -112,19 +116,19 @@ function Filters({ payload, params, put }: FiltersProps) {
         <Select
           label="Group"
           value={params.group ?? ''}
-          options={[
-            ['', 'all'],
-            ...payload.groups.map(group => [String(group.id), groupLabel(group)] as const),
-          ]}
+          options={[['', 'all'], ...payload.groups.map(group => [String(group.id), group.label] as const)]}
           onChange={group => put({ group })}
         />
       )}
       <Select
         label="Step"
         value={params.step ?? ''}
-        options={[['', 'all'], ...steps.map(step => [step, step] as const)]}
+        options={[['', 'all'], ...payload.steps.map(step => [step, step] as const)]}
         onChange={step => put({ step })}
       />
+      {isLarge(payload) && params.group && (
+        <Chip onClear={() => put({ group: '' })}>group {params.group}</Chip>
+      )}
       {params.late && (
         <Chip onClear={() => put({ late: '' })}>last: {rankName(late?.rank ?? null, params.late)}</Chip>
       )}

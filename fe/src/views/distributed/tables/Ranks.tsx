@@ -4,13 +4,14 @@ import { formatDuration } from '../../../base/format';
 import { useTableState } from '../../../state/table';
 import type { Column } from '../../../widgets/table/columns';
 import { DataTable } from '../../../widgets/table/DataTable';
-import type { TableProps } from './parts';
+import type { TableProps } from './JobTable';
 
 type RankRow = Distributed['ranks'][number];
 
-const METHOD: Record<string, string> = {
+export const METHOD: Record<string, string> = {
   reference: 'sets the clock',
   base_time: 'time of day',
+  clock_sync: 'meeting of all ranks',
   collective_ends: 'ends of collectives',
   none: 'not comparable',
 };

@@ -1,15 +1,8 @@
 // What the tables of the job share.
-import type { ReactNode } from 'react';
 import type { Distributed } from '../../../api/types';
 import { formatDuration } from '../../../base/format';
 import type { Column } from '../../../widgets/table/columns';
-import { groupLabel } from '../select';
 import css from './parts.module.css';
-
-export interface TableProps {
-  payload: Distributed;
-  before: ReactNode;
-}
 
 /** A stacked bar: moving data, then waiting. */
 export function TransferBar({
@@ -71,8 +64,3 @@ export function bandwidthColumn<R extends { bus_bandwidth: number | null; lower_
     render: row => <Rate value={row.bus_bandwidth!} least={row.lower_bound} />,
   };
 }
-
-export const groupName = (payload: Distributed, id: number): string => {
-  const group = payload.groups.find(each => each.id === id);
-  return group ? groupLabel(group) : `group ${id}`;
-};

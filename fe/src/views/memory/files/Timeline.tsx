@@ -4,7 +4,7 @@ import { scaleLinear } from 'd3-scale';
 import { useMemo, useState } from 'react';
 import type { MemoryFileInfo, MemoryTimeline, Selectors } from '../../../api/types';
 import { floatsOf } from '../../../base/base64';
-import { formatBytes, formatCount } from '../../../base/format';
+import { formatBytes, plural } from '../../../base/format';
 import { useView } from '../../../state/queries';
 import { since, ticks } from '../../../base/ticks';
 import { Answer } from '../../../widgets/Answer';
@@ -56,7 +56,7 @@ export function Timeline({ selectors, file, crumb, files }: Props) {
     <div className={pageCss.view}>
       <Answer
         crumb={`${crumb} · ${file.name}`}
-        why={`${formatCount(timeline.events)} events of an exported timeline.`}
+        why={`${plural(timeline.events, 'event')} of an exported timeline.`}
       >
         <Sentence text={timeline.headline} />
       </Answer>

@@ -7,32 +7,34 @@ import { Button } from '../../../widgets/inputs/Button';
 import { RegexToggle, SearchField } from '../../../widgets/inputs/SearchField';
 import { Sentence } from '../../../widgets/Sentence';
 import css from './Find.module.css';
+import type { Timeline } from '../useTimeline';
 import { LISTED, type FoundHits } from './useFound';
 
 interface Props {
   payload: TracePayload;
   found: FoundHits;
-  query: string;
-  regex: boolean;
-  onFind: (find: string, regex: boolean) => void;
-  event: number | null;
-  onEvent: (event: number) => void;
+  timeline: Timeline;
 }
 
 const PAUSE_MS = 200;
 
 type Way = 'previous' | 'next';
 
-export function Find({ payload, found, query, regex, onFind, event, onEvent }: Props) {
+export function Find({ payload, found, timeline }: Props) {
+  const { find: query, regex, event } = timeline.state;
+  const onEvent = timeline.chooseEvent;
   const input = useRef<HTMLInputElement>(null);
   const [draft, setDraft] = useState(query);
   const asked = useRef(query);
   const [open, setOpen] = useState(false);
-  const wish = useRef<Way | null>(null);
+  /** How many hits ahead (or back) were asked for and not gone to yet. */
+  const steps = useRef(0);
+  /** What was selected when the last step was taken, until something else is. */
+  const left = useRef<number | null | undefined>(undefined);
   const { track, setTrack, matches, error } = found;
   const ask = (text: string, expression = regex) => {
     asked.current = text;
-    onFind(text, expression);
+    timeline.change({ find: text, regex: expression }, true);
   };
   const latest = useRef(ask);
   useEffect(() => {
@@ -54,27 +56,37 @@ export function Find({ payload, found, query, regex, onFind, event, onEvent }: P
     const beside = hit >= 0 ? matches?.rows[hit + (way === 'next' ? 1 : -1)] : undefined;
     // The neighbors in the list are known at once, what lies beyond it is in the answer.
     const target = beside ?? matches?.[way];
-    if (target) {
+    if (!target) {
+      steps.current = 0;
+    } else if (target.event !== event) {
+      left.current = event;
       onEvent(target.event);
     }
   };
-  const step = (way: Way) => {
-    if (draft === query && found.fresh) {
-      go(way);
-    } else if (draft !== '') {
-      wish.current = way;
-      if (draft !== query) {
-        ask(draft);
-      }
+  // Each Enter is a step from the hit before it: those that come early wait for the answer, and for that hit.
+  const obey = () => {
+    if (steps.current !== 0 && found.fresh && draft === query && left.current === undefined) {
+      const ahead = steps.current > 0;
+      steps.current -= ahead ? 1 : -1;
+      go(ahead ? 'next' : 'previous');
     }
   };
-  // Enter right after typing is obeyed when the answer is here.
-  useEffect(() => {
-    if (wish.current && found.fresh && draft === query) {
-      const way = wish.current;
-      wish.current = null;
-      go(way);
+  const step = (way: Way) => {
+    if (draft === '') {
+      return;
     }
+    steps.current += way === 'next' ? 1 : -1;
+    if (draft !== query) {
+      ask(draft);
+    } else {
+      obey();
+    }
+  };
+  useEffect(() => {
+    if (left.current !== event) {
+      left.current = undefined;
+    }
+    obey();
   });
   const tracks = new Map(payload.tracks.map(each => [each.id, each]));
   return (
@@ -111,7 +123,7 @@ export function Find({ payload, found, query, regex, onFind, event, onEvent }: P
         }}
         onChange={text => {
           setDraft(text);
-          wish.current = null;
+          steps.current = 0;
           setTrack(-1);
           setOpen(true);
         }}

@@ -1,13 +1,12 @@
 // What happens in the selected window: totals by name, how busy the devices are.
-import { useMemo, useState } from 'react';
+import { useMemo } from 'react';
 import type { TraceSelection } from '../../../api/types';
-import { plural } from '../../../base/format';
-import { classColor } from '../../../timeline/draw/colors';
+import { familyColor } from '../../../base/family';
+import { formatDuration, plural } from '../../../base/format';
+import { Button } from '../../../widgets/inputs/Button';
 import { Sentence } from '../../../widgets/Sentence';
 import type { Column } from '../../../widgets/table/columns';
-import { DataTable, type Sort } from '../../../widgets/table/DataTable';
-import type { Search } from '../../../widgets/table/search';
-import { AreaFrame } from './AreaFrame';
+import { AreaFrame, nameColumn } from './AreaFrame';
 
 interface Props {
   selection: TraceSelection;
@@ -20,23 +19,19 @@ interface Props {
 
 type Row = TraceSelection['rows'][number];
 
-export function Area({ selection, classes, time, onEvent, onZoom, onClose }: Props) {
-  const [sort, setSort] = useState<Sort | undefined>({ id: 'total_ns', descending: true });
-  const [search, setSearch] = useState<Search>({ text: '', regex: false });
+export function Area({ selection, classes, time, ...ways }: Props) {
   const length = selection.end_ns - selection.begin_ns;
   const columns = useMemo<Column<Row>[]>(
     () => [
+      nameColumn(row => ({ short: row.short_name, category: classes[row.color] ?? 'other' })),
       {
-        id: 'name',
-        title: 'Name',
+        id: 'family',
+        title: 'Family',
         kind: 'text',
-        value: row => row.name,
-        render: row => (
-          <span className="clip" title={row.name}>
-            <i className="dot" style={{ background: classColor(classes[row.color] ?? 'other') }} />{' '}
-            {row.short_name}
-          </span>
-        ),
+        width: 130,
+        value: row => row.family,
+        reason: 'No device work.',
+        render: row => row.family && <Family family={row.family} />,
       },
       { id: 'count', title: 'Slices', kind: 'count', value: row => row.count },
       {
@@ -44,7 +39,7 @@ export function Area({ selection, classes, time, onEvent, onZoom, onClose }: Pro
         title: 'Time in selection',
         kind: 'duration',
         value: row => row.total_ns,
-        bar: { of: length, color: 'var(--c-kernel)', percent: true },
+        bar: { of: length, color: 'var(--c-other)', percent: true },
       },
       { id: 'self_ns', title: 'Self', kind: 'duration', value: row => row.self_ns },
       { id: 'mean_ns', title: 'Mean', kind: 'duration', value: row => row.mean_ns },
@@ -55,6 +50,7 @@ export function Area({ selection, classes, time, onEvent, onZoom, onClose }: Pro
   );
   return (
     <AreaFrame
+      name="selection"
       length={length}
       from={time(selection.begin_ns)}
       summary={selection.summary.map((text, i) => (
@@ -62,25 +58,33 @@ export function Area({ selection, classes, time, onEvent, onZoom, onClose }: Pro
           <Sentence text={text} />
         </span>
       ))}
-      onZoom={onZoom}
-      onClose={onClose}
-    >
-      <DataTable
-        name="selection"
-        rows={selection.rows}
-        columns={columns}
-        rowKey={row => row.name}
-        sort={sort}
-        onSort={setSort}
-        search={search}
-        onSearch={setSearch}
-        hotkey={false}
-        placeholder={`Filter ${plural(selection.names, 'name')}`}
-        onOpen={row => onEvent(row.event)}
-        onSelect={row => row && onEvent(row.event)}
-        noun="name"
-        empty="No slices in this selection."
-      />
-    </AreaFrame>
+      rows={selection.rows}
+      columns={columns}
+      first="total_ns"
+      names={selection.names}
+      eventOf={row => row.event}
+      searchText={row => `${row.name}\n${row.short_name}\n${row.family ?? ''}`}
+      before={(search, setSearch) =>
+        selection.families.map(({ family, count, total_ns }) => (
+          <Button
+            key={family}
+            look="text"
+            title={`${plural(count, 'slice')}: show only them`}
+            onClick={() => setSearch({ text: search.text === family ? '' : family, regex: false })}
+          >
+            <Family family={family} /> {formatDuration(total_ns)}
+          </Button>
+        ))
+      }
+      {...ways}
+    />
+  );
+}
+
+function Family({ family }: { family: string }) {
+  return (
+    <span className="clip">
+      <i className="dot" style={{ background: familyColor(family) }} /> {family}
+    </span>
   );
 }

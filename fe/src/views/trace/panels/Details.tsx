@@ -1,12 +1,14 @@
 // Everything of the selected event.
 import type { TraceEvent, TraceFlows, TraceModule } from '../../../api/types';
-import { exactDuration, formatCount, formatDuration, formatNumber } from '../../../base/format';
+import { exactDuration, formatCount, formatDuration } from '../../../base/format';
 import { classColor } from '../../../timeline/draw/colors';
 import { Button } from '../../../widgets/inputs/Button';
 import { CopyButton } from '../../../widgets/inputs/CopyButton';
 import { Icon } from '../../../widgets/Icon';
 import { Sentence } from '../../../widgets/Sentence';
 import { SourceFrame } from '../../../widgets/SourceFrame';
+import { facts, type Fact } from './facts';
+import { PanelHead } from './PanelHead';
 import { SliceLink } from './SliceLink';
 import css from './Details.module.css';
 import sourceFrameCss from '../../../widgets/SourceFrame.module.css';
@@ -24,56 +26,51 @@ interface Props {
 }
 
 export function Details({ event, flows, module, classes, time, onEvent, onView, onZoom, onClose }: Props) {
-  const facts: [string, string, string?][] = [];
+  const { curated, all } = facts(event.args);
+  const own: Fact[] = [];
   if (event.duration_ns !== null) {
-    facts.push(['Duration', formatDuration(event.duration_ns), exactDuration(event.duration_ns)]);
+    own.push(['Duration', formatDuration(event.duration_ns), exactDuration(event.duration_ns)]);
   }
   if (event.self_ns !== null && event.self_ns !== event.duration_ns) {
-    facts.push(['Self time', formatDuration(event.self_ns), exactDuration(event.self_ns)]);
+    own.push(['Self time', formatDuration(event.self_ns), exactDuration(event.self_ns)]);
   }
-  facts.push(['Start', event.start_ns === null ? 'not recorded' : time(event.start_ns)]);
+  const start = event.start_ns === null ? 'not recorded' : time(event.start_ns);
+  own.push(['Start', start, start]);
   if (event.step !== null) {
-    facts.push(['Step', event.step]);
+    own.push(['Step', event.step, event.step]);
   }
-  facts.push(['Category', event.category || 'none'], ['Thread', event.thread]);
-  for (const [key, value] of Object.entries(event.args)) {
-    if (key !== 'Call stack') {
-      facts.push([key, valueText(key, value), typeof value === 'string' ? value : JSON.stringify(value)]);
-    }
-  }
+  const category = event.category || 'none';
+  own.push(['Category', category, category], ['Thread', event.thread, event.thread]);
   return (
     <section className={css.details} data-part="event-details" aria-label="Selected slice">
-      <header>
-        <i className="dot" style={{ background: classColor(classes[event.color] ?? 'other') }} />
-        <h2 className="clip" title={event.name}>
-          {event.short_name}
-        </h2>
-        <span className={css.actions}>
-          <Button
-            look="quiet"
-            title="Previous along the flow ([)"
-            disabled={!flows?.previous.length}
-            onClick={() => onEvent(flows!.previous[0]!)}
-          >
-            <Icon name="left" size={14} />
-          </Button>
-          <Button
-            look="quiet"
-            title="Next along the flow (])"
-            disabled={!flows?.next.length}
-            onClick={() => onEvent(flows!.next[0]!)}
-          >
-            <Icon name="right" size={14} />
-          </Button>
-          <Button look="quiet" title="Zoom to it (f)" onClick={onZoom}>
-            <Icon name="fit" size={14} />
-          </Button>
-          <CopyButton label="Copy the name" text={() => event.name} />
-          <Button look="quiet" title="Close (Escape)" onClick={onClose}>
-            <Icon name="close" size={14} />
-          </Button>
-        </span>
-      </header>
+      <PanelHead
+        color={classColor(classes[event.color] ?? 'other')}
+        title={event.short_name}
+        whole={event.name}
+        actions={
+          <>
+            <Button
+              look="quiet"
+              title="Previous along the flow ([)"
+              disabled={!flows?.previous.length}
+              onClick={() => onEvent(flows!.previous[0]!)}
+            >
+              <Icon name="left" size={14} />
+            </Button>
+            <Button
+              look="quiet"
+              title="Next along the flow (])"
+              disabled={!flows?.next.length}
+              onClick={() => onEvent(flows!.next[0]!)}
+            >
+              <Icon name="right" size={14} />
+            </Button>
+            <CopyButton label="Copy the name" text={() => event.name} />
+          </>
+        }
+        onZoom={onZoom}
+        onClose={onClose}
+      />
       <p className="dim">
         <Sentence text={event.headline} /> <Sentence text={flows?.headline ?? []} />
       </p>
@@ -97,34 +94,35 @@ export function Details({ event, flows, module, classes, time, onEvent, onView, 
           </Button>
         )}
       </div>
-      <dl className={css.facts}>
-        {facts.map(([key, value, exact]) => (
-          <div key={key}>
-            <dt className="clip" title={key}>
-              {key}
-            </dt>
-            <dd className="clip" title={exact ?? value}>
-              {value}
-            </dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={[...own, ...curated]} />
+      {all.length > 0 && (
+        <details data-part="all-arguments">
+          <summary>All arguments, as recorded</summary>
+          <Facts facts={all} />
+        </details>
+      )}
       {flows && flows.edges.length > 0 && (
         <>
           <h3>Links</h3>
           <ul className={css.edges}>
             {flows.edges.slice(0, 40).map(edge => {
-              const other = edge.source.event === event.event ? edge.target : edge.source;
+              const before = edge.target.event === event.event;
+              const other = before ? edge.source : edge.target;
+              // Of an operator the links of the calls inside it are listed, too.
+              const from = before || edge.source.event === event.event ? null : edge.source;
               return (
                 <li key={`${edge.source.event}-${edge.target.event}-${edge.kind}`}>
                   <span className="dim">
-                    {edge.source.event === event.event ? '→' : '←'} {edge.kind}
+                    {before ? '←' : '→'} {edge.kind}
                   </span>{' '}
                   <Button look="text" className="clip" onClick={() => onEvent(other.event)}>
                     {other.short_name}
                   </Button>{' '}
                   {edge.delay_ns !== null && (
-                    <span className="dim">{formatDuration(edge.delay_ns)} later</span>
+                    <span className="dim">
+                      {formatDuration(edge.delay_ns)}{' '}
+                      {from ? `after ${from.short_name}` : before ? 'before' : 'later'}
+                    </span>
                   )}
                 </li>
               );
@@ -166,26 +164,19 @@ export function Details({ event, flows, module, classes, time, onEvent, onView, 
   );
 }
 
-/** Numbers that name something rather than count it: their digits stay together. */
-const NAMES = /\b(id|idx|number|correlation|device|stream|context|rank|pid|tid|seq|port)\b/i;
-
-function valueText(key: string, value: unknown): string {
-  if (typeof value === 'number') {
-    const grouped = !NAMES.test(key);
-    return Number.isInteger(value)
-      ? value.toLocaleString('en-US', { useGrouping: grouped })
-      : formatNumber(value, 4);
-  }
-  return Array.isArray(value) ? listText(value) : typeof value === 'string' ? value : JSON.stringify(value);
-}
-
-/** Shapes as 8 × 64 × 32, several beside each other; what an input does not have as a dash. */
-function listText(values: readonly unknown[]): string {
-  if (values.length > 0 && values.every(each => typeof each === 'number')) {
-    return values.join(' × ');
-  }
-  const parts = values.map(each =>
-    Array.isArray(each) ? listText(each) : typeof each === 'string' ? each : JSON.stringify(each),
+function Facts({ facts }: { facts: readonly Fact[] }) {
+  return (
+    <dl className={css.facts}>
+      {facts.map(([title, value, exact]) => (
+        <div key={title}>
+          <dt className="clip" title={title}>
+            {title}
+          </dt>
+          <dd className="clip" title={exact}>
+            {value}
+          </dd>
+        </div>
+      ))}
+    </dl>
   );
-  return parts.map(part => part || '–').join(', ');
 }

@@ -3,9 +3,9 @@ import type { TraceMoment } from '../../../api/types';
 import { causeColor, causeTitle } from '../../../base/causes';
 import { exactDuration, formatCount, formatDuration } from '../../../base/format';
 import { Button } from '../../../widgets/inputs/Button';
-import { Icon } from '../../../widgets/Icon';
 import { Sentence } from '../../../widgets/Sentence';
 import type { Moment } from '../state';
+import { PanelHead } from './PanelHead';
 import { SliceLink } from './SliceLink';
 import css from './Details.module.css';
 
@@ -23,20 +23,7 @@ export function Waiting({ moment, time, onEvent, onMoment, onZoom, onClose }: Pr
   const title = causeTitle(category);
   return (
     <section className={css.details} data-part="moment-details" aria-label="Selected part of a device's time">
-      <header>
-        <i className="dot" style={{ background: causeColor(category) }} />
-        <h2 className="clip" title={title}>
-          {title}
-        </h2>
-        <span className={css.actions}>
-          <Button look="quiet" title="Zoom to it (f)" onClick={onZoom}>
-            <Icon name="fit" size={14} />
-          </Button>
-          <Button look="quiet" title="Close (Escape)" onClick={onClose}>
-            <Icon name="close" size={14} />
-          </Button>
-        </span>
-      </header>
+      <PanelHead color={causeColor(category)} title={title} whole={title} onZoom={onZoom} onClose={onClose} />
       <p className="dim">
         <Sentence text={moment.headline} /> <Sentence text={moment.emptied} />{' '}
         <Sentence text={moment.evidence} />

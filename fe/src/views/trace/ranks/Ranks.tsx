@@ -1,11 +1,12 @@
-import { useMemo } from 'react';
-import type { Connections, TraceEvent, TracePayload } from '../../../api/types';
+import { useMemo, useState } from 'react';
+import type { Connections, TraceEvent } from '../../../api/types';
 import { useClient, useView } from '../../../state/queries';
 import { writeRanks } from '../../../state/ranks';
 import { useSelection } from '../../../state/selection';
-import type { Highlights, Joined } from '../../../timeline/contract';
+import type { Highlights } from '../../../timeline/contract';
 import { memberOf, mergedId, mergePayloads } from '../../../timeline/tiles/merge';
 import { Button } from '../../../widgets/inputs/Button';
+import { Select } from '../../../widgets/inputs/Select';
 import { Icon } from '../../../widgets/Icon';
 import { Sentence } from '../../../widgets/Sentence';
 import { Find } from '../find/Find';
@@ -13,22 +14,23 @@ import { useFound } from '../find/useFound';
 import { placeOf } from '../follow/flows';
 import { Details } from '../panels/Details';
 import { spokenSlice } from '../panels/spoken';
+import type { TraceState } from '../state';
 import { Timeline } from '../Timeline';
 import { MiniMap } from '../tools/MiniMap';
-import { spanOf, useLayout, useTimeline } from '../useTimeline';
+import { CLOCKS, COLORS, Legend, Tracks } from '../tools/Tools';
+import { deepTracks, spanOf, useLayout, useTimeline } from '../useTimeline';
+import { asideTracks, drawable, flipped, foldedTracks, lateFirst } from './arranged';
+import { joinedEvents } from './joined';
 import { RankPicker } from './RankPicker';
 import { RanksArea } from './RanksArea';
 import { ranksSource, type Aligned } from './source';
+import { useRankColors } from './useRankColors';
 import { useRankMap } from './useRankMap';
 
-/** Counters, the blame of devices, and what the profiler says of itself: they would part the ranks. */
-const isAside = (track: TracePayload['tracks'][number], payload: TracePayload): boolean =>
-  track.kind === 'counter' ||
-  track.kind === 'blame' ||
-  (track.group !== null && payload.groups[track.group]!.kind === 'profiler');
-
-const isThread = (track: TracePayload['tracks'][number]): boolean =>
-  track.kind === 'thread' || track.kind === 'instants';
+/** Parameters that mean the same for other ranks. */
+const KEPT = ['at', 'color', 'clock', 'find', 'regex'];
+/** A name has another number on each rank. */
+const RANK_COLORS = COLORS.filter(([by]) => by !== 'name');
 
 interface Props {
   run: string;
@@ -41,22 +43,37 @@ interface Props {
 /** The timeline of ranks that are aligned. */
 export function Ranks({ run, crumb, members, connections, chosen }: Props) {
   const client = useClient();
-  const { select } = useSelection();
+  const { selection, select } = useSelection();
   const count = members.length;
   const origin = connections.origin_ns ?? 0;
-  const payload = useMemo(() => mergePayloads(members, origin), [members, origin]);
+  const payload = useMemo(() => drawable(mergePayloads(members, origin)), [members, origin]);
   const timeline = useTimeline(payload);
   const { state, change, shown, time, controller, chooseEvent, zoomTo } = timeline;
   const { area } = state;
-  const source = useMemo(() => ranksSource(client, run, members), [client, run, members]);
-  const layout = useLayout(payload, {
-    folded: foldedTracks(payload, state.folded),
-    hidden: payload.tracks.filter(track => isAside(track, payload)).map(track => track.id),
-    deep: state.deep,
-    pinned: state.pinned,
-    order: [],
-    filter: '',
-  });
+  const [filter, setFilter] = useState('');
+  const { by, recolored } = useRankColors(run, members, state.color);
+  const source = useMemo(
+    () => ranksSource(client, run, members, by, recolored),
+    [client, run, members, by, recolored],
+  );
+  const first = useMemo(() => {
+    const late = connections.late.map(at =>
+      members.findIndex(m => m.worker === connections.ranks[at]!.worker),
+    );
+    return {
+      hidden: asideTracks(payload),
+      folded: foldedTracks(payload),
+      order: lateFirst(payload, late, count),
+    };
+  }, [payload, connections.late, connections.ranks, members, count]);
+  const arranged: TraceState = {
+    ...state,
+    hidden: flipped(first.hidden, state.hidden),
+    folded: flipped(first.folded, state.folded),
+    order: state.order.length > 0 ? state.order : first.order,
+  };
+  const arrange = (next: Partial<TraceState>) =>
+    change(next.hidden ? { ...next, hidden: flipped(first.hidden, next.hidden) } : next);
 
   const picked = state.event === null ? null : memberOf(state.event, count);
   const index = picked?.index ?? -1;
@@ -75,6 +92,9 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
       place && { ...place, track: mergedId(place.track, index, count), start: place.start + member!.shift }
     );
   }, [current, member, index, count]);
+  const { folded, hidden, pinned, order } = arranged;
+  const deep = deepTracks(state.deep, selected);
+  const layout = useLayout(payload, { folded, hidden, pinned, order, deep, filter });
   const joined = useMemo(
     () => joinedEvents(connections, members, payload, state.event),
     [connections, members, payload, state.event],
@@ -100,7 +120,7 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
       timeline={timeline}
       payload={payload}
       source={source}
-      colorBy="class"
+      colorBy={by}
       layout={layout}
       highlights={highlights}
       crumb={crumb}
@@ -108,19 +128,39 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
       why={<Sentence text={connections.details} />}
       tools={
         <>
-          <Find
-            payload={payload}
-            found={found}
-            query={state.find}
-            regex={state.regex}
-            onFind={(find, regex) => change({ find, regex }, true)}
-            event={state.event}
-            onEvent={chooseEvent}
-          />
+          <Find payload={payload} found={found} timeline={timeline} />
           <RankPicker
             run={run}
             chosen={chosen}
-            onChoose={next => select({ params: { ranks: writeRanks(next) } })}
+            onChoose={next =>
+              select({
+                params: {
+                  ...Object.fromEntries(
+                    Object.entries(selection.params).filter(([key]) => KEPT.includes(key)),
+                  ),
+                  ranks: writeRanks(next),
+                },
+              })
+            }
+          />
+          <Tracks
+            payload={payload}
+            state={arranged}
+            filter={filter}
+            onFilter={setFilter}
+            onChange={arrange}
+          />
+          <Select
+            label="Color by"
+            value={state.color === 'name' ? 'class' : state.color}
+            options={RANK_COLORS}
+            onChange={color => change({ color })}
+          />
+          <Select
+            label="Time from"
+            value={state.clock}
+            options={CLOCKS}
+            onChange={clock => change({ clock })}
           />
           <Button onClick={() => select({ view: 'distributed', params: {} })}>
             <Icon name="left" size={14} /> The job
@@ -144,6 +184,7 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
       }}
       onArea={next => change({ area: next })}
       error={null}
+      legend={<Legend by={by} payload={payload} colors={recolored && { by, texts: recolored.texts }} />}
       spoken={member ? `${member.title}: ${spokenSlice(current, member.payload)}` : ''}
       panel={
         ((current && member) || area) && (
@@ -179,47 +220,4 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
       }
     />
   );
-}
-
-/** The threads are folded at first: what the ranks have in common is on the streams. */
-function foldedTracks(payload: TracePayload, chosen: readonly string[]): string[] {
-  const streams = payload.tracks.some(track => track.kind === 'stream');
-  const threads = payload.tracks.filter(track => streams && isThread(track)).map(track => String(track.id));
-  return [...threads.filter(id => !chosen.includes(id)), ...chosen.filter(id => !threads.includes(id))];
-}
-
-/** The collectives with their events on each rank, and the tracks on which these can be. */
-function joinedEvents(
-  connections: Connections,
-  members: readonly Aligned[],
-  payload: TracePayload,
-  event: number | null,
-): readonly Joined[] {
-  const count = members.length;
-  const tracks = members.map((_, index) =>
-    payload.tracks
-      .filter(
-        track =>
-          (track.kind === 'stream' || track.kind === 'thread') && memberOf(track.id, count).index === index,
-      )
-      .sort((a, b) => Number(b.role === 'communication') - Number(a.role === 'communication'))
-      .map(track => track.id),
-  );
-  const indexes = new Map(members.map((member, i) => [member.worker, i]));
-  return connections.rows.map(row => {
-    const ends = row.members.flatMap((rank, i) => {
-      const at = indexes.get(connections.ranks[rank]!.worker);
-      return at === undefined
-        ? []
-        : [
-            {
-              event: mergedId(row.events[i]!, at, count),
-              start: row.starts_ns[i]!,
-              duration: row.ends_ns[i]! - row.starts_ns[i]!,
-              tracks: tracks[at]!,
-            },
-          ];
-    });
-    return { ends, strong: ends.some(end => end.event === event) };
-  });
 }

@@ -1,17 +1,13 @@
 // What happens in the selected window on each rank, by name: what differs most between them comes first.
-import { useMemo, useState } from 'react';
+import { useMemo } from 'react';
 import type { Selectors, TraceSelection } from '../../../api/types';
-import { plural } from '../../../base/format';
 import { useEach } from '../../../state/queries';
-import { classColor } from '../../../timeline/draw/colors';
 import { mergedId } from '../../../timeline/tiles/merge';
 import type { Span } from '../../../timeline/tiles/store';
 import { Sentence } from '../../../widgets/Sentence';
 import type { Column } from '../../../widgets/table/columns';
-import { DataTable, type Sort } from '../../../widgets/table/DataTable';
-import type { Search } from '../../../widgets/table/search';
 import { range } from '../answers';
-import { AreaFrame } from '../panels/AreaFrame';
+import { AreaFrame, nameColumn } from '../panels/AreaFrame';
 import { workTracks } from '../select';
 import type { Aligned } from './source';
 
@@ -38,9 +34,7 @@ const spread = ({ totals }: Row): number => Math.max(...totals) - Math.min(...to
 
 const selectorsOf = (run: string, { worker, span }: Aligned): Selectors => ({ run, worker, span });
 
-export function RanksArea({ run, members, area, time, onEvent, onZoom, onClose }: Props) {
-  const [sort, setSort] = useState<Sort | undefined>({ id: 'spread', descending: true });
-  const [search, setSearch] = useState<Search>({ text: '', regex: false });
+export function RanksArea({ run, members, area, time, ...ways }: Props) {
   const answer = useEach<TraceSelection>(
     'trace/selection',
     members.map(member => [
@@ -52,17 +46,7 @@ export function RanksArea({ run, members, area, time, onEvent, onZoom, onClose }
   const rows = useMemo(() => (selections ? rowsOf(selections, members) : []), [selections, members]);
   const columns = useMemo<Column<Row>[]>(
     () => [
-      {
-        id: 'name',
-        title: 'Name',
-        kind: 'text',
-        value: row => row.name,
-        render: row => (
-          <span className="clip" title={row.name}>
-            <i className="dot" style={{ background: classColor(row.category) }} /> {row.shortName}
-          </span>
-        ),
-      },
+      nameColumn(row => ({ short: row.shortName, category: row.category })),
       ...members.map(({ title }, i): Column<Row> => ({
         id: title,
         title,
@@ -73,14 +57,9 @@ export function RanksArea({ run, members, area, time, onEvent, onZoom, onClose }
     ],
     [members],
   );
-  const open = (row: Row | undefined) => {
-    const event = row && row.events[row.totals.indexOf(Math.max(...row.totals))];
-    if (typeof event === 'number') {
-      onEvent(event);
-    }
-  };
   return (
     <AreaFrame
+      name="selection of ranks"
       length={area.end - area.begin}
       from={time(area.begin)}
       summary={
@@ -95,26 +74,13 @@ export function RanksArea({ run, members, area, time, onEvent, onZoom, onClose }
           </span>
         ))
       }
-      onZoom={onZoom}
-      onClose={onClose}
-    >
-      <DataTable
-        name="selection of ranks"
-        rows={rows}
-        columns={columns}
-        rowKey={row => row.name}
-        sort={sort}
-        onSort={setSort}
-        search={search}
-        onSearch={setSearch}
-        hotkey={false}
-        placeholder={`Filter ${plural(rows.length, 'name')}`}
-        onOpen={open}
-        onSelect={open}
-        noun="name"
-        empty="No slices in this selection."
-      />
-    </AreaFrame>
+      rows={rows}
+      columns={columns}
+      first="spread"
+      names={rows.length}
+      eventOf={row => row.events[row.totals.indexOf(Math.max(...row.totals))] ?? null}
+      {...ways}
+    />
   );
 }
 

@@ -1,13 +1,28 @@
 // The tiles of several ranks as those of one trace, on the clock of the job.
 import type { Client } from '../../../api/client';
 import type { Names, Source } from '../../../timeline/contract';
+import type { ColorBy } from '../../../timeline/draw/colors';
 import { askNames } from '../../../timeline/tiles/answer';
-import { memberOf, mergedId, mergeSamples, mergeTiles, type Member } from '../../../timeline/tiles/merge';
+import {
+  memberOf,
+  mergedId,
+  mergeSamples,
+  mergeTiles,
+  type Member,
+  type Recolored,
+} from '../../../timeline/tiles/merge';
 import { reader } from '../../../timeline/tiles/reader';
 
 export type Aligned = Member & { worker: string; span: string };
 
-export function ranksSource(client: Client, run: string, members: readonly Aligned[]): Source {
+/** `recolored`: what the colors of a tile stand for on each rank, and `by` what they are asked for. */
+export function ranksSource(
+  client: Client,
+  run: string,
+  members: readonly Aligned[],
+  by: ColorBy,
+  recolored: Recolored | undefined,
+): Source {
   const count = members.length;
   const one = (index: number) => ({ run, worker: members[index]!.worker, span: members[index]!.span });
   const within = (begin: number, end: number, width: number, shift: number) => ({
@@ -20,12 +35,13 @@ export function ranksSource(client: Client, run: string, members: readonly Align
       mergeTiles(
         await Promise.all(
           members.map(({ shift }, i) =>
-            reader.tile(client, one(i), within(begin, end, width, shift), signal),
+            reader.tile(client, one(i), { ...within(begin, end, width, shift), color: by }, signal),
           ),
         ),
         members,
         begin,
         end,
+        recolored,
       ),
     counters: async (begin, end, width, signal) =>
       mergeSamples(

@@ -1,15 +1,18 @@
 // The controls above the timeline.
 import { Popover } from '@mantine/core';
+import { useMemo } from 'react';
 import type { TraceColors, TracePayload } from '../../../api/types';
 import { CATEGORY_TITLE, type Category } from '../../../base/category';
 import { familyColor } from '../../../base/family';
 import { classColor, distinctColor, type ColorBy } from '../../../timeline/draw/colors';
 import { nameOf } from '../../../timeline/draw/layout';
+import type { Tile } from '../../../timeline/tiles/tile';
 import type { Clock } from '../../../base/ticks';
 import { Button } from '../../../widgets/inputs/Button';
 import { Checkbox } from '../../../widgets/inputs/Checkbox';
 import { TextField } from '../../../widgets/inputs/TextField';
 import { Icon } from '../../../widgets/Icon';
+import { timeByColor } from '../select';
 import type { TraceState } from '../state';
 import css from './Tools.module.css';
 
@@ -37,15 +40,28 @@ const CLASS_TITLE: Record<string, string> = {
 const LEGEND = 8;
 const DEVICE_CLASSES: readonly string[] = ['kernel', 'memcpy', 'memset', 'runtime', 'sync'];
 
-export function Legend({
-  by,
-  payload,
-  colors,
-}: {
+interface LegendProps {
   by: ColorBy;
   payload: TracePayload;
   colors?: TraceColors;
-}) {
+  /** What fills it comes first, and what is not seen in it aside. */
+  tile?: Tile | undefined;
+  /** Search for what a query finds; without it nothing in the legend can be clicked. */
+  onFind?: (query: string) => void;
+}
+
+interface Entry {
+  code: number;
+  text: string;
+  color: string;
+}
+
+/** What the colors mean; a click on a family of kernels finds its slices. */
+export function Legend({ by, payload, colors, tile, onFind }: LegendProps) {
+  const filled = useMemo(
+    () => (by === 'class' && tile ? timeByColor(tile) : new Map<number, number>()),
+    [by, tile],
+  );
   if (by === 'name') {
     return <span className="dim">one color for every name</span>;
   }
@@ -60,14 +76,17 @@ export function Legend({
     }))
     .filter(entry => entry.text !== '')
     // Without a device the colors of its work would only explain what is not there.
-    .filter(entry => by !== 'class' || device || !DEVICE_CLASSES.includes(texts[entry.code]!));
-  const rest = entries.slice(LEGEND);
+    .filter(entry => by !== 'class' || device || !DEVICE_CLASSES.includes(texts[entry.code]!))
+    .sort((a, b) => (filled.get(b.code) ?? 0) - (filled.get(a.code) ?? 0));
+  // The first of the family's texts stands for what is of none.
+  const findable = (entry: Entry) => by === 'family' && entry.code !== 0;
+  const seen = filled.size > 0 ? entries.filter(entry => filled.has(entry.code)).length : LEGEND;
+  const first = Math.min(seen, LEGEND);
+  const rest = entries.slice(first);
   return (
-    <span className={css.legend}>
-      {entries.slice(0, LEGEND).map(entry => (
-        <span key={entry.code} className="clip" title={entry.text}>
-          <i className="dot" style={{ background: entry.color }} /> {entry.text}
-        </span>
+    <span className={css.legend} data-part="legend">
+      {entries.slice(0, first).map(entry => (
+        <Meaning key={entry.code} entry={entry} find={findable(entry) ? onFind : undefined} />
       ))}
       {rest.length > 0 && (
         <Popover position="bottom-end" shadow="md" withinPortal>
@@ -76,14 +95,27 @@ export function Legend({
           </Popover.Target>
           <Popover.Dropdown className={`menu ${css.menu}`} data-part="trace-menu">
             {rest.map(entry => (
-              <span key={entry.code} className="clip" title={entry.text}>
-                <i className="dot" style={{ background: entry.color }} /> {entry.text}
-              </span>
+              <Meaning key={entry.code} entry={entry} find={findable(entry) ? onFind : undefined} />
             ))}
           </Popover.Dropdown>
         </Popover>
       )}
     </span>
+  );
+}
+
+function Meaning({ entry, find }: { entry: Entry; find?: (query: string) => void }) {
+  const shown = (
+    <span className="clip" title={entry.text}>
+      <i className="dot" style={{ background: entry.color }} /> {entry.text}
+    </span>
+  );
+  return find ? (
+    <Button look="text" title={`Find ${entry.text}`} onClick={() => find(`family:${entry.text}`)}>
+      {shown}
+    </Button>
+  ) : (
+    shown
   );
 }
 

@@ -1,18 +1,17 @@
 // The drawing with its track labels: hands pointer and size to the controller, and what was pointed at to the page.
 import { useEffect, useRef, useState, type PointerEvent } from 'react';
 import type { TracePayload } from '../../../api/types';
-import { causeTitle, isWork } from '../../../base/causes';
-import { exactDuration, formatCount, formatDuration, formatRatio } from '../../../base/format';
+import { isWork } from '../../../base/causes';
 import { Controller } from '../../../timeline/controller';
-import type { Blame, Highlights, Source } from '../../../timeline/contract';
+import type { Highlights, Source } from '../../../timeline/contract';
 import type { ColorBy } from '../../../timeline/draw/colors';
 import type { Layout } from '../../../timeline/draw/layout';
 import { HEAD } from '../../../timeline/draw/overlay';
-import type { Hit } from '../../../timeline/draw/paint';
 import type { Span } from '../../../timeline/tiles/store';
-import { since, wallClock, type Clock } from '../../../base/ticks';
+import { wallClock, type Clock } from '../../../base/ticks';
 import type { Moment } from '../state';
 import { Labels } from './Labels';
+import { Pointer, type Pointed } from './Pointer';
 import css from './Canvas.module.css';
 
 interface Props {
@@ -37,14 +36,9 @@ interface Props {
   onPin: (track: number) => void;
 }
 
-interface Pointed {
-  hit: Hit;
-  blame: Blame | null;
-  x: number;
-  y: number;
-}
-
 const DRAG = 4;
+/** How near an edge of the selected area is taken hold of, px. */
+const EDGE = 5;
 
 export function Canvas(props: Props) {
   const { payload, source, colorBy, layout, highlights, clock, origin, theme } = props;
@@ -69,7 +63,10 @@ export function Canvas(props: Props) {
       payload,
       latest.current.source,
       {
-        onWindow: window => latest.current.onWindow(window),
+        onWindow: window => {
+          setPointed(null); // something else is under the pointer now
+          latest.current.onWindow(window);
+        },
         onLoading: loading => latest.current.onLoading(loading),
         onTrouble: error => latest.current.onTrouble(error),
       },
@@ -107,15 +104,25 @@ export function Canvas(props: Props) {
   useEffect(() => controller?.setLayout(layout), [controller, layout]);
   useEffect(() => controller?.setHighlights(highlights), [controller, highlights]);
   useEffect(() => controller?.setTheme(theme), [controller, theme]);
-  const epoch = payload.base_ns + payload.trace_start_ns;
+  const wall = clock === 'wall' ? payload.wall_ns : null;
   useEffect(() => {
-    const label = clock === 'wall' ? (time: number) => wallClock(epoch, time) : null;
+    const label = wall === null ? null : (time: number) => wallClock(wall, time);
     controller?.setClock(origin, label);
-  }, [controller, clock, origin, epoch]);
+  }, [controller, origin, wall]);
 
   const place = (event: PointerEvent | React.MouseEvent) => {
     const box = stage.current!.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
+  };
+  /** Of the area whose edge is near, the time of the other one. */
+  const heldAt = (x: number): number | null => {
+    const { area } = latest.current.highlights;
+    if (!controller || !area) {
+      return null;
+    }
+    const [from, to] = [controller.timeAt(x - EDGE), controller.timeAt(x + EDGE)];
+    const near = (time: number) => time >= from && time <= to;
+    return near(area.begin) ? area.end : near(area.end) ? area.begin : null;
   };
   const onPointerDown = (event: PointerEvent) => {
     const { x, y } = place(event);
@@ -125,7 +132,7 @@ export function Canvas(props: Props) {
         event.preventDefault(); // no scrolling by the middle button; else the frame takes the focus, for the keys
       }
       (event.currentTarget as Element).setPointerCapture(event.pointerId);
-      drag.current = { x, y, from: controller.timeAt(x), pans, moved: false };
+      drag.current = { x, y, from: heldAt(x) ?? controller.timeAt(x), pans, moved: false };
     }
   };
   const onPointerMove = (event: PointerEvent) => {
@@ -137,6 +144,7 @@ export function Canvas(props: Props) {
     if (!held) {
       const found = controller.hover(x, y);
       setPointed(found && { hit: found.hit, blame: found.blame, x, y });
+      stage.current!.dataset.edge = String(heldAt(x) !== null);
       return;
     }
     held.moved ||= Math.abs(x - held.x) > DRAG;
@@ -253,82 +261,3 @@ export function Canvas(props: Props) {
 }
 
 const ordered = (a: number, b: number): Span => ({ begin: Math.min(a, b), end: Math.max(a, b) });
-
-interface PointerProps {
-  pointed: Pointed;
-  name: string | undefined;
-  whole: string | undefined;
-  code: number;
-  source: Source;
-  width: number;
-}
-
-/** What is under the pointer. Names that no label needed yet are asked for. */
-function Pointer({ pointed, name, whole, code, source, width }: PointerProps) {
-  const [asked, setAsked] = useState<{ code: number; text: string; whole: string } | null>(null);
-  useEffect(() => {
-    if (name !== undefined || code < 0) {
-      return;
-    }
-    let current = true;
-    source.names([code]).then(
-      found => {
-        const asked = found.names[String(code)] ?? '';
-        if (current) {
-          setAsked({ code, text: found.short_names[String(code)] ?? asked, whole: asked });
-        }
-      },
-      () => undefined, // the page says elsewhere that the server does not answer
-    );
-    return () => {
-      current = false;
-    };
-  }, [name, code, source]);
-  const { hit } = pointed;
-  const text = name ?? (asked?.code === code ? asked.text : code < 0 ? 'no name' : '…');
-  const all = whole ?? (asked?.code === code ? asked.whole : text);
-  const flip = pointed.x > width - 320;
-  return (
-    <div
-      className={css.tip}
-      data-part="event-tip"
-      style={{
-        left: flip ? undefined : pointed.x + 12,
-        right: flip ? width - pointed.x + 12 : undefined,
-        top: pointed.y + 14,
-      }}
-    >
-      {pointed.blame ? (
-        <>
-          <strong>{causeTitle(pointed.blame.category)}</strong> {formatDuration(hit.busy)}
-          {hit.count > 1 && ` of ${formatDuration(hit.duration)}`}
-          {code >= 0 && (
-            <>
-              <br />
-              <span className="dim">
-                {hit.count > 1 ? 'longest: ' : ''}
-                {text}
-              </span>
-            </>
-          )}
-        </>
-      ) : hit.count > 1 ? (
-        <>
-          <strong>{formatCount(hit.count)} slices</strong> in {formatDuration(hit.duration)}, busy{' '}
-          {formatRatio(hit.duration > 0 ? hit.busy / hit.duration : 1)}
-          <br />
-          <span className="dim">longest: {text}</span>
-          {all !== text && <span className={css.whole}>{all}</span>}
-        </>
-      ) : (
-        <>
-          <strong>{text}</strong>
-          <br />
-          <span title={exactDuration(hit.duration)}>{formatDuration(hit.duration)}</span>
-          <span className="dim"> from {since(hit.start, Math.max(hit.duration / 10, 1))}</span>
-          {all !== text && <span className={css.whole}>{all}</span>}
-        </>
-      )}
-    </div>
-  );
-}

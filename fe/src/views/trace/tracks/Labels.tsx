@@ -1,5 +1,5 @@
 import type { TracePayload } from '../../../api/types';
-import { formatBytes, formatCount, formatNumber, formatRatio } from '../../../base/format';
+import { formatBytes, formatCount, formatNumber, formatRatio, plural } from '../../../base/format';
 import { LANES, type Layout, type Row, type Track } from '../../../timeline/draw/layout';
 import { HEAD } from '../../../timeline/draw/overlay';
 import { Button } from '../../../widgets/inputs/Button';
@@ -70,7 +70,7 @@ function Label({ row, payload, onFold, onDeep, onPin }: LabelProps) {
           look="bare"
           className={css.more}
           aria-expanded={row.more === 0}
-          aria-label={`${row.more > 0 ? `${track.depth - LANES} more lanes` : `The first ${LANES} lanes`} of ${name}`}
+          aria-label={`${row.more > 0 ? plural(track.depth - LANES, 'more lane') : `The first ${LANES} lanes`} of ${name}`}
           title={row.more > 0 ? 'Show all lanes' : `Show the first ${LANES} lanes`}
           onClick={() => onDeep(track.id)}
         >
@@ -126,7 +126,7 @@ function about(track: Track, group: string | undefined): string {
     lines.push(`process/thread ${track.thread}`);
   }
   if (track.slices > 0) {
-    lines.push(`${formatCount(track.slices)} slices`);
+    lines.push(plural(track.slices, 'slice'));
   }
   if (track.python_slices > 0) {
     lines.push(`${formatCount(track.python_slices)} of them Python frames`);
@@ -135,10 +135,10 @@ function about(track: Track, group: string | undefined): string {
     lines.push(`${formatCount(track.untimed)} without a time, not drawn`);
   }
   if (track.instants > 0) {
-    lines.push(`${formatCount(track.instants)} instants`);
+    lines.push(plural(track.instants, 'instant'));
   }
   if (track.samples > 0) {
-    lines.push(`${formatCount(track.samples)} samples, ${range(track)}`);
+    lines.push(`${plural(track.samples, 'sample')}, ${range(track)}`);
   }
   return lines.join('\n');
 }

@@ -1,6 +1,6 @@
 """What a million memory events cost the browser: work of the page while one scrolls, points and sorts.
 
-    python -m benchmarks.memory_page [--events 1000000] [--browser PATH]
+    python -m benchmarks.page.memory [--events 1000000] [--browser PATH]
 
 A drawn trace in a real TensorBoard and a Chromium without GPU. Chromium's own tracing says how long the tasks of
 the page's main thread took, CPU time: script, layout, paint. Printed is one row of a Markdown table.
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import FrameLocator, Page, sync_playwright
 
-from benchmarks.timeline_page import ARGUMENTS, READ_SECONDS
+from benchmarks.page.timeline import ARGUMENTS, READ_SECONDS
 from tests.support.browser_work import record, tasks
 from tests.support.servers.tensorboard import tensorboard
 

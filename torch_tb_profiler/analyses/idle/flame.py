@@ -1,4 +1,4 @@
-"""Where in the program a blamed slice belongs: the line of the user's code, and the slices around it."""
+"""Idle time as a flame graph: the cause, and in it the slices around what is to blame."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.schedule.segments import in_step, segments
-from torch_tb_profiler.analyses.shared.call_stacks import python_paths
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.markers import MODULE, is_step, is_user_frame
 from torch_tb_profiler.model.calls.calltree import call_tree
@@ -15,25 +14,6 @@ from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Tra
 
 _LEAST_SHARE = 0.001
 """Frames with less of the idle time are left out of the flame graph."""
-
-
-def user_frames(trace: Trace, rows: Int32) -> tuple[Int64, tuple[str, ...]]:
-    """(code of the innermost frame of the user's code at each row, NO_CODE for none; the frames)."""
-    paths = python_paths(trace)
-    own = (rows >= 0) & (kinds(trace)[rows] == Kind.PYTHON)
-    name = np.where(own, trace.events.name[rows], NO_CODE)
-    around = np.where(rows >= 0, paths.around[rows], NO_CODE)
-    keys = group(name, around)
-    texts: dict[str, int] = {}
-    codes = []
-    for first in keys.first.tolist():
-        frame = trace.strings[name[first]] if name[first] >= 0 else ""
-        path = int(around[first])
-        while not is_user_frame(frame) and path != NO_CODE:
-            frame = trace.strings[paths.name[path]] if paths.name[path] >= 0 else ""
-            path = int(paths.parent[path])
-        codes.append(texts.setdefault(frame, len(texts)) if is_user_frame(frame) else NO_CODE)
-    return np.array(codes, np.int64)[keys.which], tuple(texts)
 
 
 class IdleFlame(msgspec.Struct, frozen=True):

@@ -1,0 +1,132 @@
+"""What it takes to open a large database of rocprofv3 and a large `.pftrace` of PyTorch.
+
+    python -m benchmarks.producers --folder /tmp/benchmark --megabytes 1000
+
+Each is drawn with the writers of the tests and repeated, every time later and with calls of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sqlite3
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import run
+from tests.support.producers.pftrace import field, varint
+from tests.support.producers.pytorch_pftrace import pytorch_pftrace
+from tests.support.producers.rocpd import UUID, write_rocpd
+from tests.support.producers.rocprof import training
+from torch_tb_profiler.ingest.perfetto.wire import fields
+
+_READ = """
+import json, os, sys, time
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.session import Root, Session
+begin, told = time.perf_counter(), 0
+with Session([Root(sys.argv[1])], Settings.from_environment()) as session:
+    session.scan()
+    answer = session.view("overview")
+    seen = set()
+    while answer.payload is None and answer.state.state != "failed":
+        if answer.state.progress is not None:
+            seen.add((answer.state.progress.stage, answer.state.progress.bytes_done))
+        time.sleep(0.05)
+        answer = session.view("overview")
+    wall = time.perf_counter() - begin
+used = os.times()
+print(json.dumps({"wall_s": wall, "user_s": used.user + used.children_user, "told": len(seen),
+                  "ok": answer.payload is not None}))
+"""
+
+_CALL = 1 << 21
+"""Correlations from here on all take four bytes, so that they can be replaced where they lie."""
+
+_STEP_NS = 1_000_000
+
+
+def database(path: Path, size: int) -> None:
+    """Rows of work and of events are repeated with ids and times moved."""
+    write_rocpd(path, training(4000))
+    tables = {each: f"rocpd_{each}{UUID}" for each in ("event", "region", "kernel_dispatch", "memory_copy")}
+    parts = max(size // path.stat().st_size, 1)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        ask = connection.execute
+        events, calls = ask(f"SELECT max(id), max(stack_id) FROM {tables['event']}").fetchone()
+        (span,) = ask(f'SELECT max("end") - min(start) FROM {tables["region"]}').fetchone()
+        moved = {"event_id": events, "stack_id": calls, "start": span, "end": span}
+        for table in tables.values():
+            columns = [row[1] for row in ask(f"PRAGMA table_info({table})")][1:]
+            (last,) = ask(f"SELECT max(id) FROM {table}").fetchone()
+            names = ", ".join(f'"{name}"' for name in columns)
+            for part in range(1, parts):
+                values = ", ".join(f'"{name}" + {part * moved.get(name, 0)}' if name in moved else f'"{name}"'
+                                   for name in columns)  # fmt: skip
+                ask(f"INSERT INTO {table} ({names}) SELECT {values} FROM {table} WHERE id <= {last}")
+
+
+def packets(path: Path, size: int) -> None:
+    """Packets of one step, whose times and correlations are replaced."""
+    first, *rest = [bytes(each) for _, each in fields(pytorch_pftrace(_groups()))]
+    moving = [each for each in rest if each[0] == 0x40]  # those that begin with a time
+    with path.open("wb") as stream:
+        stream.write(b"".join(field(1, each) for each in (first, *rest) if each[0] != 0x40))
+        templates = []
+        for packet in moving:
+            time = dict(fields(packet))[8]
+            assert isinstance(time, int)
+            body = packet[1 + len(varint(time)) :]
+            mark = next((number for number in (0, 1) if varint(_CALL + number) in body), None)
+            parts = body.split(varint(_CALL + mark), 1) if mark is not None else [body]
+            templates.append((time, mark, parts))
+        step = 0
+        while stream.tell() < size:
+            for time, mark, parts in templates:
+                body = parts[0] if mark is None else varint(_CALL + 2 * step + mark).join(parts)
+                stream.write(field(1, b"\x40" + varint(time + step * _STEP_NS) + body))
+            step += 1
+
+
+def _groups() -> Sequence[Sequence[dict[str, Any]]]:
+    """Operators with what PyTorch records of them, two launches and their kernels; µs."""
+    shapes = {"Input Dims": [[64, 1024], [1024, 1024]], "Input type": ["float", "float"],
+              "Input Strides": [[1024, 1], [1, 1024]], "Concrete Inputs": ["", ""]}  # fmt: skip
+    start = 1.79e15
+    host: dict[str, Any] = {"pid": 1, "tid": 1}
+    operators = [
+        {**host, "cat": "cpu_op", "name": f"aten::op{number % 7}", "ts": start + 10 * number, "dur": 9.0,
+         "args": {"External id": number, "Record function id": 0, "Ev Idx": number, **shapes}}
+        for number in range(40)
+    ]  # fmt: skip
+    calls = [
+        {**host, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": start + 200 * number + 1, "dur": 5.0,
+         "args": {"cbid": 211, "correlation": _CALL + number}}
+        for number in range(2)
+    ]  # fmt: skip
+    kernels = [
+        {"pid": 0, "tid": 7, "cat": "kernel", "name": "gemm", "ts": start + 200 * number + 20, "dur": 150.0,
+         "args": {"device": 0, "stream": 7, "correlation": _CALL + number}}
+        for number in range(2)
+    ]  # fmt: skip
+    return operators, calls, kernels
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--megabytes", type=int, default=1000)
+    options = parser.parse_args()
+    for name, draw in (("1_results.db", database), ("rank0.pftrace", packets)):
+        path = options.folder / name.rpartition(".")[2] / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            draw(path, options.megabytes * 10**6)
+        result = run([sys.executable, "-c", _READ, str(path.parent)])
+        print(name, f"{path.stat().st_size / 1e6:.0f} MB", result.facts, f"{result.peak_mb:.0f} MB at the peak")
+
+
+if __name__ == "__main__":
+    main()

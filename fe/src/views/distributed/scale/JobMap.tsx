@@ -1,0 +1,124 @@
+// A large job as one map: ranks from left to right, steps from top to bottom, each cell the worst of what it joins.
+import type { Distributed, RankMap, Selectors } from '../../../api/types';
+import { formatCount, formatDuration, plural } from '../../../base/format';
+import { useView } from '../../../state/queries';
+import { HeatMap } from '../../../widgets/charts/HeatMap';
+import { Button } from '../../../widgets/inputs/Button';
+import { Choice } from '../../../widgets/inputs/Choice';
+import { Panel } from '../../../widgets/Panel';
+import { Sentence } from '../../../widgets/Sentence';
+import { SearchBox } from '../../../widgets/table/SearchBox';
+import { greatest } from '../select';
+import css from './scale.module.css';
+
+const SHOWN = [
+  ['late', 'Late'],
+  ['computation', 'Computation'],
+  ['exposed', 'Exposed'],
+  ['other', 'Neither'],
+] as const;
+
+type Show = (typeof SHOWN)[number][0];
+
+const COLORS: Record<Show, string> = {
+  late: '--c-late',
+  computation: '--c-kernel',
+  exposed: '--c-communication',
+  other: '--c-other',
+};
+
+interface Props {
+  payload: Distributed;
+  selectors: Selectors;
+  params: Record<string, string>;
+  /** The worker that is spoken of. */
+  marked: string | undefined;
+  /** Change parameters of the page; an empty one goes. */
+  put: (change: Record<string, string>) => void;
+  onLate: (worker: string, step: string) => void;
+}
+
+export function JobMap({ payload, selectors, params, marked, put, onLate }: Props) {
+  const show = SHOWN.find(([name]) => name === params.show)?.[0] ?? 'late';
+  const by = params.by ?? 'rank';
+  const { data, error } = useView<RankMap>('distributed/map', selectors, {
+    show,
+    by,
+    ...(params.begin && { begin: params.begin }),
+    ...(params.end && { end: params.end }),
+    ...(marked && { mark: marked }),
+  });
+  const map = data?.state === 'ready' ? data.payload : undefined;
+  const widest = Math.max(...(map?.columns.map(column => column.ranks) ?? []), 1);
+  const onPick = (row: number, at: number) => {
+    const column = map!.columns[at]!;
+    if (column.last > column.first) {
+      put({ begin: String(column.first), end: String(column.last + 1) });
+    } else if (column.worst_worker !== null) {
+      const step = map!.rows[row]!;
+      onLate(column.worst_worker, payload.steps.includes(step) ? step : '');
+    }
+  };
+  const noun = by === 'rank' ? 'rank ' : by === 'host' ? '' : `${by} `;
+  return (
+    <Panel
+      title="Who is late, where and when"
+      note={
+        widest > 1
+          ? `a cell is the worst of up to ${plural(widest, 'rank')}${by === 'rank' ? '; a click opens them' : ''}`
+          : undefined
+      }
+      actions={
+        (params.begin || params.end) && (
+          <Button look="quiet" onClick={() => put({ begin: '', end: '' })}>
+            Show all {formatCount(map?.count ?? 0)}
+          </Button>
+        )
+      }
+    >
+      <div className={css.tools} data-part="map-tools">
+        {map && map.choices.length > 1 && (
+          <Choice
+            name="Columns"
+            value={by}
+            options={map.choices.map(each => [each, each[0]!.toUpperCase() + each.slice(1)] as const)}
+            onPick={next => put({ by: next === 'rank' ? '' : next, begin: '', end: '' })}
+          />
+        )}
+        <Choice
+          name="Show"
+          value={show}
+          options={SHOWN}
+          onPick={next => put({ show: next === 'late' ? '' : next })}
+        />
+        <SearchBox
+          search={{ text: params.rank ?? '', regex: false }}
+          onSearch={next => put({ rank: next.text })}
+          placeholder="Find a rank, worker, or host"
+          hotkey={false}
+          plain
+        />
+      </div>
+      {error && <p className="status error">{error.message}</p>}
+      {map &&
+        (map.rows.length > 0 ? (
+          <HeatMap
+            title={`${SHOWN.find(([name]) => name === show)![1]} by ${by} and step`}
+            rows={map.rows}
+            columns={map.columns.map(column => column.label)}
+            values={map.cells_ns}
+            most={greatest({ rows: [], steps: [], values: map.cells_ns })}
+            color={COLORS[show]}
+            format={formatDuration}
+            nouns={{ row: 'step ', column: noun, columns: noun }}
+            markedColumn={map.marked ?? undefined}
+            onPick={onPick}
+          />
+        ) : (
+          <p className="dim">
+            <Sentence text={map.reasons.late_worker ?? map.reasons.transfer_ns ?? []} />
+          </p>
+        ))}
+    </Panel>
+  );
+}

@@ -1,0 +1,87 @@
+// A table of the job: its rows where the page has them all, else page by page from the server.
+import { useMemo, type ReactNode } from 'react';
+import type { Distributed, Selectors } from '../../../api/types';
+import { usePages } from '../../../state/pages';
+import { useTableState } from '../../../state/table';
+import type { Column } from '../../../widgets/table/columns';
+import { DataTable } from '../../../widgets/table/DataTable';
+import { PAGE, PagedTable } from '../../../widgets/table/PagedTable';
+import { isLarge } from '../select';
+
+export interface TableProps {
+  payload: Distributed;
+  selectors: Selectors;
+  before: ReactNode;
+}
+
+interface Props<R extends object> extends TableProps {
+  /** The part of the view that has the rows page by page. */
+  part: string;
+  name: string;
+  rows: R[];
+  columns: Column<R>[];
+  rowKey: (row: R) => string;
+  searchText?: (row: R) => string;
+  /** Columns that the server does not sort by. */
+  unsorted?: ReadonlySet<string>;
+  placeholder: string;
+  noun: string;
+  empty: string;
+  foot?: ReactNode;
+  onOpen?: (row: R) => void;
+}
+
+export function JobTable<R extends object>(props: Props<R>) {
+  return isLarge(props.payload) ? <Paged {...props} /> : <Whole {...props} />;
+}
+
+function Whole<R extends object>(props: Props<R>) {
+  return (
+    <DataTable<R>
+      {...shown(props)}
+      {...useTableState()}
+      rows={props.rows}
+      rowKey={props.rowKey}
+      searchText={props.searchText}
+      noun={props.noun}
+    />
+  );
+}
+
+function Paged<R extends object>(props: Props<R>) {
+  const { sort = { id: '', descending: false }, onSort, search, onSearch } = useTableState();
+  const params = useMemo<Record<string, string>>(
+    () => ({
+      ...(sort.id && { sort: sort.id, descending: String(sort.descending) }),
+      ...(search.text && { search: search.text }),
+    }),
+    [sort.id, sort.descending, search.text],
+  );
+  const pages = usePages<{ rows: R[]; total: number }>(props.part, props.selectors, params, PAGE);
+  return (
+    <PagedTable<R>
+      {...shown(props)}
+      total={pages.first?.total}
+      page={index => pages.page(index)?.rows}
+      onPages={pages.setPages}
+      all={async () => (await pages.ask(0)).rows}
+      sort={sort}
+      onSort={onSort}
+      unsorted={props.unsorted}
+      search={search.text}
+      onSearch={text => onSearch({ text, regex: false })}
+      noun={`${props.noun}s`}
+    />
+  );
+}
+
+/** What both kinds of table take. */
+const shown = <R extends object>({ name, columns, placeholder, before, empty, foot, onOpen }: Props<R>) => ({
+  name,
+  columns,
+  placeholder,
+  before,
+  empty,
+  foot,
+  onOpen,
+});

@@ -1,0 +1,65 @@
+"""What is around the drawing of a timeline: tools in one row, edges of a selection to drag."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import FrameLocator, Page, expect
+
+from tests.support.page import Open
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+ROW = 34
+"""Height of a button in the row, with what a browser rounds."""
+
+
+def drawn(frame: FrameLocator) -> dict[str, float]:
+    expect(frame.locator("[data-part=timeline][data-state=drawn]")).to_be_visible()
+    expect(frame.locator("[data-part=answer] [data-part=why]")).not_to_be_empty()
+    box = frame.locator("[data-part=stage]").bounding_box()
+    assert box is not None
+    return {"x": box["x"], "y": box["y"], "width": box["width"], "height": box["height"]}
+
+
+def selected(page: Page) -> tuple[int, int] | None:
+    """The area in the address."""
+    found = re.search(r"area=(-?\d+)-(-?\d+)", page.url)
+    return (int(found.group(1)), int(found.group(2))) if found else None
+
+
+def drag(page: Page, x: float, to: float, y: float) -> None:
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(to, y, steps=5)
+    page.mouse.up()
+
+
+@pytest.mark.parametrize("state", [{"run": "a_training"}, {"run": "o_job", "ranks": "rank3,rank4,rank5"}])
+def test_the_tools_are_one_row(open_page: Open, state: dict[str, str]) -> None:
+    _, frame = open_page(view="trace", **state)
+    drawn(frame)
+    places = [frame.get_by_role("button", name=re.compile("^Tracks")), frame.get_by_label("Time from")]
+    boxes = [place.bounding_box() for place in [*places, frame.get_by_label("Show all of it")]]
+    tops = [box["y"] for box in boxes if box is not None]
+    assert len(tops) == len(boxes)
+    assert max(tops) - min(tops) < ROW
+
+
+def test_an_edge_of_the_selected_window_is_dragged(open_page: Open) -> None:
+    page, frame = open_page(view="trace", run="a_training")
+    box = drawn(frame)
+    y = box["y"] + box["height"] / 2
+    drag(page, box["x"] + 100, box["x"] + 500, y)
+    begin, end = until(lambda: selected(page)) or (0, 0)
+    drag(page, box["x"] + 500, box["x"] + 600, y)
+    longer = until(lambda: selected(page), lambda area: area != (begin, end)) or (0, 0)
+    assert longer[0] == begin
+    assert longer[1] - end == pytest.approx((end - begin) / 4, rel=0.05)
+    # From the middle, a drag selects anew.
+    drag(page, box["x"] + 300, box["x"] + 400, y)
+    anew = until(lambda: selected(page), lambda area: area != longer) or (0, 0)
+    assert anew[0] > begin
+    assert anew[1] < end

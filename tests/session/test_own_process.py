@@ -1,0 +1,116 @@
+"""A command reads in its own process: one large file at a time, within the same limits, until it is closed."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.session.test_ahead import Queue
+from tests.support.traces import document
+from tests.support.waiting import PATIENCE, until
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cache import Cache
+from torch_tb_profiler.executors import limited_memory
+from torch_tb_profiler.session import Session, open_session
+from torch_tb_profiler.session.kept.structure import entry_key
+
+resource = pytest.importorskip("resource")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 0, "dur": 5}
+    for worker in ("one", "two"):
+        (tmp_path / f"{worker}.1.pt.trace.json").write_bytes(document([event]))
+    return tmp_path
+
+
+@pytest.fixture
+def queue(monkeypatch: pytest.MonkeyPatch) -> Queue:
+    queue = Queue()
+    monkeypatch.setattr("torch_tb_profiler.executors.make_executor", lambda *_: queue)
+    monkeypatch.setenv("TORCH_PROFILER_NATIVE", "0")  # as it was before, at the end
+    return queue
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return replace(Settings.from_environment(), small_file_bytes=0)
+
+
+@pytest.fixture
+def command(log: Path, settings: Settings, queue: Queue) -> Iterator[Session]:
+    with open_session(str(log), settings, own_process=True) as session:
+        yield session
+
+
+def test_a_large_file_is_read_here_kept_and_not_opened_again(
+    command: Session, queue: Queue, settings: Settings
+) -> None:
+    assert command.view("operators", worker="one", wait=True, timeout=PATIENCE).payload and not queue.jobs
+    file = command.find(None, "one", None).file.id
+    cache = Cache.from_settings(settings)
+    assert cache.load_trace(entry_key(cache, file)) is not None
+    _, trace = command.trace(worker="one")
+    assert trace is not None and trace.events.start.flags.owndata, "it is the one that was read, no mapped file"
+
+
+def test_what_is_asked_for_while_it_reads_goes_to_workers(log: Path, settings: Settings, queue: Queue) -> None:
+    pipe = log / "one.1.pt.trace.json"
+    content = pipe.read_bytes()
+    with open_session(str(log), settings, own_process=True) as session:
+        one, two = (session.find(None, worker, None).span for worker in ("one", "two"))
+        pipe.unlink()
+        os.mkfifo(pipe)  # reading waits for its writer
+        session.load(one)
+        session.load(two)
+        assert [str(job[2][0].path) for job in queue.jobs] == [two.file.path]
+        pipe.write_bytes(content)
+        assert session.wait(one.file.id, PATIENCE)
+
+
+def test_reading_stops_when_nobody_waits_any_more(log: Path, settings: Settings, queue: Queue) -> None:
+    pipe = log / "one.1.pt.trace.json"
+    content = pipe.read_bytes()
+    session = open_session(str(log), settings, own_process=True)
+    span = session.find(None, "one", None).span
+    pipe.unlink()
+    os.mkfifo(pipe)
+    file = session.load(span)
+    closing = threading.Thread(target=session.close)
+    with pipe.open("wb") as writer:  # opens once the reading has begun
+        closing.start()
+        until(lambda: session._files._loader.closed)
+        writer.write(content)
+    closing.join(PATIENCE)
+    assert not closing.is_alive()
+    error = session._files.state(file).error
+    assert error is not None and error.code == "worker_died"
+
+
+def test_a_server_and_a_notebook_read_large_files_elsewhere(log: Path, settings: Settings, queue: Queue) -> None:
+    with open_session(str(log), settings) as session:
+        session.view("operators", worker="one")
+        assert len(queue.jobs) == 1
+
+
+def test_where_the_user_says_where_files_are_read_they_are_read_there(
+    log: Path, settings: Settings, queue: Queue
+) -> None:
+    with open_session(str(log), replace(settings, executor="dask://nowhere:1"), own_process=True) as session:
+        session.view("operators", worker="one")
+        assert len(queue.jobs) == 1
+
+
+def test_the_limit_of_memory_holds_while_a_file_is_read_and_not_longer() -> None:
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with limited_memory(1 << 40):
+        assert resource.getrlimit(resource.RLIMIT_DATA) == (1 << 40, before[1])
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    with limited_memory(0):
+        assert resource.getrlimit(resource.RLIMIT_DATA) == before

@@ -1,0 +1,55 @@
+"""Draws recordings with hardware counters: of CUPTI's range profiler, and of rocprofv3 beside a trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.model.work.drawn import counted, instructions, kernel, launch, operator, traffic
+from tests.support.traces import document
+
+GEMM = "sgemm_32x32_nn"
+ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)"
+CIJK = "Cijk_Ailk_Bljk_SB_MT64x64x16_MI16x16x4x1"
+MM: dict[str, Any] = {"dims": [[10, 20], [20, 30]], "types": ["float", "float"]}  # 12,000 FLOPs, 4,400 bytes
+MI300X = {"id": 0, "name": "AMD Instinct MI300X", "totalGlobalMem": 192 << 30, "numSms": 304}
+
+
+def host() -> list[dict[str, Any]]:
+    """A product in a linear layer, and an addition of two kernels."""
+    return [
+        operator("aten::linear", 0, 20), operator("aten::mm", 1, 15, **MM), launch(2, 1),
+        operator("aten::add", 30, 20), launch(31, 2), launch(33, 3),
+    ]  # fmt: skip
+
+
+def cupti() -> bytes:
+    """Ranges instead of kernels."""
+    return document(
+        [
+            *host(),
+            counted(GEMM, 0, {**instructions(ffma=6500), **traffic(4000, 1200)}),
+            counted(ADD, 1, instructions(fadd=400)),
+            counted(ADD, 2, instructions(fadd=600)),
+        ]
+    )
+
+
+def rocm() -> bytes:
+    """Kernels of an MI300X, whose clock is 1,680 of 2,100 MHz."""
+    clock = {"ph": "C", "name": "sclk MHz", "pid": "GPU 0", "tid": 0, "ts": 40, "args": {"value": 1680}}
+    kernels = [kernel(CIJK, 50, 10, 1), kernel(ADD, 60, 1, 2), kernel(ADD, 61, 1, 3)]
+    return document([*host(), *kernels, clock], deviceProperties=[MI300X])
+
+
+def table() -> str:
+    """What rocprofv3 counted of them in a run of two such steps: 13,824 FLOPs and 5,120 bytes of the product."""
+    lines = ['"Dispatch_Id","Kernel_Name","Counter_Name","Counter_Value"']
+    instruction = [
+        f"SQ_INSTS_VALU_{what}_F{bits}" for what in ("ADD", "MUL", "TRANS", "FMA") for bits in (16, 32, 64)
+    ]
+    for at, name in enumerate([CIJK, ADD, ADD] * 2, 1):
+        values = {**dict.fromkeys(instruction, 0), "SQ_INSTS_VALU_ADD_F32": 8, "FETCH_SIZE": 4, "WRITE_SIZE": 1}
+        if name == CIJK:
+            values |= {"SQ_INSTS_VALU_MFMA_MOPS_F32": 26}
+        lines += [f'{at},"{name}","{counter}",{value}' for counter, value in values.items()]
+    return "\n".join(lines)

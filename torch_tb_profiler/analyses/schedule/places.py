@@ -1,0 +1,97 @@
+"""Where in the program a slice belongs: its operator, its module, the line of the user's code.
+
+train.py(12): step ----------------------|      the line of all below: the innermost frame that is the user's
+  torch/nn/functional.py(8): linear ---|
+    aten::linear --------------------|
+      cudaLaunchKernel |                        so the kernel that it launches belongs to train.py(12), too
+AddmmBackward0 ---|                             on another thread: belongs where its forward operator does
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import numpy as np
+
+from torch_tb_profiler.analyses.shared.call_stacks import python_paths
+from torch_tb_profiler.base.markers import is_user_frame
+from torch_tb_profiler.model.calls.autograd import backward_tasks
+from torch_tb_profiler.model.calls.calltree import enclosing_operator, tree_of
+from torch_tb_profiler.model.calls.enclosing import innermost
+from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.kinds import Kind, kinds
+from torch_tb_profiler.model.modules.modules import modules
+from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace, derived, name_mask
+
+Place = Literal["operator", "module", "line"]
+
+_SEPARATOR = re.compile(r"[;\r\n]+")
+
+
+def places(trace: Trace, rows: Int32, by: Place) -> tuple[Int64, tuple[str, ...]]:
+    """(code of the place of each row, NO_CODE for none; the places). Device work belongs where its launch does."""
+    if by == "line":
+        return user_lines(trace, rows)
+    if by == "module":
+        model = modules(trace)
+        return np.where(rows >= 0, model.code[rows], NO_CODE).astype(np.int64), model.names
+    operator = _operators(trace, rows)
+    return np.where(operator >= 0, trace.events.name[operator], NO_CODE).astype(np.int64), tuple(trace.strings)
+
+
+def user_lines(trace: Trace, rows: Int32) -> tuple[Int64, tuple[str, ...]]:
+    """The innermost frame of the user's code at each row; of a row of the backward pass that has none around it,
+    that of the forward operator that it differentiates."""
+    frames, texts = _frames(trace)
+    launch = np.full(len(trace) + 1, NO_CODE, np.int32)
+    links = device_links(trace)
+    launch[links.rows] = links.launch
+    at = np.where((rows >= 0) & (launch[rows] >= 0), launch[rows], rows)
+    code = np.where(at >= 0, frames[at], NO_CODE)
+    tasks = backward_tasks(trace)
+    forward = np.full(len(trace) + 1, NO_CODE, np.int32)
+    forward[tasks.rows] = tasks.forward
+    own = np.append(forward[:-1] >= 0, False)
+    task = np.append(innermost(trace, tree_of(trace, tasks.rows), asked=at[at >= 0]), NO_CODE)
+    differentiates = np.where(own[at], forward[at], forward[task[at]])
+    return np.where((code < 0) & (differentiates >= 0), frames[differentiates], code), texts
+
+
+@derived
+def _frames(trace: Trace) -> tuple[Int64, tuple[str, ...]]:
+    """(int64[n] code of the user's frame at each event: itself, the innermost around it, else the innermost of the
+    `Call stack` recorded of its operator; NO_CODE for none; the frames)."""
+    names, paths = trace.events.name, python_paths(trace)
+    user = np.append(name_mask(trace.strings, is_user_frame), False)
+    # Of each chain the innermost that ends in a frame of the user: those in between are jumped over, twice as far
+    # each time.
+    own = user[paths.name]
+    at = np.append(np.where(own, np.arange(len(own)), paths.parent), NO_CODE)
+    own = np.append(own, True)
+    while not own[at].all():
+        at = np.where(own[at], at, at[at])
+    code = np.append(paths.name, NO_CODE)[at][paths.around].astype(np.int64)
+    mine = (kinds(trace) == Kind.PYTHON) & user[names]
+    code[mine] = names[mine]
+    recorded, stacks = trace.arg_codes("Call stack")
+    if not len(stacks):
+        return code, tuple(trace.strings)
+    extra: dict[str, int] = {}
+    of_stack = np.full(len(stacks) + 1, NO_CODE, np.int64)
+    for number, text in enumerate(stacks):
+        frame = next((each.strip() for each in _SEPARATOR.split(text.strip('"')) if is_user_frame(each)), None)
+        if frame is not None:
+            of_stack[number] = len(trace.strings) + extra.setdefault(frame, len(extra))
+    operator = _operators(trace, np.arange(len(trace), dtype=np.int32))
+    stack = np.where(operator >= 0, recorded[operator], NO_CODE)
+    return np.where(code >= 0, code, of_stack[stack]), (*trace.strings, *extra)
+
+
+def _operators(trace: Trace, rows: Int32) -> Int32:
+    """The operator of each row: itself, the innermost around it, of device work the one around its launch."""
+    around = enclosing_operator(trace).copy()
+    links = device_links(trace)
+    around[links.rows] = links.operator
+    own = kinds(trace)[rows] == Kind.CPU_OP
+    return np.where(rows >= 0, np.where(own, rows, around[rows]), NO_CODE).astype(np.int32)

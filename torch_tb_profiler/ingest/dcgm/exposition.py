@@ -1,0 +1,41 @@
+"""Lines of Prometheus' text format: a metric, its labels, a value, and when it was taken, in ms since the epoch.
+
+# HELP DCGM_FI_DEV_GPU_UTIL GPU utilization (in %).
+DCGM_FI_DEV_GPU_UTIL{gpu="0",modelName="NVIDIA H100",Hostname="node7"} 45 1772939616250
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from torch_tb_profiler.ingest.gpu_metrics.lines import Sample, gpu_label
+
+_LINE = re.compile(r"^(DCGM_FI_\w+)\{(.*)\}\s+(\S+)\s+(\d{12,14})\s*$")
+_IN_HEAD = re.compile(rb"^DCGM_FI_\w+\{[^\n]*\}[ \t]+\S+[ \t]+\d{12,14}\s*$", re.MULTILINE)
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+
+def looks_like_dcgm(head: bytes) -> bool:
+    """True for first bytes (unpacked) that hold such a line, with a time."""
+    return _IN_HEAD.search(head) is not None
+
+
+class DcgmLines:
+    """Reads one line after the other."""
+
+    def __call__(self, line: str) -> Sample | bool:
+        if line.startswith("#"):
+            return True
+        match = _LINE.match(line.strip())
+        if match is None:
+            return False
+        name, labels, value, time = match.groups()
+        try:
+            number = float(value)
+        except ValueError:
+            return False
+        told = dict(_LABEL.findall(labels))
+        gpu = gpu_label(f"GPU {told.get('gpu', '?')}", told.get("modelName"), told.get("Hostname"))
+        values = [(name, number)] if math.isfinite(number) else []
+        return Sample(int(time) * 10**6, gpu, values)

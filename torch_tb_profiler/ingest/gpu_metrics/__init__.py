@@ -1,0 +1,1 @@
+"""What the importers of tools that sample GPUs share."""

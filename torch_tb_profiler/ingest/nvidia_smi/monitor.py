@@ -1,0 +1,59 @@
+"""Lines of `nvidia-smi dmon -o DT`: every few of them two headers come again, the names and their units.
+
+#Date       Time        gpu    pwr  gtemp     sm
+#YYYYMMDD   HH:MM:SS    Idx      W      C      %
+ 20240104   13:54:35      0    239     40      6
+
+With `--format csv` commas stand between the cells.
+"""
+
+from __future__ import annotations
+
+import re
+
+from torch_tb_profiler.ingest.gpu_metrics.lines import Sample
+from torch_tb_profiler.ingest.nvidia_smi.table import local_ns
+
+_HEADER = re.compile(r"^#\s*(?:Date[,\s]+Time|Time[,\s]+Date)[,\s]+gpu\b", re.IGNORECASE)
+_UNITS = re.compile(r"^#.*\bYYYYMMDD\b")
+_PLACES = ("date", "time", "gpu")
+_NO_UNIT = ("", "-", "Idx")
+
+
+def looks_like_monitor(head: bytes) -> bool:
+    """True for the first bytes (unpacked) of such lines."""
+    return _HEADER.match(head.partition(b"\n")[0].decode("utf-8-sig", "replace")) is not None
+
+
+class MonitorLines:
+    """Reads one line after the other."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._units: list[str] = []
+
+    def __call__(self, line: str) -> Sample | bool:
+        cells = [cell for cell in re.split(r"[,\s]+", line.strip().lstrip("#")) if cell]
+        if _HEADER.match(line):
+            self._names, self._units = cells, []
+            return True
+        if _UNITS.match(line):
+            self._units = cells if len(cells) == len(self._names) else []
+            return True
+        if not self._names or len(cells) != len(self._names):
+            return False
+        return self._sample(dict(zip(self._names, cells, strict=True)))
+
+    def _sample(self, cells: dict[str, str]) -> Sample | bool:
+        places = {name.lower(): cell for name, cell in cells.items() if name.lower() in _PLACES}
+        date = places["date"]
+        time = local_ns(f"{date[:4]}-{date[4:6]}-{date[6:]} {places['time']}") if date.isdecimal() else None
+        if time is None:
+            return False
+        units = dict(zip(self._names, self._units, strict=False))
+        values = [
+            (name if units.get(name, "") in _NO_UNIT else f"{name} [{units[name]}]", float(cell))
+            for name, cell in cells.items()
+            if name.lower() not in _PLACES and re.fullmatch(r"\d+(?:\.\d+)?", cell)
+        ]
+        return Sample(time, f"GPU {places['gpu']}", values)

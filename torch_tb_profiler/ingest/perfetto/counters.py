@@ -1,0 +1,106 @@
+"""Samples of counters: of a GPU (power, clocks, temperature), and of tracks that hold nothing but counters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.ingest.distinct import distinct_rows
+from torch_tb_profiler.ingest.kineto.columns import Block, Columns
+from torch_tb_profiler.ingest.perfetto.content import Content
+from torch_tb_profiler.ingest.perfetto.sequences import Sequences
+from torch_tb_profiler.ingest.perfetto.wire import fields, text
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int64
+
+_DESCRIBED, _SAMPLES, _GPU, _DESCRIPTION_ID = 1, 2, 3, 4
+VALUE = "value"
+
+
+class Counters:
+    """Appends samples to columns, as the "C" events of the JSON."""
+
+    def __init__(self, columns: Columns, sequences: Sequences) -> None:
+        self._columns, self._sequences = columns, sequences
+        self._names: dict[int, str] = {}
+        self._described: dict[tuple[int, int], tuple[int, dict[int, str]]] = {}
+
+    def add_gpu(self, content: Content, at: Int64, size: Int64, time: Int64, generation: Int64) -> int:
+        """`GpuCounterEvent`s; returns how many are damaged."""
+        read = content.fields(at, size)
+        damaged = read.damaged
+        for event, begin, length in zip(*(part.tolist() for part in read.parts(_DESCRIBED)), strict=True):
+            try:
+                self._names.update(_names(content.content[begin : begin + length]))
+            except TraceError:
+                damaged[event] = True
+        event, begin, length = read.parts(_SAMPLES)
+        sample = content.fields(begin, length)
+        damaged[event[sample.damaged]] = True
+        whole, decimal = sample.numbers(2), sample.numbers(3)
+        value = np.where(decimal != ABSENT, decimal.view(np.float64), whole.astype(np.float64))
+        known = np.flatnonzero(
+            ((decimal != ABSENT) | (whole != ABSENT)) & ~damaged[event] & (time[event] != ABSENT)
+        )
+        event = event[known]
+        distinct, of = distinct_rows(
+            generation[event],
+            np.maximum(read.numbers(_DESCRIPTION_ID)[event], 0),
+            np.maximum(sample.numbers(1)[known], 0),
+            np.maximum(read.numbers(_GPU)[event], -1),
+        )
+        self._append([self._told(*key) for key in distinct], of, time[event], value[known])
+        return int(damaged.sum())
+
+    def add_tracks(self, names: dict[int, str], track: Int64, time: Int64, value: Float64) -> None:
+        """Samples of tracks, by the name of the track."""
+        distinct, of = np.unique(track, return_inverse=True)
+        told = [("counters", names.get(uuid) or f"counter {uuid}") for uuid in distinct.tolist()]
+        self._append(told, of.ravel(), time, value)
+
+    def _append(self, told: list[tuple[str, str]], of: Int64, time: Int64, value: Float64) -> None:
+        """k samples, of[i] which of `told` (process, name) they are of."""
+        count = len(of)
+        if count == 0:
+            return
+        names = np.array([self._columns.strings[name] for _, name in told], np.int32)
+        threads = np.array([self._columns.threads[process, 0] for process, _ in told], np.int32)
+        none = np.full(count, ABSENT, np.int64)
+        phase, category = np.full(count, ord("C"), np.uint8), np.full(count, NO_CODE, np.int32)
+        first = self._columns.add_block(Block(phase, category, names[of], threads[of], time, none, none.copy()))
+        finite = np.flatnonzero(np.isfinite(value))
+        self._columns.add_cells(VALUE, "float", (finite + first).astype(np.int32), value[finite])
+
+    def _told(self, generation: int, description: int, counter: int, gpu: int) -> tuple[str, str]:
+        """(process, name) of a counter."""
+        names = self._names
+        if description:
+            known = self._described.get((generation, description))
+            if known is None:
+                known = _described(self._sequences.raw("counters", generation, description))
+                self._described[generation, description] = known
+            gpu, names = known[0] if gpu < 0 else gpu, known[1]
+        return f"GPU {max(gpu, 0)}", names.get(counter) or f"counter {counter}"
+
+
+def _described(interned: bytes | None) -> tuple[int, dict[int, str]]:
+    """(GPU, names by id) of an interned description: its one number beside its own id, its one message."""
+    gpu, names = 0, {}
+    try:
+        for number, value in fields(interned or b""):
+            if isinstance(value, bytes):
+                names = _names(value)
+            elif number != 1:
+                gpu = value
+    except TraceError:
+        return 0, {}
+    return gpu, names
+
+
+def _names(description: bytes) -> dict[int, str]:
+    """Names by id of a GpuCounterDescriptor."""
+    told = [dict(fields(spec)) for number, spec in fields(description) if number == 1 and isinstance(spec, bytes)]
+    return {
+        id: text(name)
+        for spec in told
+        if isinstance(id := spec.get(1, 0), int) and isinstance(name := spec.get(2), bytes)
+    }

@@ -1,0 +1,93 @@
+"""Idle time of a rank beside the others of its job: how much it waits, and whom it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from torch_tb_profiler.analyses.distributed.comparison import Comparison
+from torch_tb_profiler.analyses.distributed.exposed import ExposedCommunication, ExposedSteps, exposed_steps
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.model.trace import Int64
+from torch_tb_profiler.view import Members
+from torch_tb_profiler.views._shared.job.exposed import MOST_RANKS, communication_parts, not_read
+from torch_tb_profiler.views._shared.job.judgment import judge_members
+from torch_tb_profiler.views._shared.job.members import coming, compare_members
+from torch_tb_profiler.views._shared.job.verdict import headline
+from torch_tb_profiler.views._shared.text import Text, text
+from torch_tb_profiler.views.idle import words
+from torch_tb_profiler.views.idle.payload import IdleParams, IdlePayload, IdleStep, WaitedFor
+
+
+def build(alone: IdlePayload, worker: str, members: Members[RankSummary], params: IdleParams) -> IdlePayload:
+    """What the rank's own file says, with what those of all ranks say of its exposed communication.
+
+    While other ranks are read, and where they cannot tell, the answer is that of the file alone, with the reason.
+    """
+    if len(members) > MOST_RANKS and coming(members):
+        return replace(alone, beside=not_read(len(members), coming(members)))
+    if coming(members):
+        return alone
+    if params.stream is not None:
+        return _unknown(alone, text(words.ONE_STREAM))
+    if len({stream.device for stream in alone.streams}) > 1:
+        return _unknown(alone, text(words.SEVERAL_DEVICES))
+    comparison, verdict = compare_members(members), judge_members(members).verdict
+    position = comparison.positions.get(worker)
+    if verdict.kind == "unknown" or position is None:
+        return _unknown(alone, headline(members, verdict))
+    found = exposed_steps(comparison, position)
+    if found is None:
+        return _unknown(alone, text(words.NOT_COMPARED))
+    return _known(alone, comparison, found, params.step)
+
+
+def _unknown(alone: IdlePayload, why: Text) -> IdlePayload:
+    return replace(alone, reasons={**alone.reasons, "waiting_ns": why}, beside=why, limits=_limits(alone))
+
+
+def _limits(alone: IdlePayload) -> Text:
+    return words.limits(alone.explained, alone.clock_shift_ns, alone=False)
+
+
+def _known(alone: IdlePayload, comparison: Comparison, found: ExposedSteps, step: str) -> IdlePayload:
+    at = {name: number for number, name in enumerate(found.names) if step in ("", name)}
+
+    def mean(column: Int64) -> float:
+        return sum(int(column[number]) for number in at.values()) / max(len(at), 1)
+
+    whole = alone.exposed_communication_ns / max(alone.counted, 1)
+    parts = communication_parts(whole, ExposedCommunication(mean(found.transfer), mean(found.waiting)))
+    waits = _waits(comparison, {late: mean(column) for late, column in found.behind.items()}, parts.waiting_ns)
+    return replace(
+        alone,
+        steps=[_step(each, comparison, found, at) for each in alone.steps],
+        communication=parts,
+        waits_for=waits,
+        beside=words.beside(parts, waits),
+        limits=_limits(alone),
+        reasons={field: why for field, why in alone.reasons.items() if field != "waiting_ns"},
+    )
+
+
+def _step(step: IdleStep, comparison: Comparison, found: ExposedSteps, at: Mapping[str, int]) -> IdleStep:
+    """A step that counts, in parts; no more than its exposed communication."""
+    number = at.get(step.name)
+    if number is None or not step.complete:
+        return step
+    waiting = min(int(found.waiting[number]), step.exposed_communication_ns)
+    transfer = min(int(found.transfer[number]), step.exposed_communication_ns - waiting)
+    behind = {late: float(column[number]) for late, column in found.behind.items()}
+    return replace(step, transfer_ns=transfer, waiting_ns=waiting, waits_for=_waits(comparison, behind, waiting))
+
+
+def _waits(comparison: Comparison, behind: Mapping[int, float], waiting: float) -> list[WaitedFor]:
+    """`behind`: ns by position of the rank that is waited for; together no more than all of the waiting."""
+    rows = []
+    for late, ns in sorted(behind.items(), key=lambda each: -each[1]):
+        taken = min(ns, waiting)
+        waiting -= taken
+        if taken > 0:
+            rows.append(WaitedFor(comparison.sources[late].worker, comparison.sources[late].rank, taken))
+    return rows
