@@ -15,7 +15,11 @@ const theme = createTheme({
   respectReducedMotion: true,
 });
 
-const queries = new QueryClient({ defaultOptions: { queries: { refetchOnWindowFocus: false } } });
+// The server is often this machine: it answers whatever the browser thinks of the network.
+const networkMode = 'always';
+const queries = new QueryClient({
+  defaultOptions: { queries: { networkMode, refetchOnWindowFocus: false }, mutations: { networkMode } },
+});
 
 /** The whole page with what it is drawn by: theme, queries, client. */
 export function Page({ client }: { client: Client }) {

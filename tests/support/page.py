@@ -15,6 +15,13 @@ NewPage = Callable[..., Page]
 Open = Callable[..., tuple[Page, FrameLocator]]
 """Opens the tab of some parameters."""
 
+
+def address(page: Page) -> str:
+    """Where the page is now: asked of the page, as `page.url` stands still while a test does not talk to it."""
+    url: str = page.evaluate("location.href")
+    return url
+
+
 SCRIPT = "<img src=x onerror=alert(1)>"
 
 HOOKS = """

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 from playwright.sync_api import FrameLocator, Page, expect
 
-from tests.support.page import Open
+from tests.support.page import Open, address
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -37,7 +37,7 @@ def ink(frame: FrameLocator, canvas: str) -> float:
 
 def selected(page: Page) -> int | None:
     """The event in the address."""
-    found = re.search(r"event=(\d+)", page.url)
+    found = re.search(r"event=(\d+)", address(page))
     return int(found.group(1)) if found else None
 
 

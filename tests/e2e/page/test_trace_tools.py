@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import FrameLocator, Page, expect
 
-from tests.support.page import Open
+from tests.support.page import Open, address
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -26,7 +26,7 @@ def drawn(frame: FrameLocator) -> dict[str, float]:
 
 def selected(page: Page) -> tuple[int, int] | None:
     """The area in the address."""
-    found = re.search(r"area=(-?\d+)-(-?\d+)", page.url)
+    found = re.search(r"area=(-?\d+)-(-?\d+)", address(page))
     return (int(found.group(1)), int(found.group(2))) if found else None
 
 
