@@ -1,0 +1,41 @@
+"""A run at a span: the first one where none is named, and its files waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.page import training
+from torch_tb_profiler.api.spans import RunSpan
+from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.session import FileState, Session, open_session
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    for worker in ("one", "two"):
+        for at in (1, 2):
+            (tmp_path / f"{worker}.170000000000{at}.pt.trace.json").write_bytes(training(2))
+    with open_session(str(tmp_path)) as session:
+        yield session
+
+
+def test_without_a_name_it_is_the_first_span(session: Session) -> None:
+    spans = [each.name for each in session.catalog.run(None).workers[0].spans]
+    assert len(spans) == 2
+    assert RunSpan(session).span == spans[0]
+    assert RunSpan(session, span=spans[1]).span == spans[1]
+    assert list(RunSpan(session).workers) == ["one", "two"]
+    with pytest.raises(NotFoundError, match="no span 'none'"):
+        RunSpan(session, span="none")
+
+
+def test_files_are_shown_until_they_are_ready_and_never_after(session: Session) -> None:
+    def show(state: FileState) -> None:
+        assert state.state in ("waiting", "loading")
+
+    RunSpan(session, show=show)
+    for worker in session.catalog.run(None).workers:
+        assert session.state(worker.spans[0]).state == "ready"
