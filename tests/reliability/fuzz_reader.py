@@ -15,18 +15,28 @@ import tempfile
 
 LIMIT = 64 << 20
 
+BESIDE = b"\n--beside--\n"
+"""Parts a trainer's file from the file of PyTorch beside it, which is read for its first two ranks."""
+
 
 def read(content: bytes) -> None:
     """One input through the reader, the analyses that run at once, and back out of a file of columns."""
+    from functools import partial
+
     import pyarrow as pa
 
     from torch_tb_profiler.base.errors import TraceError
     from torch_tb_profiler.cache.arrow import read_trace_file, write_trace
-    from torch_tb_profiler.ingest import read_trace
+    from torch_tb_profiler.ingest import ignore, read_trace
+    from torch_tb_profiler.ingest.composer.beside import add_pytorch
     from torch_tb_profiler.session.jobs import examine
 
+    own, mark, pytorch = content.partition(BESIDE)
     try:
-        trace = read_trace(io.BytesIO(content), size=len(content), limit=LIMIT)
+        trace = read_trace(io.BytesIO(own), size=len(own), limit=LIMIT)
+        if mark:
+            beside = [(number, partial(io.BytesIO, pytorch)) for number in (0, 1)]
+            trace = add_pytorch(trace, partial(io.BytesIO, own), beside, report=ignore, limit=LIMIT)
     except TraceError:
         return
     examine(trace)
@@ -45,9 +55,10 @@ def main() -> None:
     with atheris.instrument_imports(include=["torch_tb_profiler"]):
         import torch_tb_profiler.cache.arrow
         import torch_tb_profiler.ingest
+        import torch_tb_profiler.ingest.composer.beside
         import torch_tb_profiler.session.jobs  # noqa: F401
 
-    atheris.Setup([*sys.argv, "-rss_limit_mb=3000", "-timeout=20", "-max_len=20000"], read)
+    atheris.Setup([*sys.argv, "-rss_limit_mb=3000", "-timeout=20", "-max_len=40000"], read)
     atheris.Fuzz()
 
 

@@ -61,7 +61,7 @@ def arrange_runs(
     traces: list[_TraceFile] = []
     files = list(files)
     beside = {} if single else files_beside(files)
-    copies = set() if single else copies_of(files) | {file.path for file in beside.values()}
+    copies = set() if single else copies_of(files) | {file.path for found in beside.values() for file in found}
     ascend = AscendFolders(file.path for file in files)
     for file in files:
         if file.path in copies:

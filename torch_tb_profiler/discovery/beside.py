@@ -1,32 +1,57 @@
-"""PyTorch's own file beside Composer's of the same rank and window: it describes the devices and the job.
+"""PyTorch's own files beside Composer's: they describe the devices and the job.
 
 run/traces/ep0-ba4-rank1.json             events of the trainer, and a copy of PyTorch's without that description
-run/torch_traces/rank1.4.pt.trace.json    what PyTorch itself wrote
+run/traces/node0.json                     the same of all ranks, merged
+run/torch_traces/rank1.4.pt.trace.json    what PyTorch itself wrote of a rank and window
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 
 from torch_tb_profiler.discovery.catalog import ListedFile
 
 _RUN, _END = r"^(?P<run>(?:.*/)?)", r"\.json(?:\.gz)?$"
 _TRAINER = re.compile(rf"{_RUN}traces/ep\d+-ba(?P<batch>\d+)-rank(?P<rank>\d+){_END}")
+_MERGED = re.compile(rf"{_RUN}traces/(?:node\d+|merged_trace){_END}")
 _PYTORCH = re.compile(rf"{_RUN}torch_traces/rank(?P<rank>\d+)\.(?P<batch>\d+)\.pt\.trace{_END}")
 
 
-def files_beside(files: Iterable[ListedFile]) -> dict[str, ListedFile]:
-    """By the path of Composer's file the one of PyTorch; each of these belongs to one of those."""
-    trainers: dict[tuple[str, ...], str] = {}
-    others: dict[tuple[str, ...], ListedFile] = {}
+def files_beside(files: Iterable[ListedFile]) -> dict[str, tuple[ListedFile, ...]]:
+    """By the path of Composer's file those of PyTorch, by rank and batch; each of these belongs to one of those.
+
+    A merged file has those of all ranks. Beside files of single ranks it repeats what they hold and has none; of
+    several merged files names do not tell which rank lies in which, so none of them has any.
+    """
+    trainers: dict[tuple[str, int, int], str] = {}
+    merged: dict[str, list[str]] = defaultdict(list)
+    others: dict[tuple[str, int, int], ListedFile] = {}
     for file in files:
         if match := _TRAINER.match(file.path):
             trainers[_window(match)] = file.path
+        elif match := _MERGED.match(file.path):
+            merged[match["run"]].append(file.path)
         elif match := _PYTORCH.match(file.path):
             others[_window(match)] = file
-    return {path: others[window] for window, path in trainers.items() if window in others}
+    single = {run for run, _, _ in trainers}
+    beside: dict[str, list[ListedFile]] = defaultdict(list)
+    for window in sorted(others):
+        run = window[0]
+        if window in trainers:
+            beside[trainers[window]].append(others[window])
+        elif run not in single and len(merged[run]) == 1:
+            beside[merged[run][0]].append(others[window])
+    return {path: tuple(found) for path, found in beside.items()}
 
 
-def _window(match: re.Match[str]) -> tuple[str, ...]:
-    return match["run"], str(int(match["rank"])), str(int(match["batch"]))
+def rank_beside(path: str) -> int:
+    """The rank of a file of PyTorch that lies beside another one."""
+    match = _PYTORCH.match(path)
+    assert match is not None, path
+    return int(match["rank"])
+
+
+def _window(match: re.Match[str]) -> tuple[str, int, int]:
+    return match["run"], int(match["rank"]), int(match["batch"])

@@ -22,7 +22,7 @@ def joined_identity(own: str, beside: str) -> str:
 class ListedFile:
     """A file as it was listed: `path` relative to its location, stored `size` in bytes.
 
-    beside  another file of the same location that tells more of the same recording; a part of the identity
+    beside  other files of the same location that tell more of the same recording; a part of the identity
     counters  files with hardware counters of the kernels of this trace; a part of the identity, too
     """
 
@@ -30,24 +30,26 @@ class ListedFile:
     path: str
     size: int
     id: FileId
-    beside: ListedFile | None = None
+    beside: tuple[ListedFile, ...] = ()
     counters: tuple[ListedFile, ...] = ()
 
     @classmethod
     def of(cls, location: Location, entry: Entry) -> ListedFile:
         return cls(location, entry.path, entry.size, FileId(location.uri(entry.path), entry.identity))
 
-    def joined(self, beside: ListedFile) -> ListedFile:
-        """The same file, read together with another one."""
-        identity = joined_identity(self.id.identity, beside.id.identity)
-        return replace(self, id=FileId(self.id.uri, identity), beside=beside)
+    def joined(self, beside: Sequence[ListedFile]) -> ListedFile:
+        """The same file, read together with others."""
+        return replace(self, id=self._id_with(beside), beside=tuple(beside))
 
     def counted(self, counters: Sequence[ListedFile]) -> ListedFile:
         """The same file, read together with its counters."""
+        return replace(self, id=self._id_with(counters), counters=tuple(counters))
+
+    def _id_with(self, others: Sequence[ListedFile]) -> FileId:
         identity = self.id.identity
-        for each in counters:
+        for each in others:
             identity = joined_identity(identity, each.id.identity)
-        return replace(self, id=FileId(self.id.uri, identity), counters=tuple(counters))
+        return FileId(self.id.uri, identity)
 
     @property
     def name(self) -> str:

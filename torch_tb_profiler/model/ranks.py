@@ -22,6 +22,9 @@ from torch_tb_profiler.model.trace import (
     name_mask,
 )
 
+OF_RANKS = "metadataOfRanks"
+"""Key of `Trace.metadata` in which a merged trace keeps what its ranks alone say: by rank, as text."""
+
 
 @derived
 def rank(trace: Trace) -> int | None:
@@ -53,7 +56,17 @@ def split_ranks(trace: Trace) -> dict[int, Trace]:
         return {}
     pids = [thread.pid for thread in trace.threads]
     whole = replace(trace, merged=True, _memo=Memo())
-    return {pid: select(whole, np.array([p == pid for p in pids])[events.thread]) for pid in ranks}
+    return {
+        pid: _described(select(whole, np.array([p == pid for p in pids])[events.thread]), pid) for pid in ranks
+    }
+
+
+def _described(part: Trace, number: int) -> Trace:
+    """A rank with what it alone says (`OF_RANKS`)."""
+    metadata = dict(part.metadata)
+    told = metadata.pop(OF_RANKS, None)
+    own = told.get(str(number)) if isinstance(told, Mapping) else None
+    return replace(part, metadata={**own, **metadata} if isinstance(own, Mapping) else metadata, _memo=Memo())
 
 
 _LABEL = re.compile(r"^\[((?:(?:TP|DP|PP|EP)\d{1,6}-?)+)\] ")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from shlex import quote
 from typing import NamedTuple
 
@@ -35,7 +36,7 @@ class LoadRequest(NamedTuple):
     id        as it was listed
     limit     bytes of JSON that may be read, 0 for any number
     catalog   the user's devices
-    beside    path of a file that tells more of the same recording (`ListedFile.beside`)
+    beside    (rank, path) of the files that tell more of the same recording (`ListedFile.beside`)
     counters  (path, stored bytes) of the files with hardware counters of its kernels
     """
 
@@ -45,7 +46,7 @@ class LoadRequest(NamedTuple):
     id: FileId
     limit: int
     catalog: Catalog = NO_DEVICES
-    beside: str | None = None
+    beside: tuple[tuple[int, str], ...] = ()
     counters: tuple[tuple[str, int], ...] = ()
 
 
@@ -113,13 +114,13 @@ def _load(
     identity = location.entry(path).identity
     for counters, _ in request.counters:
         identity = joined_identity(identity, location.entry(counters).identity)
-    if (beside := request.beside) is not None:
+    if request.beside:
         from torch_tb_profiler.ingest.composer.beside import add_pytorch
 
-        trace = add_pytorch(
-            trace, lambda: location.open(path), lambda: location.open(beside), report=pass_on, limit=request.limit
-        )
-        identity = joined_identity(identity, location.entry(beside).identity)
+        beside = [(number, partial(location.open, other)) for number, other in request.beside]
+        trace = add_pytorch(trace, partial(location.open, path), beside, report=pass_on, limit=request.limit)
+    for _, other in request.beside:
+        identity = joined_identity(identity, location.entry(other).identity)
     if request.counters:
         from torch_tb_profiler.session.counters import with_files
 

@@ -11,6 +11,7 @@ from torch_tb_profiler.base.errors import WorkerDiedError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery import ListedFile
+from torch_tb_profiler.discovery.beside import rank_beside
 from torch_tb_profiler.model.catalog import Catalog
 from torch_tb_profiler.session.kept.summary import FileSummary, fetch_results, load_summary, result_name
 
@@ -41,7 +42,7 @@ def worker_memory(settings: Settings) -> int:
 def _unpacked(file: ListedFile) -> int:
     """Bytes of JSON, estimated."""
     size = file.size * (GZIP_RATIO if file.path.endswith(".gz") else 1)
-    return size if file.beside is None else size + _unpacked(file.beside)
+    return size + sum(map(_unpacked, file.beside))
 
 
 class Loader:
@@ -152,7 +153,7 @@ class Loader:
         from torch_tb_profiler.session.jobs import LoadRequest
 
         limit = self._settings.trace_bytes
-        beside = None if file.beside is None else file.beside.path
+        beside = tuple((rank_beside(each.path), each.path) for each in file.beside)
         counters = tuple((each.path, each.size) for each in file.counters)
         return LoadRequest(
             file.location.url, file.path, file.size, file.id, limit, self._catalog, beside, counters

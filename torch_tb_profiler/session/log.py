@@ -128,7 +128,7 @@ class LogFolders:
 
     def is_growing(self, file: ListedFile) -> bool:
         """True if a file may still be written and another listing will show."""
-        parts = [file, *file.counters, *([] if file.beside is None else [file.beside])]
+        parts = [file, *file.counters, *file.beside]
         return any(part.id.uri in self._growing for part in parts) and self._poller is not None
 
     def _runs(self, location: Location, name: str, files: Sequence[ListedFile]) -> list[Run]:

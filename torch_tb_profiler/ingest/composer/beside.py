@@ -1,13 +1,14 @@
-"""A trainer's trace with what PyTorch's own file of the same rank and window says.
+"""A trainer's trace with what PyTorch's own files of the same ranks and windows say.
 
 Composer copies PyTorch's events into its own file with the rank as their process, and drops what stands around
-them: the devices, the job. Where it has copied none (its file was closed before PyTorch's was written), they come
-from there, in the same way.
+them: the devices, the job. Where it has copied none of a rank (its file was closed before PyTorch's was written),
+they come from there, in the same way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, BinaryIO
 
@@ -20,8 +21,9 @@ from torch_tb_profiler.ingest.kineto.read import collect_events, read_metadata
 from torch_tb_profiler.ingest.progress import Report
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.kinds import DEVICE, HOST, of_kind
-from torch_tb_profiler.model.ranks import rank
-from torch_tb_profiler.model.trace import Thread, Trace
+from torch_tb_profiler.model.ranks import OF_RANKS, rank, split_ranks
+from torch_tb_profiler.model.trace import ABSENT, Thread, Trace
+from torch_tb_profiler.model.trainer.clock import merged_by
 
 Open = Callable[[], BinaryIO]
 
@@ -29,28 +31,81 @@ _BASE = "baseTimeNanoseconds"
 """Times are brought to those of the trainer, which count since the epoch."""
 
 
-def add_pytorch(trace: Trace, open_own: Open, open_pytorch: Open, *, report: Report, limit: int) -> Trace:
-    """Raises TraceError and TooLargeError as reading either file does."""
-    if len(of_kind(trace, *HOST, *DEVICE)):
-        with open_pytorch() as stream:
-            metadata = read_metadata(stream, report=report, limit=limit)
-        return replace(trace, metadata=_without_base(metadata) | dict(trace.metadata), _memo=Memo())
-    columns, health = Columns(), HealthLog()
-    with open_own() as stream:
-        own = collect_events(stream, columns, health, report=report, limit=limit)
-    first = columns.length
-    with open_pytorch() as stream:
-        metadata = collect_events(stream, columns, health, report=report, limit=limit)
-    joined = assemble(columns, _without_base(metadata) | own, health)
-    return replace(_in_one_process(joined, first, rank(trace)), producer=trace.producer)
+def add_pytorch(
+    trace: Trace, open_own: Open, beside: Sequence[tuple[int, Open]], *, report: Report, limit: int
+) -> Trace:
+    """Raises TraceError and TooLargeError as reading any of the files does.
+
+    open_own  the file of `trace`, of one rank or merged of several
+    beside    (rank, how to open one of PyTorch's files of that rank), in order of the windows; one at least
+    """
+    ranks = split_ranks(trace)
+    parts = ranks or {beside[0][0]: trace}
+    files: dict[int, list[Open]] = defaultdict(list)
+    for number, open_ in beside:
+        if number in parts:
+            files[number].append(open_)
+    told: dict[int, dict[str, Any]] = {}
+    copied = {number for number, part in parts.items() if len(of_kind(part, *HOST, *DEVICE))}
+    if any(number not in copied for number in files):
+        columns, health = Columns(), HealthLog()
+        with open_own() as stream:
+            own = collect_events(stream, columns, health, report=report, limit=limit)
+        begins: list[tuple[int, int]] = []
+        for number in sorted(files.keys() - copied):
+            for open_ in files[number]:
+                begins.append((columns.length, number))
+                with open_() as stream:
+                    metadata = collect_events(stream, columns, health, report=report, limit=limit)
+                told.setdefault(number, metadata)
+        joined = replace(assemble(columns, own, health), producer=trace.producer)
+        trace = _of_ranks(joined, begins, merged_by(ranks)) if ranks else _in_one_process(joined, begins[0][0])
+    for number in files.keys() - told.keys():
+        with files[number][0]() as stream:
+            told[number] = read_metadata(stream, report=report, limit=limit)
+    described = {number: _without_base(metadata) for number, metadata in told.items()}
+    metadata = (
+        {OF_RANKS: {str(number): described[number] for number in described}} if ranks else described.popitem()[1]
+    )
+    strangers = sorted({number for number, _ in beside} - parts.keys())
+    notes = HealthLog()
+    if strangers:
+        message = "files of PyTorch lie beside this one whose ranks it does not hold; they are left out"
+        notes.add("rank_not_merged", "warning", message, count=len(strangers))
+    return replace(
+        trace,
+        metadata={**metadata, **trace.metadata},
+        health=(*trace.health, *notes.notes()),
+        _memo=Memo(),
+    )
 
 
 def _without_base(metadata: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in metadata.items() if key != _BASE}
 
 
-def _in_one_process(trace: Trace, first: int, number: int | None) -> Trace:
+def _of_ranks(trace: Trace, begins: Sequence[tuple[int, int]], moved: Mapping[int, int]) -> Trace:
+    """All events of PyTorch are of the process that is their rank, at the times to which the merge moved it.
+
+    begins  (first row, rank) of each file, one behind the other
+    moved   ns by rank
+    """
+    threads = {each: code for code, each in enumerate(trace.threads)}
+    thread, start = trace.events.thread.copy(), trace.events.start.copy()
+    timed = start != ABSENT
+    ends = [first for first, _ in begins[1:]] + [len(trace)]
+    for (first, number), end in zip(begins, ends, strict=True):
+        rows = slice(first, end)
+        codes = [threads.setdefault(Thread(number, each.tid), len(threads)) for each in trace.threads]
+        thread[rows] = np.array([*codes, -1], np.int32)[thread[rows]]
+        start[rows][timed[rows]] += moved.get(number, 0)
+    events = replace(trace.events, thread=thread, start=start)
+    return replace(trace, events=events, threads=list(threads), _memo=Memo())
+
+
+def _in_one_process(trace: Trace, first: int) -> Trace:
     """The process that has a thread of the trainer is the trainer's, in the events from row `first` on."""
+    number = rank(trace)
     if number is None:
         return trace
     used = trace.events.thread

@@ -7,6 +7,8 @@ by the difference of these times and leaves the notes as they were.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 import numpy as np
 
@@ -29,6 +31,13 @@ def clock_sync(trace: Trace) -> ClockSync | None:
     if trace.merged or time is None:
         return None
     return ClockSync(1000 * time - trace.trace_start_ns, 1000 * max(error or 0, 0))
+
+
+def merged_by(ranks: Mapping[int, Trace]) -> dict[int, int]:
+    """ns by which a merge has moved each of its ranks: to the clock of the lowest one that noted when all met."""
+    noted = {number: time for number in sorted(ranks) if (time := _noted(ranks[number], _TIME)) is not None}
+    reference = next(iter(noted.values()), 0)
+    return {number: 1000 * (reference - time) for number, time in noted.items()}
 
 
 def _noted(trace: Trace, name: str) -> int | None:

@@ -1,0 +1,178 @@
+"""A merged file of Composer with PyTorch's own files of its ranks beside it: joined by rank."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ingest.composer.test_beside import AHEAD, BATCHES, LATE, MEETING, files, lanes, workers
+from tests.ingest.composer.test_folder import answer, open_, put
+from tests.support.producers.composer import (
+    EPOCH,
+    content,
+    copied,
+    cycle,
+    merged,
+    pytorch_events,
+    pytorch_file,
+)
+from torch_tb_profiler.model.health import Note
+from torch_tb_profiler.session import Session
+
+RANKS = (0, 1, 2)
+NAMES = {rank: f"NVIDIA H{rank}" for rank in RANKS}
+
+
+def start(rank: int) -> int:
+    """µs, in the rank's own clock."""
+    return EPOCH + (LATE + AHEAD) * rank
+
+
+def torch(rank: int) -> list[dict[str, Any]]:
+    return pytorch_events(start=start(rank), kernel=12 + rank)
+
+
+def described(rank: int) -> bytes:
+    """PyTorch's file of a rank, with a device of its own."""
+    told = json.loads(pytorch_file(torch(rank), rank, len(RANKS)))
+    told["deviceProperties"][0]["name"] = NAMES[rank]
+    return json.dumps(told).encode()
+
+
+def folder(root: Path, copies: set[int], merge: str = "node0.json") -> Path:
+    """`copies`: ranks whose events of PyTorch Composer has copied."""
+    own = [
+        [
+            *cycle(BATCHES, rank=rank, start=start(rank), sync=EPOCH + MEETING + AHEAD * rank),
+            *(copied(torch(rank), rank) if rank in copies else ()),
+        ]
+        for rank in RANKS
+    ]
+    put(
+        root,
+        (f"job/traces/{merge}", content(merged(*own))),
+        *((f"job/torch_traces/rank{rank}.2.pt.trace.json", described(rank)) for rank in RANKS),
+    )
+    return root
+
+
+def parts(session: Session) -> Any:
+    """Of each rank: what its overview tells of its devices, its job and its steps."""
+    found = {}
+    for rank in RANKS:
+        overview = answer(session, "overview", run="job/traces", worker=f"node0/rank{rank}")
+        told = overview["configuration"]
+        found[rank] = (
+            [(device["kind"], device["name"]) for device in overview["devices"]],
+            (told["rank"], told["world_size"], told["backend"]),
+            [step["categories"]["kernel"] for step in overview["steps"]],
+            overview["trace_start_ns"],
+        )
+    return found
+
+
+@pytest.mark.parametrize("copies", [{0, 1, 2}, set(), {1}], ids=["copied", "none copied", "one copied"])
+def test_each_rank_of_a_merged_file_knows_its_own_device_and_job(tmp_path: Path, copies: set[int]) -> None:
+    with open_(folder(tmp_path, copies)) as session:
+        assert workers(session) == {"job/traces": [("node0", None, 1)]}
+        found = parts(session)
+        assert workers(session)["job/traces"] == [("node0", None, 1)]
+        (run,) = session.catalog.runs
+        assert [(each.name, each.rank) for each in session.workers(run)] == [
+            (f"node0/rank{rank}", rank) for rank in RANKS
+        ]
+    for rank in RANKS:
+        devices, job, kernels, began = found[rank]
+        assert devices == [("CUDA", NAMES[rank])]
+        assert job == (rank, len(RANKS), "nccl")
+        assert kernels == [1000 * (12 + rank), 0]
+        assert began - found[0][3] == 1000 * LATE * rank
+
+
+def test_events_lie_where_the_merge_would_have_put_their_copies(tmp_path: Path) -> None:
+    drawn = []
+    for number, copies in enumerate((set(RANKS), set[int]())):
+        with open_(folder(tmp_path / str(number), copies)) as session:
+            views = [
+                answer(session, view, run="job/traces", worker=f"node0/rank{rank}")
+                for rank in RANKS
+                for view in ("operators", "kernels")
+            ]
+            timelines = [
+                lanes(answer(session, "trace", run="job/traces", worker=f"node0/rank{rank}")) for rank in RANKS
+            ]
+        drawn.append(([each["rows"] for each in views], timelines))
+    assert drawn[0] == drawn[1]
+    assert [[row["total_ns"] for row in rows] for rows in drawn[0][0][1::2]] == [[12_000], [13_000], [14_000]]
+
+
+def test_ranks_of_a_merged_file_are_one_job(tmp_path: Path) -> None:
+    with open_(folder(tmp_path, {0})) as session:
+        found = answer(session, "distributed", run="job/traces", worker="node0/rank0")
+    assert [(each["rank"], each["world_size"]) for each in found["ranks"]] == [(rank, 3) for rank in RANKS]
+
+
+def test_a_later_merge_of_all_nodes_is_joined_alike(tmp_path: Path) -> None:
+    with open_(folder(tmp_path, {0, 1, 2}, "merged_trace.json")) as session:
+        overview = answer(session, "overview", run="job/traces", worker="merged/rank2")
+    assert [device["name"] for device in overview["devices"]] == [NAMES[2]]
+
+
+def test_of_several_merged_files_nobody_says_which_rank_is_whose(tmp_path: Path) -> None:
+    root = folder(tmp_path, {0, 1, 2})
+    put(root, ("job/traces/node1.json", content(merged(cycle(BATCHES, rank=8), cycle(BATCHES, rank=9)))))
+    with open_(root) as session:
+        assert workers(session) == {
+            "job/torch_traces": [(f"rank{rank}", rank, 1) for rank in RANKS],
+            "job/traces": [("node0", None, 1), ("node1", None, 1)],
+        }
+
+
+def test_beside_files_of_single_ranks_a_merged_one_takes_nothing(tmp_path: Path) -> None:
+    root = folder(tmp_path, {0, 1, 2})
+    put(root, ("job/traces/ep0-ba2-rank0.json", files(0, copy=True)[0]))
+    with open_(root) as session:
+        assert workers(session) == {
+            "job/torch_traces": [("rank1", 1, 1), ("rank2", 2, 1)],
+            "job/traces": [("rank0", 0, 1)],
+        }
+
+
+def test_a_rank_that_the_merged_file_does_not_hold_is_said(tmp_path: Path) -> None:
+    root = folder(tmp_path, {0, 1})
+    put(root, ("job/torch_traces/rank7.2.pt.trace.json", described(0)))
+    with open_(root) as session:
+        found = parts(session)
+        health = answer(session, "overview", run="job/traces", worker="node0/rank1")["health"]
+    assert [found[rank][0] for rank in RANKS] == [[("CUDA", NAMES[rank])] for rank in RANKS]
+    (note,) = [each for each in health if each["kind"] == "rank_not_merged"]
+    assert (note["severity"], note["count"]) == ("warning", 1)
+    assert isinstance(Note(**note).message, str)
+
+
+def test_a_second_window_of_a_rank_adds_its_events(tmp_path: Path) -> None:
+    root = folder(tmp_path, set())
+    later = pytorch_events(start=start(1) + 100, kernel=5)
+    for each in later[1:]:
+        each["args"]["correlation"] = 9  # the driver counts on
+    put(root, ("job/torch_traces/rank1.4.pt.trace.json", pytorch_file(later, 1, len(RANKS))))
+    with open_(root) as session:
+        found = parts(session)
+    assert [found[rank][2] for rank in RANKS] == [[12_000, 0], [13_000, 5_000], [14_000, 0]]
+    assert found[1][0] == [("CUDA", NAMES[1])]
+
+
+def test_what_is_written_anew_beside_it_is_read_anew(tmp_path: Path) -> None:
+    root = folder(tmp_path, {0, 1, 2})
+    with open_(root) as session:
+        before = parts(session)
+        other = json.loads(described(2))
+        other["deviceProperties"][0]["name"] = "NVIDIA H200"
+        put(root, ("job/torch_traces/rank2.2.pt.trace.json", json.dumps(other).encode()))
+        session.scan()
+        after = parts(session)
+    assert [before[rank][0] == after[rank][0] for rank in RANKS] == [True, True, False]
+    assert after[2][0] == [("CUDA", "NVIDIA H200")]
