@@ -18,6 +18,7 @@ from torch_tb_profiler.executors import JobExecutor
 from torch_tb_profiler.session import Root, Session, ahead, jobs
 from torch_tb_profiler.session.kept.structure import entry_key
 from torch_tb_profiler.session.kept.summary import encode
+from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views import find_view
 
 SLUGS = ("overview", "operators", "kernels", "trace")
@@ -131,3 +132,23 @@ def test_workers_make_them(log: str) -> None:
         assert summary is not None
         last = [slug for slug in ahead.slugs_ahead() if slug not in summary.unavailable][-1]
         until(lambda: session._files.result(file, last, None))
+
+
+@pytest.mark.parametrize("kernel", [True, False])
+def test_the_first_page_is_kept_as_the_overview_where_it_is_all_of_it(
+    log: str, serving: Serving, kernel: bool
+) -> None:
+    session, queue, settings = serving
+    if not kernel:
+        event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 0, "dur": 5}
+        (Path(log) / "one.1.pt.trace.json").write_bytes(document([event]))
+        session.scan()
+    session.view("overview/preview", worker="one")
+    queue.run_first()
+    target, cache = session.find(None, "one", None), Cache.from_settings(settings)
+    kept = session._files.result(target.file.id, "overview", None)
+    if kernel:
+        assert kept is None
+    else:
+        trace, view = cache.load_trace(entry_key(cache, target.file.id)), find_view("overview")
+        assert isinstance(view, TraceView) and kept == encode(view.build(trace, view.params()))

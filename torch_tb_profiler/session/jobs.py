@@ -159,7 +159,8 @@ def examine(trace: Trace) -> tuple[FileSummary, dict[str, bytes]]:
                 continue
             for view in tab.made_when_parsed:
                 payload = view.build(part, view.params())
-                results[result_name(view.slug, number)] = encode(payload)
+                answer = encode(payload)
+                results.update((result_name(slug, number), answer) for slug in view.answered_by(payload))
                 health.update((note.kind, note) for note in payload.health)
             if isinstance(tab.view, RunView):
                 reduction = tab.view.reduction

@@ -184,6 +184,7 @@ TAB = Tab(
             build_preview,
             kept="parsed",
             rows="steps",
+            is_all=lambda overview: not overview.preview,
             answers="The overview without what takes long: no schedule replayed, no work of operators modeled.",
         ),
         RankView(
