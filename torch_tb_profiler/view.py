@@ -151,14 +151,17 @@ class _View(Generic[P, R]):
 class TraceView(_View[P, R]):
     """A view of one trace.
 
-    kept    whether the answer without parameters stays in the cache with the trace: once it has been asked for (or a
-            server has made it ahead), or from the start, made where the trace is parsed
+    kept    whether the answer without parameters stays in the cache with the trace: once it has been asked for
+            (or a server has made it ahead), or from the start, made where the trace is parsed
     is_all  of a view that answers the first part of what its tab's view answers: whether an answer is all of that
+    first   of a view that is asked with parameters: those that the page asks a trace with before anybody has done
+            anything, whose answers a server makes ahead and keeps
     """
 
     build: Callable[[Trace, P], R]
     kept: Literal["never", "asked", "parsed"] = "never"
     is_all: Callable[[R], bool] | None = field(default=None, kw_only=True)
+    first: Callable[[Trace], tuple[P, ...]] | None = field(default=None, kw_only=True)
 
     def answered_by(self, payload: R) -> tuple[str, ...]:
         """Slugs of the views that a payload is the answer of."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.traces import document
@@ -15,7 +16,7 @@ from tests.support.waiting import PATIENCE, until
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.executors import JobExecutor
-from torch_tb_profiler.session import Root, Session, ahead, jobs
+from torch_tb_profiler.session import FileState, Root, Session, ahead, jobs
 from torch_tb_profiler.session.kept.structure import entry_key
 from torch_tb_profiler.session.kept.summary import encode
 from torch_tb_profiler.view import TraceView
@@ -151,4 +152,52 @@ def test_the_first_page_is_kept_as_the_overview_where_it_is_all_of_it(
         assert kept is None
     else:
         trace, view = cache.load_trace(entry_key(cache, target.file.id)), find_view("overview")
-        assert isinstance(view, TraceView) and kept == encode(view.build(trace, view.params()))
+        assert (
+            trace is not None and isinstance(view, TraceView) and kept == encode(view.build(trace, view.params()))
+        )
+
+
+def test_what_the_page_asks_a_timeline_first_is_answered_without_the_trace(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, queue, settings = serving
+    session.view("overview/preview", worker="one")
+    queue.run_first()
+    session.view("overview/preview", worker="one")
+    while queue.jobs:
+        queue.run_first()
+    target, cache = session.find(None, "one", None), Cache.from_settings(settings)
+    trace = cache.load_trace(entry_key(cache, target.file.id))
+    opened: list[str] = []
+
+    def open_(*_: object) -> tuple[FileState, Any]:
+        opened.append("trace")
+        return FileState("ready"), trace
+
+    monkeypatch.setattr(session._files, "open", open_)
+    for slug in ("trace/tile", "trace/counters", "trace/headline"):
+        view: Any = find_view(slug)
+        questions = view.first(trace)
+        assert questions
+        for params in questions:
+            asked = {name: str(value) for name, value in msgspec.to_builtins(params).items() if value != ""}
+            asked.pop("python", None)
+            assert session.view(slug, worker="one", params=asked).payload == encode(view.build(trace, params))
+    assert not opened
+    assert session.view("trace/tile", worker="one", params={"begin": "0", "end": "7"}).payload and opened
+
+
+def test_an_answer_that_a_worker_is_making_is_waited_for_there(serving: Serving) -> None:
+    """It has derived half of it already; made here, too, both would take twice as long."""
+    session, queue, _ = serving
+    session.view("overview/preview", worker="one")
+    queue.run_first()
+    session.view("overview/preview", worker="one")
+    (future, _, arguments), *_ = queue.jobs
+    assert arguments[2] == "overview" and future.set_running_or_notify_cancel()
+    assert session.view("overview", worker="one").state.state == "loading"
+    assert session.view("operators", worker="one").payload, "that one is not being made"
+    assert session.view("overview", worker="one", wait=True).payload
+    queue.run_first()
+    assert session.view("overview", worker="one").payload
+    assert session.view("overview", worker="one").state.state == "ready"

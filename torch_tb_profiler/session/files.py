@@ -15,13 +15,15 @@ from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery import ListedFile
 from torch_tb_profiler.session.devices import read_devices
 from torch_tb_profiler.session.kept.structure import entry_key
-from torch_tb_profiler.session.kept.summary import FileSummary, load_summary, result_name
+from torch_tb_profiler.session.kept.summary import FileSummary, asked_name, load_summary, result_name
 from torch_tb_profiler.session.loading import Loader
 from torch_tb_profiler.session.open_traces import OpenTraces
 from torch_tb_profiler.session.state import ErrorInfo, FileState, HealthCounts, ProgressInfo
 from torch_tb_profiler.storage import FileId
 
 if TYPE_CHECKING:
+    import msgspec
+
     from torch_tb_profiler.executors import ProgressTuple
     from torch_tb_profiler.model.trace import Trace
     from torch_tb_profiler.session.jobs import Loaded
@@ -134,6 +136,18 @@ class Files:
             result = file.results.get(name)
         return result if result is not None else self._cache.load_json(file.key, name)
 
+    def answer_to(self, id_: FileId, slug: str, part: int | None, params: msgspec.Struct) -> bytes | None:
+        """What was made ahead of a view's answer to the parameters that the page asks with first, or None.
+
+        Only of what this machine holds: there are many questions, and few of them are the first.
+        """
+        name = asked_name(slug, part, params)
+        with self._lock:
+            file = self._files.get(id_)
+        if file is None or file.summary is None or not self._cache.holds_json(file.key, name):
+            return None
+        return self._cache.load_json(file.key, name)
+
     def keep(self, id_: FileId, slug: str, part: int | None, payload: bytes) -> None:
         """Keep what a view made of a file; nothing is lost but time where that is not possible."""
         self._cache.save_json(self._key(id_), result_name(slug, part), payload)
@@ -148,6 +162,12 @@ class Files:
                 return
             file.ahead.add(part)
             self._loader.answer_ahead(file.listed, file.key, part, file.summary.unavailable.keys())
+
+    def making(self, id_: FileId, slug: str, part: int | None) -> bool:
+        """Whether a worker is making a view's answer ahead right now."""
+        with self._lock:
+            file = self._files.get(id_)
+        return file is not None and self._loader.making(file.key, result_name(slug, part))
 
     def trace(self, id_: FileId, part: int | None) -> Trace | None:
         """The trace of a file that is ready (of one part of it); None if it must be loaded again."""

@@ -65,12 +65,34 @@ class Loaded:
     trace: Trace | None
 
 
-def load_in_worker(request: LoadRequest, cache_dir: str, cache_bytes: int) -> Loaded:
-    """`load_file` in a worker process: what is in the cache stays there, the summary travels back."""
+_open: dict[str, Trace] = {}
+"""In a worker: the trace of the job before, with what was derived from it, by its key."""
+
+
+def load_in_worker(request: LoadRequest, cache_dir: str, cache_bytes: int, stays: bool = False) -> Loaded:
+    """`load_file` in a worker process: what is in the cache stays there, the summary travels back.
+
+    stays  the trace is left here until the next job, for what the other tabs answer first
+    """
+    _open.clear()
     cache = Cache(cache_dir, cache_bytes)
     with without_gc():
         loaded = load_file(request, cache, report_progress)
-    return replace(loaded, trace=None) if loaded.cached else loaded
+    if not loaded.cached:
+        return loaded
+    if stays and loaded.trace is not None:
+        _open[entry_key(cache, request.id, request.catalog)] = loaded.trace
+    return replace(loaded, trace=None)
+
+
+def derived_from(cache: Cache, key: str, catalog: Catalog) -> Trace | None:
+    """In a worker: a trace that is in the cache, with what this process derived from it; None if it is lost."""
+    trace = _open.get(key)
+    if trace is None and (kept := cache.load_trace(key)) is not None:
+        trace = replace(kept, catalog=catalog)
+        _open.clear()
+        _open[key] = trace
+    return trace
 
 
 def load_alone(request: LoadRequest, cache: Cache, report: Callable[[ProgressTuple], None], memory: int) -> Loaded:

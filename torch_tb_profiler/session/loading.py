@@ -62,6 +62,7 @@ class Loader:
         self._lookups: ThreadPoolExecutor | None = None
         self._own_process = own_process and settings.executor.startswith("processes:")
         self._large: Future[Loaded] | None = None
+        self._ahead: dict[str, tuple[str, Future[None]]] = {}
         self.closed = False
 
     @property
@@ -91,7 +92,9 @@ class Loader:
             )
             return self._large
         cache_bytes = 0 if past_cache else self._settings.cache_bytes
-        return self._executor_of_all().submit(load_in_worker, request, self._cache.place, cache_bytes)
+        executor = self._executor_of_all()
+        stays = not executor.elsewhere  # the next job of this file comes to the same process
+        return executor.submit(load_in_worker, request, self._cache.place, cache_bytes, stays)
 
     def answer_ahead(self, file: ListedFile, key: str, part: int | None, without: Set[str]) -> None:
         """Have what the tabs of a trace answer first made in a worker and kept, one by one: a file that is
@@ -119,9 +122,16 @@ class Loader:
             executor, slug = self._executor, next(slugs, None)
             if executor is not None and slug is not None:
                 work = request, part, slug, self._cache.place, self._settings.cache_bytes
-                executor.submit(answer_in_worker, *work).add_done_callback(submit_next)
+                future = executor.submit(answer_in_worker, *work)
+                self._ahead[key] = (result_name(slug, part), future)
+                future.add_done_callback(submit_next)
 
         submit_next()
+
+    def making(self, key: str, name: str) -> bool:
+        """Whether a worker is making an answer ahead right now; one that waits for its turn may wait for long."""
+        made = self._ahead.get(key)
+        return made is not None and made[0] == name and made[1].running()
 
     def _threads_here(self) -> ThreadPoolExecutor:
         if self._threads is None:

@@ -70,7 +70,7 @@ class RunAnswers:
             return replace(answer, state=FileState("ready"), payload=content, loading=loading)
         target = self._targets.find(question.names._replace(span=span))
         worker = target.worker.name
-        state, alone = self._of_trace.payload(view.alone, params, target)
+        state, alone = self._of_trace.payload(view.alone, params, target, question.wait)
         if alone is None:
             return replace(answer, worker=worker, state=state, loading=loading)
         own = msgspec.json.decode(alone, type=view.alone.payload)

@@ -26,23 +26,26 @@ class TraceAnswers:
         params = parse_params(view.params, question.params)
         target = self._targets.ready(question.names, question.wait, question.timeout)
         attempts = ATTEMPTS if question.wait else 0
-        state, payload = self.payload(view, params, target)
+        state, payload = self.payload(view, params, target, question.wait)
         while payload is None and attempts and state.state != "failed" and self._wait(target, question):
             target = self._targets.find(question.names)
-            state, payload = self.payload(view, params, target)
+            state, payload = self.payload(view, params, target, question.wait)
             attempts -= 1
         while payload is not None and (now := self._targets.find(question.names)).trace != target.trace:
             target = now  # its file was read meanwhile, and holds several ranks
-            state, payload = self.payload(view, params, target)
+            state, payload = self.payload(view, params, target, question.wait)
         return Answer(view.slug, *target.names, state, payload)
 
     def _wait(self, target: Target, question: Question) -> bool:
         return self._files.wait(target.file.id, question.timeout)
 
     def payload(
-        self, view: TraceView[Any, Any], params: msgspec.Struct, target: Target
+        self, view: TraceView[Any, Any], params: msgspec.Struct, target: Target, wait: bool
     ) -> tuple[FileState, bytes | None]:
-        """What a view answers of one trace; None while that is loading, or if it has failed."""
+        """What a view answers of one trace; None while that is loading, or if it has failed.
+
+        wait  who asks does not ask again: what a worker is making ahead is made here, too
+        """
         id_ = target.file.id
         check_available(view, self._files.summary(id_), target)
         keeps = view.kept != "never" and params == view.params()
@@ -51,6 +54,11 @@ class TraceAnswers:
             if kept is not None:
                 self._files.answer_ahead(id_, target.part)
                 return self._files.state(id_), kept
+        made = None if view.first is None else self._files.answer_to(id_, view.slug, target.part, params)
+        if made is not None:
+            return self._files.state(id_), made
+        if keeps and not wait and self._files.making(id_, view.slug, target.part):
+            return FileState("loading"), None
         state, trace = self._files.open(id_, target.part)
         if trace is None:
             return state, None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from hashlib import sha256
 
 import msgspec
 
@@ -47,6 +48,12 @@ def result_name(slug: str, part: int | None) -> str:
     """Name in the cache of what a view made of a file, or of one part of it."""
     name = slug.replace("/", ".")
     return name if part is None else f"{name}.part{part}"
+
+
+def asked_name(slug: str, part: int | None, params: msgspec.Struct) -> str:
+    """Name in the cache of what a view answers with these parameters."""
+    digest = sha256(msgspec.json.encode(params)).hexdigest()[:16]
+    return f"{result_name(slug, part)}.{digest}"
 
 
 def encode(value: object) -> bytes:

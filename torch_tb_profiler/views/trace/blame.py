@@ -19,7 +19,7 @@ from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views._shared.text import Text
 from torch_tb_profiler.views.trace import words
 from torch_tb_profiler.views.trace.event import TraceRef, ref
-from torch_tb_profiler.views.trace.params import Time, Width, check_order
+from torch_tb_profiler.views.trace.params import TILE_BUCKETS, Time, Width, check_order, first_tiles
 from torch_tb_profiler.views.trace.tile import TraceTile, as_payload
 
 MOST_PARTS = 50
@@ -50,6 +50,11 @@ def build_blame(trace: Trace, params: BlameParams) -> TraceTile:
     """A tile of all blame tracks: a lane for each category, its depth and color the index into `categories`."""
     grid = Grid.of(params.begin, params.end, params.width)
     return as_payload(layer(trace, grid, lanes_of_time, blame_tracks(trace)), params.begin, params.end)
+
+
+def _first(trace: Trace) -> tuple[BlameParams, ...]:
+    windows = first_tiles(trace) if blame_tracks(trace) else ()
+    return tuple(BlameParams(*window, TILE_BUCKETS) for window in windows)
 
 
 class MomentParams(msgspec.Struct, frozen=True):
@@ -178,6 +183,7 @@ PARTS = (
         TraceTile,
         build_blame,
         answers="What the time of a device goes to in a window, as slices.",
+        first=_first,
     ),
     TraceView("trace/moment", "A moment of a device", MomentParams, TraceMoment, build_moment),
 )

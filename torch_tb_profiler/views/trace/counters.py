@@ -8,7 +8,14 @@ from torch_tb_profiler.analyses.timeline.grid import Grid
 from torch_tb_profiler.analyses.timeline.samples import counter_columns
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Float64s, Int32s, TraceView
-from torch_tb_profiler.views.trace.params import Time, Width, check_order, track_ids
+from torch_tb_profiler.views.trace.params import (
+    TILE_BUCKETS,
+    Time,
+    Width,
+    check_order,
+    first_tiles,
+    track_ids,
+)
 
 
 class CounterParams(msgspec.Struct, frozen=True):
@@ -65,4 +72,13 @@ def build_counters(trace: Trace, params: CounterParams) -> TraceCounters:
     )
 
 
-PARTS = (TraceView("trace/counters", "Timeline counters", CounterParams, TraceCounters, build_counters),)
+PARTS = (
+    TraceView(
+        "trace/counters",
+        "Timeline counters",
+        CounterParams,
+        TraceCounters,
+        build_counters,
+        first=lambda trace: tuple(CounterParams(*window, TILE_BUCKETS) for window in first_tiles(trace)),
+    ),
+)

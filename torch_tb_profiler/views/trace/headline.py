@@ -11,7 +11,7 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views._shared.text import Text
 from torch_tb_profiler.views.trace import words
-from torch_tb_profiler.views.trace.params import Time, check_order
+from torch_tb_profiler.views.trace.params import Time, check_order, first_window
 
 
 class HeadlineParams(msgspec.Struct, frozen=True):
@@ -55,5 +55,6 @@ PARTS = (
         TraceHeadline,
         build_headline,
         answers="What a window of the timeline shows, in words.",
+        first=lambda trace: (HeadlineParams(*first_window(trace)),),
     ),
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from math import ceil, floor
+from typing import Annotated, NamedTuple
 
 import msgspec
 
 from torch_tb_profiler.analyses.timeline.counters import all_series, counter_id
+from torch_tb_profiler.analyses.tracks.extent import extent
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views._shared.lists import parse_numbers
 
@@ -35,3 +37,44 @@ def check_order(begin: int, end: int) -> None:
 def track_ids(trace: Trace, text: str) -> list[int]:
     """Track ids of a parameter ("3,4,7"; empty: all of slices and counters)."""
     return parse_numbers("tracks", text) or list(range(counter_id(trace, len(all_series(trace)))))
+
+
+TILE_BUCKETS = 1024
+"""Buckets of the page's tiles, each of which begins at a multiple of its length."""
+
+NARROWEST, WIDEST = 480, 2200
+"""Pixels of the timeline on pages from 900 to 2560 wide."""
+
+_AIR, _LEAST_AIR_NS = 0.02, 50
+
+
+class Window(NamedTuple):
+    """[begin, end) in ns since the trace's start."""
+
+    begin: int
+    end: int
+
+
+def first_window(trace: Trace) -> Window:
+    """What the page shows before anybody moves it: all of the recording, with a little air at both ends.
+
+    The geometry here is the page's (fe/src/timeline: viewport.ts, tiles/store.ts).
+    """
+    begin, end = _recording(trace)
+    air = max((end - begin) * _AIR, _LEAST_AIR_NS)
+    return Window(floor(begin - air), ceil(end + air))
+
+
+def first_tiles(trace: Trace) -> tuple[Window, ...]:
+    """The tiles of that window: a bucket is a pixel's time rounded down to a power of two."""
+    (left, right), (begin, end) = first_window(trace), _recording(trace)
+    finest, coarsest = (max((right - left) // width, 1).bit_length() - 1 for width in (WIDEST, NARROWEST))
+    tiles = []
+    for length in (TILE_BUCKETS << level for level in range(finest, coarsest + 1)):
+        tiles += [Window(i * length, (i + 1) * length) for i in range(begin // length, end // length + 1)]
+    return tuple(tiles)
+
+
+def _recording(trace: Trace) -> Window:
+    found = extent(trace)
+    return Window(found.begin, max(found.end, found.begin + 1))

@@ -13,7 +13,14 @@ from torch_tb_profiler.model.families import kernel_labels
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Int32s, TraceView, UInt16s, UInt32s
 from torch_tb_profiler.views._shared.lists import parse_numbers
-from torch_tb_profiler.views.trace.params import Time, Width, check_order, track_ids
+from torch_tb_profiler.views.trace.params import (
+    TILE_BUCKETS,
+    Time,
+    Width,
+    check_order,
+    first_tiles,
+    track_ids,
+)
 
 MAX_CODES = 1000
 
@@ -130,6 +137,7 @@ PARTS = (
         TraceTile,
         build_tile,
         answers="The slices of a window, by lane.",
+        first=lambda trace: tuple(TileParams(*window, TILE_BUCKETS) for window in first_tiles(trace)),
     ),
     TraceView("trace/names", "Timeline names", NamesParams, TraceNames, build_names),
 )

@@ -1,0 +1,36 @@
+"""What the page asks a timeline before anybody moves it."""
+
+from __future__ import annotations
+
+from math import ceil, floor, log2
+from typing import Any
+
+import pytest
+
+from tests.support.traces import draw
+from torch_tb_profiler.views import find_view
+from torch_tb_profiler.views.trace.params import Window, first_tiles, first_window
+
+
+def asked_by_a_page(begin: int, end: int, width: int) -> set[Window]:
+    """The page's own arithmetic (fe/src/timeline), in floating point as there."""
+    air = max((end - begin) * 0.02, 50)
+    per_pixel = (ceil(end + air) - floor(begin - air)) / width
+    length = 1024 * 2 ** max(0, floor(log2(max(per_pixel, 1))))
+    return {Window(i * length, (i + 1) * length) for i in range(floor(begin / length), floor(end / length) + 1)}
+
+
+@pytest.mark.parametrize("end_us", [1, 7, 1000, 12_345, 98_765_432])
+def test_the_tiles_are_those_of_pages_of_all_widths(end_us: int) -> None:
+    trace = draw(f"host cpu_op aten::mm 0 {end_us}")
+    made, end = first_tiles(trace), 1000 * end_us
+    for width in (480, 700, 940, 1180, 1500, 2200):
+        assert asked_by_a_page(0, end, width) <= {*made}, width
+    assert len(made) == len({*made}) <= 20
+    assert first_window(trace) == (-max(end // 50, 50), end + max(end // 50, 50))
+
+
+def test_a_trace_without_a_device_has_no_first_tiles_of_its_time() -> None:
+    view: Any = find_view("trace/blame")
+    assert not view.first(draw("host cpu_op aten::mm 0 10"))
+    assert view.first(draw("host user_annotation ProfilerStep#1 0 90\ngpu kernel mm 10 20"))
