@@ -1,43 +1,75 @@
-"""While a large file is read in its worker process, the session tells how far it is."""
+"""While a large file is read, here or in a worker process, it is told how far that is."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.grow import read_recording, write_grown
 from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cache import Cache
+from torch_tb_profiler.discovery import ListedFile
+from torch_tb_profiler.executors import ProgressTuple
 from torch_tb_profiler.session import ProgressInfo, Root, Session
+from torch_tb_profiler.session.jobs import LoadRequest, load_file
+from torch_tb_profiler.storage import open_location
 
 SAMPLE = next((Path(__file__).parents[2] / "samples" / "ddp").glob("rank0*.gz"))
 
 STAGES = ["reading", "arranging", "analyzing", "saving"]
 
 
-def test_bytes_events_and_stage_move_while_a_large_file_is_read(tmp_path: Path) -> None:
-    trace = tmp_path / "w.1.pt.trace.json"
+def grow(folder: Path, megabytes: int) -> Path:
+    trace = folder / "log" / "w.1.pt.trace.json"
+    trace.parent.mkdir()
     with trace.open("w", encoding="utf-8") as out:
-        write_grown(read_recording(SAMPLE), 40, out)
-    size = trace.stat().st_size
+        write_grown(read_recording(SAMPLE), megabytes, out)
+    return trace
+
+
+def check_order(told: Sequence[ProgressTuple], size: int) -> None:
+    """One stage after the other, bytes and events from less to more."""
+    stages = [STAGES.index(stage) for stage, *_ in told]
+    assert stages == sorted(stages)
+    reading = [progress for progress in told if progress[0] == "reading" and progress[2]]
+    assert {total for _, _, total, _ in reading} <= {size}
+    assert [done for _, done, _, _ in reading] == sorted(done for _, done, _, _ in reading)
+    assert [events for *_, events in reading] == sorted(events for *_, events in reading)
+
+
+def test_bytes_events_and_stage_move_while_a_large_file_is_read(tmp_path: Path) -> None:
+    told: list[ProgressTuple] = []
+    large = grow(tmp_path, 10)
+    size = large.stat().st_size
+    location = open_location(str(large.parent))
+    file = ListedFile.of(location, location.entry(large.name))
+    request = LoadRequest(str(large.parent), file.path, size, file.id, 0)
+    load_file(request, Cache(str(tmp_path / "cache"), 1 << 30), told.append)
+    check_order(told, size)
+    reading = [progress for progress in told if progress[0] == "reading" and progress[2]]
+    assert len(reading) > 5
+    assert reading[0][1] < size / 2
+    assert reading[-1][3] > reading[0][3]
+    assert {stage for stage, *_ in told} == set(STAGES)
+
+
+def test_a_session_tells_how_far_its_worker_process_is(tmp_path: Path) -> None:
+    large = grow(tmp_path, 40)
     settings = replace(Settings.from_environment(), cache_dir=str(tmp_path / "cache"))
-    states: list[ProgressInfo] = []
-    with Session([Root(str(tmp_path))], settings) as session:
+    told: list[ProgressInfo] = []
+    with Session([Root(str(large.parent))], settings) as session:
         session.scan()
         clock = threading.Event()
         while (state := session.view("overview").state).state in ("waiting", "loading"):
-            if state.progress is not None and state.progress not in states:
-                states.append(state.progress)
+            if state.progress is not None and state.progress not in told:
+                told.append(state.progress)
             clock.wait(0.002)
         assert state.state == "ready"
         assert session.view("overview").payload
-    reading = [progress for progress in states if progress.stage == "reading" and progress.bytes_total]
-    assert len(reading) > 5
-    assert {progress.bytes_total for progress in reading} == {size}
-    assert [progress.bytes_done for progress in reading] == sorted(progress.bytes_done for progress in reading)
-    assert reading[0].bytes_done < size / 2
-    assert [progress.events for progress in reading] == sorted(progress.events for progress in reading)
-    assert reading[-1].events > reading[0].events
-    stages = [STAGES.index(progress.stage) for progress in states]
-    assert stages == sorted(stages)
-    assert stages[-1] > 0
+    # How often this process gets its turn meanwhile is not up to it.
+    assert told
+    check_order(
+        [(each.stage, each.bytes_done, each.bytes_total, each.events) for each in told], large.stat().st_size
+    )
