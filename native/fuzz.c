@@ -121,6 +121,27 @@ static void look(const Reader *reader, const Sizes *sizes) {
     look_at_keys(reader, 1, sizes->rows);
 }
 
+// Intervals on an axis so short that many begin or end together; what must hold of parents, depths and what fits.
+static void nest_some(void) {
+    size_t count = chance(40);
+    int64_t *begin = memory(count * 8), *finish = memory(count * 8), *parent = memory(count * 8);
+    int64_t *depth = memory(count * 8), *open = memory(count * 8), time = -(int64_t)chance(9);
+    uint8_t *fits = memory(count);
+    for (size_t at = 0; at < count; at++) {
+        begin[at] = time += chance(3);
+        finish[at] = time + chance(12);
+        if (chance(30) == 0) finish[at] = chance(2) ? INT64_MAX : INT64_MIN;
+    }
+    nest(begin, finish, count, parent, depth, fits, open);
+    for (size_t at = 0; at < count; at++) {
+        int64_t around = parent[at];
+        expect(around < (int64_t)at && around >= -1 && depth[at] == (around < 0 ? 0 : depth[around] + 1));
+        expect(around < 0 ? fits[at] : fits[around] && begin[at] < finish[around]);
+        expect(around < 0 || fits[at] == (finish[at] <= finish[around]));
+    }
+    free(begin), free(finish), free(parent), free(depth), free(open), free(fits);
+}
+
 static size_t load(const char *path, uint8_t *text) {
     FILE *file = fopen(path, "rb");
     if (!file) exit(2);
@@ -184,6 +205,7 @@ int main(int count, char **arguments) {
         memcpy(text, texts[from], length);
         for (uint32_t times = chance(4) ? chance(3) : chance(40); times && length > 2; times--) length = damage(text, length);
         if (length && chance(4)) text[length - 1] = ']';
+        nest_some();
         whole += have_read(reader, text, length);
     }
     reader_free(reader);

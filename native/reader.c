@@ -6,6 +6,7 @@
 //                         what was read since the last reader_clear
 //     reader_clear        forgets rows and cells; codes stay valid
 //     reader_forget       forgets codes too; after each block that was not read
+//     reader_nest         which intervals contain which
 //     reader_say_crash    what a crash of the reader is to say before it ends the process
 //
 // All text is hostile. Reads are bounded by the block's end, allocations are checked, and where the reader is not
@@ -13,6 +14,7 @@
 
 #include "crash.h"
 #include "events.h"
+#include "nest.h"
 
 #if defined(_WIN32)
 #define API __declspec(dllexport)
@@ -20,7 +22,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 2, MOST_KEY_BYTES = 1 << 20 };
+enum { ABI = 3, MOST_KEY_BYTES = 1 << 20 };
 
 typedef enum { CATEGORIES, NAMES, THREAD_IDS, FLOW_IDS } SharedTable;
 
@@ -225,4 +227,11 @@ API void reader_forget(Reader *reader) {
     forget_tokens(reader);
     bool many = reader->own.names.count >= MOST_KEYS || reader->inner.names.count >= MOST_KEYS;
     if (many || reader->key_names.total > MOST_KEY_BYTES) forget_keys(reader);
+}
+
+API void reader_nest(
+    const int64_t *begin, const int64_t *finish, size_t count, int64_t *parent, int64_t *depth, uint8_t *fits,
+    int64_t *open
+) {
+    nest(begin, finish, count, parent, depth, fits, open);
 }

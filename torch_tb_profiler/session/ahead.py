@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.ingest import without_gc
 from torch_tb_profiler.model.ranks import split
-from torch_tb_profiler.session.jobs import LoadRequest, derived_from
+from torch_tb_profiler.session.jobs import LoadRequest, derived_from, use_compiled
 from torch_tb_profiler.session.kept.structure import entry_key
 from torch_tb_profiler.session.kept.summary import asked_name, encode, result_name
 from torch_tb_profiler.view import TraceView
@@ -26,6 +26,7 @@ def answer_in_worker(request: LoadRequest, part: int | None, slug: str, cache_di
     key, name = entry_key(cache, request.id, request.catalog), result_name(slug, part)
     if cache.load_json(key, name) is not None:
         return
+    use_compiled()
     whole = derived_from(cache, key, request.catalog)
     if whole is None:
         return

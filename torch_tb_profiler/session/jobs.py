@@ -16,6 +16,7 @@ from torch_tb_profiler.discovery.catalog import joined_identity
 from torch_tb_profiler.executors import ProgressTuple, limited_memory, report_progress
 from torch_tb_profiler.executors.job import NATIVE_READER
 from torch_tb_profiler.ingest import Progress, read_trace, without_gc
+from torch_tb_profiler.model.calls.nesting import nest_with
 from torch_tb_profiler.model.catalog import NO_DEVICES, Catalog
 from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.model.ranks import rank, split
@@ -75,6 +76,7 @@ def load_in_worker(request: LoadRequest, cache_dir: str, cache_bytes: int, stays
     stays  the trace is left here until the next job, for what the other tabs answer first
     """
     _open.clear()
+    use_compiled()
     cache = Cache(cache_dir, cache_bytes)
     with without_gc():
         loaded = load_file(request, cache, report_progress)
@@ -95,12 +97,20 @@ def derived_from(cache: Cache, key: str, catalog: Catalog) -> Trace | None:
     return trace
 
 
+def use_compiled() -> None:
+    """What this process derives from traces is derived in C where it may be, and where that was compiled."""
+    from torch_tb_profiler.ingest.kineto.native import compiled_nest
+
+    nest_with(compiled_nest())
+
+
 def load_alone(request: LoadRequest, cache: Cache, report: Callable[[ProgressTuple], None], memory: int) -> Loaded:
     """`load_file` in a process that has nothing else to do, with at most `memory` bytes, as a worker has.
 
     Native code reads here, too: should it crash, it says what to do, and nothing else is lost.
     """
     os.environ.setdefault(*NATIVE_READER)
+    use_compiled()
     with limited_memory(memory), without_gc():
         return load_file(request, cache, report)
 

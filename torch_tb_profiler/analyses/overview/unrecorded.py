@@ -5,9 +5,10 @@ from __future__ import annotations
 from torch_tb_profiler.analyses.overview.idle import Covering, covering, step_windows
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.base.intervals import subtract, total, union
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trace import Trace, derived
 
 
+@derived
 def unrecorded(trace: Trace) -> Covering | None:
     """The frame under which half of that time or more passes, None if there is none."""
     rest = subtract(step_windows(trace), union(*role_intervals(trace).values()))

@@ -26,7 +26,7 @@ CRASH = (
 )
 """What it says on standard error before its process ends."""
 
-_ABI = 2
+_ABI = 3
 _SWITCH = "TORCH_PROFILER_NATIVE"
 _LOG = logging.getLogger(__name__)
 
@@ -73,6 +73,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "reader_key_tokens": (_INT, _POINTER, _INT, _INT, _INT, _INT, _POINTER, _POINTER),
     "reader_clear": (None, _POINTER),
     "reader_forget": (None, _POINTER),
+    "reader_nest": (None, _POINTER, _POINTER, ctypes.c_size_t, _POINTER, _POINTER, _POINTER, _POINTER),
     "reader_say_crash": (None, ctypes.c_char_p),
 }
 """Name -> type of the result, types of the parameters, as in native/reader.c."""
