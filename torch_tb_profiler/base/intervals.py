@@ -141,13 +141,19 @@ def merge_owned(owner: npt.NDArray[np.integer[Any]], starts: Int64, ends: Int64)
         return Owned(EMPTY.starts, *EMPTY)
     whose: Int64 = owner[keep].astype(np.int64)
     starts, ends = starts[keep], ends[keep]
-    order = np.lexsort((starts, whose))
-    whose, starts, ends = whose[order], starts[order], ends[order]
-    # How far an owner's intervals reach: a running maximum that later owners always exceed. Ranks of the ends
-    # instead of the ends themselves, so that no number is too large.
-    values, place = np.unique(ends, return_inverse=True)
-    lifted = np.maximum.accumulate(place.reshape(-1) + whose * len(values))
-    reach = values[lifted - whose * len(values)]
+    low, high, owners = int(starts.min()), int(ends.max()), int(whose.max()) + 1
+    if owners * (high - low + 1) < 2**63:
+        # On one line, a stretch for each owner: nearly always in order already.
+        line = whose * (high - low + 1) - low
+        order = np.argsort(line + starts, kind="stable")
+        whose, starts, ends, line = whose[order], starts[order], ends[order], line[order]
+        reach = np.maximum.accumulate(line + ends) - line
+    else:
+        order = np.lexsort((starts, whose))
+        whose, starts, ends = whose[order], starts[order], ends[order]
+        # Ranks of the ends instead of the ends themselves, so that no number is too large.
+        values, place = np.unique(ends, return_inverse=True)
+        reach = values[np.maximum.accumulate(place.reshape(-1) + whose * len(values)) - whose * len(values)]
     first = np.ones(len(starts), np.bool_)
     first[1:] = (whose[1:] != whose[:-1]) | (starts[1:] > reach[:-1])
     begin = np.flatnonzero(first)

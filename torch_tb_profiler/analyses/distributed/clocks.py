@@ -230,15 +230,23 @@ class _Offsets:
             new = ~self._reached[member[shared]]
             shared, own = shared[new], own[new]
             difference = end[shared] - end[own]
-            order = np.argsort(member[shared], kind="stable")
-            children, begin = np.unique(member[shared][order], return_index=True)
-            for child, values in zip(children.tolist(), np.split(difference[order], begin[1:]), strict=False):
-                middle = int(np.median(values))
-                spread = int(np.median(np.abs(values - middle)))
-                if doubtful and (len(values) < _SEVERAL or spread > _AGREE_NS):
-                    continue
-                self.offset[child] = self.offset[parent] + middle
-                self.residual[child] = spread
-                self.ends[child] = len(values)
-                self._reached[child] = True
-                queue.append(child)
+            children, which, counts = np.unique(member[shared], return_inverse=True, return_counts=True)
+            middles = _medians(difference, which, counts)
+            spreads = _medians(np.abs(difference - middles[which]), which, counts)
+            if doubtful:
+                agree = (counts >= _SEVERAL) & (spreads <= _AGREE_NS)
+                children, middles, spreads, counts = (each[agree] for each in (children, middles, spreads, counts))
+            self.offset[children] = self.offset[parent] + middles
+            self.residual[children] = spreads
+            self.ends[children] = counts
+            self._reached[children] = True
+            queue += children.tolist()
+
+
+def _medians(values: Int64, which: Int64, counts: Int64) -> Int64:
+    """int64[c]: the median of each; of an even number the mean of the two in the middle, towards 0."""
+    ordered = values[np.lexsort((values, which))]
+    begin = np.cumsum(counts) - counts
+    low, high = (ordered[begin + place].astype(np.float64) for place in ((counts - 1) // 2, counts // 2))
+    middles: Int64 = ((low + high) / 2).astype(np.int64)
+    return middles

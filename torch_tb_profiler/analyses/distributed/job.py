@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
+from torch_tb_profiler.analyses.distributed.reduction.operations import OPERATION
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.analyses.shared.grouping import split_by
 from torch_tb_profiler.model.communication.groups import UNKNOWN, ProcessGroup, unspell_ranks
@@ -118,60 +120,87 @@ class _Codes:
 
     def __init__(self) -> None:
         self.values: dict[object, int] = {}
+        self._parts: list[list[int]] = []
+        self._seen: dict[tuple[object, ...], list[int]] = {}
 
-    def table(self, values: Iterable[object]) -> Int32:
-        """int32[values + 1]: the number of each; the last cell answers for NO_CODE."""
-        numbers = [self.values.setdefault(value, len(self.values)) for value in values]
-        return np.array([*numbers, NO_CODE], np.int32)
+    def add(self, values: tuple[object, ...]) -> None:
+        """The values of one more source: most sources have the same."""
+        numbers = self._seen.get(values)
+        if numbers is None:
+            numbers = [self.values.setdefault(value, len(self.values)) for value in values]
+            self._seen[values] = numbers
+        self._parts.append(numbers)
+
+    def translate(self, member: Int32, codes: npt.NDArray[np.int32]) -> Int32:
+        """int32[k]: the numbers of the sources' own codes; NO_CODE stays what it is."""
+        sizes = np.array([len(part) for part in self._parts], np.int64)
+        numbers = np.array([*chain.from_iterable(self._parts), NO_CODE], np.int32)
+        begin = np.cumsum(sizes) - sizes
+        return numbers[np.where(codes == NO_CODE, len(numbers) - 1, begin[member] + codes)]
 
 
 def gather(sources: Sequence[Source]) -> Job:
     """One table of the operations of these ranks."""
     groups, names, steps = _Codes(), _Codes(), _Codes()
     descriptions: dict[object, ProcessGroup] = {}
-    parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in JobTable.__annotations__}
     ambiguous = any(UNKNOWN in source.summary.groups for source in sources)
-    for position, source in enumerate(sources):
+    columns = _joined([source.summary for source in sources])
+    used = _used_names(columns, len(sources))
+    for source, count in zip(sources, used, strict=True):
         summary = source.summary
-        table = summary.table()
         # If one rank cannot say which of several groups it used, another's only group may not be that one either.
         known = [UNKNOWN if ambiguous and group.assumed else group for group in summary.groups]
         for group in known:
-            descriptions[_identity(group)] = _merged(descriptions.get(_identity(group)), group)
-        codes = {
-            "group": groups.table(_identity(group) for group in known),
-            "step": steps.table(step.name for step in summary.steps),
-        }
-        codes.update(dict.fromkeys(("collective", "backend", "dtype"), names.table(_used_names(summary))))
-        parts["member"].append(np.full(len(table), position, np.int32))
-        parts["row"].append(np.arange(len(table), dtype=np.int32))
-        for name in list(parts)[2:]:
-            column = table[name]
-            parts[name].append(codes[name][column] if name in codes else column)
+            identity = _identity(group)
+            descriptions[identity] = _merged(descriptions.get(identity), group)
+        groups.add(tuple(map(_identity, known)))
+        steps.add(tuple([step.name for step in summary.steps]))
+        names.add(summary.names[:count])
+    for name, codes in (("group", groups), ("step", steps), *((name, names) for name in _NAMED)):
+        columns[name] = codes.translate(columns["member"], columns[name])
     return Job(
         sources=tuple(sources),
-        table=JobTable(**{name: _concatenated(arrays, name) for name, arrays in parts.items()}),
+        table=JobTable(**columns),
         groups=tuple(descriptions[key] for key in groups.values),
         names=tuple(str(text) for text in names.values),
         steps=tuple(str(text) for text in steps.values),
     )
 
 
-def _used_names(summary: RankSummary) -> tuple[str, ...]:
-    """The names of collectives, back ends and types, which are the first of the summary's names."""
-    table = summary.table()
-    last = max(
-        (int(table[key].max(initial=NO_CODE)) for key in ("collective", "backend", "dtype")), default=NO_CODE
-    )
-    return summary.names[: last + 1]
+_NAMED = ("collective", "backend", "dtype")
+"""Columns whose codes are those of `RankSummary.names`: its first ones."""
+
+_AT_ONCE = 128
+"""Of so many ranks the operations are taken apart at once, so that they stay near the processor."""
 
 
-def _concatenated(arrays: list[npt.NDArray[Any]], name: str) -> npt.NDArray[Any]:
-    if arrays:
-        return np.concatenate(arrays)
-    kinds = {"timing": np.int8, "bus": np.float64}
-    narrow = ("member", "row", "group", "collective", "backend", "dtype", "step")
-    return np.empty(0, np.int32 if name in narrow else kinds.get(name, np.int64))
+def _joined(summaries: Sequence[RankSummary]) -> dict[str, npt.NDArray[Any]]:
+    """The columns of JobTable, with the codes of each rank."""
+    counts = [len(summary.table()) for summary in summaries]
+    total = sum(counts)
+    columns: dict[str, npt.NDArray[Any]] = {
+        "member": np.repeat(np.arange(len(counts), dtype=np.int32), counts),
+        "row": np.arange(total, dtype=np.int32) - np.repeat(np.cumsum([0, *counts])[:-1], counts).astype(np.int32),
+    }
+    names = list(JobTable.__annotations__)[len(columns) :]
+    columns.update((name, np.empty(total, OPERATION[name].newbyteorder("="))) for name in names)
+    begin = 0
+    for first in range(0, len(counts), _AT_ONCE):
+        part = slice(first, first + _AT_ONCE)
+        table = np.frombuffer(b"".join([summary.operations for summary in summaries[part]]), OPERATION)
+        for name in names:
+            columns[name][begin : begin + len(table)] = table[name]
+        begin += len(table)
+    return columns
+
+
+def _used_names(columns: Mapping[str, npt.NDArray[Any]], count: int) -> list[int]:
+    """How many of each rank's names stand for collectives, back ends and types, which are the first of them."""
+    last = np.full(count, NO_CODE, np.int32)
+    for name in _NAMED:
+        np.maximum.at(last, columns["member"], columns[name])
+    used: list[int] = (last + 1).tolist()
+    return used
 
 
 def _identity(group: ProcessGroup) -> tuple[object, ...]:

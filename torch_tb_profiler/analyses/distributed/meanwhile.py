@@ -11,7 +11,8 @@ from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.costs.own_work import OwnWork
 from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES
-from torch_tb_profiler.model.trace import Int64
+from torch_tb_profiler.analyses.shared.grouping import split_by
+from torch_tb_profiler.model.trace import NO_CODE, Int64
 
 _COMMUNICATION = CATEGORIES.index("communication")
 
@@ -57,11 +58,12 @@ class Meanwhile(msgspec.Struct, frozen=True):
 
 def meanwhile(comparison: Comparison, own: OwnWork, members: Sequence[int]) -> list[Meanwhile]:
     """Of these ranks, as far as they worked longer than usual."""
-    rows = [_of_rank(comparison, own, member) for member in members]
+    windows = _Windows(comparison.job, own)
+    rows = [_of_rank(comparison, own, windows, member) for member in members]
     return [row for row in rows if row is not None]
 
 
-def _of_rank(comparison: Comparison, own: OwnWork, member: int) -> Meanwhile | None:
+def _of_rank(comparison: Comparison, own: OwnWork, windows: _Windows, member: int) -> Meanwhile | None:
     """Of the windows that make up MOST_EXCESS of what the rank worked longer; None without any."""
     table = comparison.job.table
     mine = np.flatnonzero((table.member[own.rows] == member) & (own.excess > 0))
@@ -70,7 +72,7 @@ def _of_rank(comparison: Comparison, own: OwnWork, member: int) -> Meanwhile | N
         return None
     rank, median = _WindowSums(comparison.job), _WindowSums(comparison.job)
     for i in chosen.tolist():
-        other = _counterpart(comparison, own, i)
+        other = windows.counterpart(i)
         rank.add(int(own.rows[i]), int(own.work[i]))
         median.add(int(own.rows[other]), int(own.work[other]))
     categories = zip(CATEGORIES, rank.categories.tolist(), median.categories.tolist(), strict=True)
@@ -89,17 +91,26 @@ def _of_rank(comparison: Comparison, own: OwnWork, member: int) -> Meanwhile | N
     )
 
 
-def _counterpart(comparison: Comparison, own: OwnWork, i: int) -> int:
-    """The same window of the rank that works as long as usual; where no other has it, the most usual one before a
-    collective of that kind, of the other ranks in the step or else of its own."""
-    table = comparison.job.table
-    member, kind, step = (column[own.rows] for column in (table.member, table.collective, table.step))
-    others, alike = member != member[i], kind == kind[i]
-    for candidates in ((own.window == own.window[i]) & others, alike & others & (step == step[i]), alike):
-        same = np.flatnonzero(candidates)
-        if len(same):
-            break
-    return int(same[np.abs(own.work[same] - own.usual[i]).argmin()])
+class _Windows:
+    """The windows of all ranks by their numbers."""
+
+    def __init__(self, job: Job, own: OwnWork) -> None:
+        self._own = own
+        self._member, self._kind, self._step = (
+            column[own.rows] for column in (job.table.member, job.table.collective, job.table.step)
+        )
+        self._of = split_by(own.window, int(own.window.max(initial=NO_CODE)) + 1)
+
+    def counterpart(self, i: int) -> int:
+        """The same window of the rank that works as long as usual; where no other has it, the most usual one
+        before a collective of that kind, of the other ranks in the step or else of its own."""
+        same = self._of[self._own.window[i]]
+        same = same[self._member[same] != self._member[i]]
+        if len(same) == 0:
+            alike = self._kind == self._kind[i]
+            same = np.flatnonzero(alike & (self._member != self._member[i]) & (self._step == self._step[i]))
+            same = same if len(same) else np.flatnonzero(alike)
+        return int(same[np.abs(self._own.work[same] - self._own.usual[i]).argmin()])
 
 
 def _beside(times: Mapping[str, int], medians: Mapping[str, int]) -> list[RankTime]:

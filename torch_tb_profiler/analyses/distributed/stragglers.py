@@ -15,9 +15,8 @@ from torch_tb_profiler.analyses.distributed.costs.costs import Costs
 from torch_tb_profiler.analyses.distributed.costs.own_work import OwnWork
 from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.distributed.waiting import Split
-from torch_tb_profiler.analyses.shared.grouping import split_by
 from torch_tb_profiler.analyses.shared.optional import optional_ints
-from torch_tb_profiler.base.intervals import covered, merge, total
+from torch_tb_profiler.base.intervals import covered, merge, merge_owned
 from torch_tb_profiler.model.trace import ABSENT, Int64
 
 
@@ -26,7 +25,7 @@ class Straggler(msgspec.Struct, frozen=True):
 
     member       its position in the job's sources
     collectives  those it took part in whose last arrival is known; last: in how many it arrived last itself
-    delay        ns; see `_delay`
+    delay        ns; see `_delays`
     delay_per_step  ns over the number of its steps
     waiting      ns that it waited for others in all compared collectives; waiting_per_step likewise
     cost         ns per step that the job would save if it worked as long as usual
@@ -62,12 +61,9 @@ def stragglers(comparison: Comparison, costs: Costs) -> list[Straggler]:
     np.add.at(waiting, table.member[compared], split.waiting[compared])
     since = _since_previous(job, costs.work)
     rows = []
-    late_of = split_by(table.member[last], count)
-    compared_of = split_by(table.member[compared], count)
+    delays = _delays(job, split, last, arrivals, since).tolist()
     for member, source in enumerate(job.sources):
-        late = last[late_of[member]]
-        delay = _delay(job, split, compared[compared_of[member]], late, arrivals, since) if len(late) else 0
-        by = int(costs.held_up_by[member])
+        delay, by = delays[member], int(costs.held_up_by[member])
         rows.append(
             Straggler(
                 member=member,
@@ -93,20 +89,25 @@ def _since_previous(job: Job, work: OwnWork) -> Int64:
     return since
 
 
-def _delay(job: Job, split: Split, compared: Int64, rows: Int64, arrivals: Arrivals, since: Int64) -> int:
-    """ns that others waited for a rank through its own fault.
+def _delays(job: Job, split: Split, rows: Int64, arrivals: Arrivals, since: Int64) -> Int64:
+    """int64[ranks] ns that others waited for a rank through its own fault.
 
-    compared  its operations that are; rows: those of them where it arrived last
+    rows  operations that arrived last
 
-    What it waited for others since the group's previous operation (or since the others arrived, if that was
+    What a rank waited for others since the group's previous operation (or since the others arrived, if that was
     earlier) is not its fault. Time in which several collectives wait for it counts once.
     """
-    table = job.table
+    table, compared = job.table, np.flatnonzero(split.compared)
     begin = table.end[compared] - table.latency[compared]
-    waiting = merge(begin, begin + split.waiting[compared])
     start, lateness = table.start[rows], arrivals.lateness[rows]
-    own = lateness - covered(waiting, start - np.maximum(lateness, since[rows]), start)
-    return total(merge(start - own, start))
+    earliest = start - np.maximum(lateness, since[rows])
+    # One line for all ranks: their times do not overlap, so that one set of intervals answers for all.
+    low = min(begin.min(initial=0), earliest.min(initial=0))
+    width = int(table.end[compared].max(initial=0)) - int(low) + 1
+    lines, line = (table.member[each].astype(np.int64) * width - low for each in (compared, rows))
+    waiting = merge(lines + begin, lines + begin + split.waiting[compared])
+    own = lateness - covered(waiting, line + earliest, line + start)
+    return merge_owned(table.member[rows], start - own, start).totals(len(job.sources))
 
 
 class LatenessByStep(msgspec.Struct, frozen=True):

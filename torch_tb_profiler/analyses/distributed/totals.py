@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 import msgspec
 import numpy as np
@@ -55,16 +56,18 @@ def worker_totals(comparison: Comparison) -> list[WorkerTotal]:
     )
     bandwidth = bandwidths(job, split, rows.which, len(rows))
     algorithm, bus = optional_floats(bandwidth.algorithm), optional_floats(bandwidth.bus)
-    counts, totals = rows.counts, []
-    for i, row in enumerate(rows.first.tolist()):
-        times, timing = _times(comparison, row), Timing(int(table.timing[row]))
+    counts, timings = rows.counts.tolist(), table.timing[rows.first].tolist()
+    lower_bound, totals = bandwidth.lower_bound.tolist(), []
+    summed = _own_totals(comparison, rows.first)
+    for i, (row, times) in enumerate(zip(rows.first.tolist(), summed, strict=True)):
+        timing = Timing(timings[i])
         # Without a kernel all that is recorded of an operation on the device is how long its launch took.
         launch = timing is not Timing.DEVICE and job.backend_of(row) in DEVICE_BACKENDS
         totals.append(
             WorkerTotal(
                 operation=row,
                 timing=timing,
-                calls=int(counts[i]),
+                calls=counts[i],
                 bytes_in=bytes_in[i],
                 bytes_out=bytes_out[i],
                 message=messages[i],
@@ -74,7 +77,7 @@ def worker_totals(comparison: Comparison) -> list[WorkerTotal]:
                 waiting=waits[i],
                 algorithm_bandwidth=None if launch else algorithm[i],
                 bus_bandwidth=None if launch else bus[i],
-                lower_bound=bool(bandwidth.lower_bound[i]),
+                lower_bound=lower_bound[i],
             )
         )
     return totals
@@ -88,13 +91,22 @@ def _known_sums(rows: Groups, values: Int64) -> list[int | None]:
     return optional_ints(np.where(np.bincount(rows.which[known], minlength=len(rows)) > 0, sums, ABSENT))
 
 
-def _times(comparison: Comparison, row: int) -> NameTotal | None:
-    """As the rank itself summed them; None if none of the operations has a time."""
-    summary = comparison.job.source_of(row).summary
-    cell = summary.table()[comparison.job.table.row[row]]
-    key = int(cell["group"]), int(cell["collective"]), int(cell["backend"])
-    total = next(each for each in summary.totals if (each.group, each.collective, each.backend) == key)
-    return total if cell["timing"] != Timing.NONE or total.latency else None
+def _own_totals(comparison: Comparison, rows: Int64) -> list[NameTotal | None]:
+    """As the ranks themselves summed the operations that these rows (in order of rank) stand for; None if none of
+    the operations has a time."""
+    job = comparison.job
+    members, cells = job.table.member[rows].tolist(), job.table.row[rows].tolist()
+    timing = job.table.timing[rows].tolist()
+    found: list[NameTotal | None] = []
+    for member, places in groupby(range(len(rows)), members.__getitem__):
+        summary = job.sources[member].summary
+        table = summary.table()
+        totals = {(each.group, each.collective, each.backend): each for each in summary.totals}
+        for place in places:
+            cell = table[cells[place]]
+            total = totals[int(cell["group"]), int(cell["collective"]), int(cell["backend"])]
+            found.append(total if timing[place] != Timing.NONE or total.latency else None)
+    return found
 
 
 class GroupTotal(msgspec.Struct, frozen=True):

@@ -149,7 +149,7 @@ def _communication(
     summaries = [comparison.sources[member].summary for member in members]
     exposed = all(summary.by_kernels for summary in summaries)
     shares = [
-        float(np.mean([(step.exposed + (0 if exposed else step.overlap)) / step.duration for step in steps]))
+        sum((step.exposed + (0 if exposed else step.overlap)) / step.duration for step in steps) / len(steps)
         for steps in ([step for step in summary.complete_steps() if step.duration] for summary in summaries)
         if steps
     ]

@@ -43,10 +43,7 @@ class Groups(msgspec.Struct, frozen=True):
 
 def group(*keys: Int32 | Int64) -> Groups:
     """Calls with equal keys share a group; groups in order of their first call."""
-    which, count = _dense(keys[0])
-    for key in keys[1:]:
-        codes, more = _dense(key)
-        which, count = _dense(which * more + codes)
+    which, count = codes(*keys)
     first = np.empty(count, np.int64)
     first[which[::-1]] = np.arange(len(which))[::-1]  # the last write wins: the first call
     order = np.argsort(first, kind="stable")
@@ -55,9 +52,19 @@ def group(*keys: Int32 | Int64) -> Groups:
     return Groups(rank[which], first[order])
 
 
+def codes(*keys: Int32 | Int64) -> tuple[Int64, int]:
+    """(int64[k] codes 0..c-1 in order of the keys, the first of which counts most; c)."""
+    which, count = _dense(keys[0])
+    for key in keys[1:]:
+        more, times = _dense(key)
+        which, count = _dense(which * times + more)
+    return which, count
+
+
 def split_by(key: Int32 | Int64, count: int) -> list[Int64]:
     """The positions of each of the values 0..count-1, ascending; those of other values are in none."""
-    order = np.argsort(key, kind="stable")
+    narrow = key.astype(np.uint16) if len(key) and 0 <= key.min() and key.max() < 2**16 else key  # sorts faster
+    order = np.argsort(narrow, kind="stable")
     bounds = np.searchsorted(key[order], np.arange(count + 1)).tolist()
     return [order[begin:end] for begin, end in pairwise(bounds)]
 

@@ -7,6 +7,8 @@ is sought first in the windows that exceed the rank's own others of that kind.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.costs.medians import median_of_others
@@ -27,9 +29,11 @@ def alike_windows(job: Job, rows: Int64) -> Groups:
     block = group(table.member[rows], table.step[rows])
     nth = ordinals(np.zeros(len(rows), np.bool_), table.member[rows], table.step[rows])
     sequences: dict[bytes, int] = {}
-    order = np.argsort(block.which, kind="stable")
-    parts = np.split(kind[order], np.cumsum(block.counts)[:-1]) if len(rows) else []
-    sequence = np.array([sequences.setdefault(part.tobytes(), len(sequences)) for part in parts], np.int64)
+    ordered = kind[np.argsort(block.which, kind="stable")]
+    bounds = (np.cumsum([0, *block.counts]) * ordered.itemsize).tolist()
+    whole = ordered.tobytes()
+    parts = (whole[begin:end] for begin, end in pairwise(bounds))
+    sequence = np.array([sequences.setdefault(part, len(sequences)) for part in parts], np.int64)
     return group(table.step[rows], sequence[block.which], nth)
 
 

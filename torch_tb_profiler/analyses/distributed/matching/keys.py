@@ -46,8 +46,8 @@ def keys_of(job: Job) -> Keys:
     values = np.zeros((5, len(table)), np.int64)
     values[0], values[1] = table.group, method
     values[2, numbered] = table.sequence[numbered]
-    repeated = np.stack([table.member, table.group, table.sequence])[:, numbered]
-    values[4, numbered] = ordinals(np.zeros(repeated.shape[1], np.bool_), *repeated)
+    repeated = [column[numbered] for column in (table.member, table.group, table.sequence)]
+    values[4, numbered] = ordinals(np.zeros(len(repeated[0]), np.bool_), *repeated)
     block = _blocks(table)
     _address(job, values, addressed, block)
     unaddressed: Bool = is_message & (method == 2) & (_member_counts(job)[table.group] > 2)

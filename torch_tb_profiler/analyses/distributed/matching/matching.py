@@ -13,6 +13,7 @@ import numpy as np
 from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.distributed.matching.differences import Difference, differences
 from torch_tb_profiler.analyses.distributed.matching.keys import METHODS, keys_of
+from torch_tb_profiler.analyses.shared.grouping import codes
 from torch_tb_profiler.model.communication.collectives import Timing
 from torch_tb_profiler.model.communication.names import DEVICE_BACKENDS
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int8, Int64
@@ -73,12 +74,7 @@ def match(job: Job) -> Matching:
 def _instances(job: Job, keys: Int64) -> tuple[Int64, int]:
     """(int64[k] number of the collective with these keys, count); the collectives in order of first start."""
     table = job.table
-    order = np.lexsort(keys)
-    ordered = keys[:, order]
-    new = np.append(True, (np.diff(ordered, axis=1) != 0).any(axis=0)) if len(table) else np.empty(0, np.bool_)
-    dense = np.empty(len(table), np.int64)
-    dense[order] = np.cumsum(new) - 1
-    count = int(new.sum())
+    dense, count = codes(*keys[::-1])
     first = np.full(count, np.iinfo(np.int64).max)
     np.minimum.at(first, dense, np.where(table.start == ABSENT, table.issue, table.start))
     number = np.empty(count, np.int64)

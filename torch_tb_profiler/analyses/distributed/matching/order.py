@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from torch_tb_profiler.analyses.distributed.job import Job, JobTable
 from torch_tb_profiler.analyses.distributed.matching.kinds import Kinds
+from torch_tb_profiler.analyses.shared.grouping import codes
 from torch_tb_profiler.analyses.shared.grouping import group as group_by
 from torch_tb_profiler.model.communication.groups import UNKNOWN
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64
@@ -24,19 +25,15 @@ _EARLY, _WHOLE = -1, -2
 
 def ordinals(backwards: Bool, *keys: npt.NDArray[Any]) -> Int64:
     """int64[k]: the position of each among those with equal keys: 0, 1, ...; where backwards ..., -2, -1."""
-    count = len(backwards)
-    order = np.lexsort(keys)  # stable
-    new = np.zeros(count, np.bool_)
-    new[:1] = True
-    for key in keys:
-        new[1:] |= np.diff(key[order]) != 0
-    begin = np.flatnonzero(new)
-    length = np.diff(np.append(begin, count))
-    ordinal = np.empty(count, np.int64)
-    ordinal[order] = np.arange(count) - np.repeat(begin, length)
-    size = np.empty(count, np.int64)
-    size[order] = np.repeat(length, length)
-    return np.where(backwards, ordinal - size, ordinal)
+    which, count = codes(*keys)
+    if count == len(which):
+        return np.where(backwards, -1, 0)
+    size = np.bincount(which, minlength=count)
+    begin = np.cumsum(size) - size
+    order = np.argsort(which, kind="stable")
+    ordinal = np.empty(len(which), np.int64)
+    ordinal[order] = np.arange(len(which)) - begin[which[order]]
+    return np.where(backwards, ordinal - size[which], ordinal)
 
 
 def match_by_order(job: Job, rows: Int64, block: Int64) -> tuple[Int64, Int64, Bool]:
