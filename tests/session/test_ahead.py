@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
@@ -201,3 +202,33 @@ def test_an_answer_that_a_worker_is_making_is_waited_for_there(serving: Serving)
     queue.run_first()
     assert session.view("overview", worker="one").payload
     assert session.view("overview", worker="one").state.state == "ready"
+
+
+@pytest.mark.parametrize("serves", [True, False])
+def test_a_kept_table_has_what_filters_take_derived_behind_it(serving: Serving, serves: bool) -> None:
+    session, queue, _ = serving
+    session.view("overview/preview", worker="one")
+    queue.run_first()
+    session.view("overview/preview", worker="one")
+    while queue.jobs:
+        queue.run_first()
+    session._files.serves = serves
+    file = session.find(None, "one", None).file.id
+    session._files._open.keep_only(frozenset())
+    before = threading.active_count()
+    assert session.view("operators", worker="one").payload
+    if serves:
+        trace: Any = until(lambda: session._files._open.get(file, None))
+        until(lambda: any("operator" in str(key) for key in trace._memo))
+    else:
+        assert threading.active_count() == before and session._files._open.get(file, None) is None
+
+
+def test_an_overview_takes_no_parameters_and_has_nothing_derived_behind_it(serving: Serving) -> None:
+    session, queue, _ = serving
+    session.view("overview/preview", worker="one")
+    queue.run_first()
+    session._files._open.keep_only(frozenset())
+    assert session.view("overview/preview", worker="one").payload
+    until(lambda: not any(thread.name == "profiler-prepare" for thread in threading.enumerate()))
+    assert session._files._open.get(session.find(None, "one", None).file.id, None) is None

@@ -163,6 +163,12 @@ class Files:
             file.ahead.add(part)
             self._loader.answer_ahead(file.listed, file.key, part, file.summary.unavailable.keys())
 
+    def prepares(self, id_: FileId) -> bool:
+        """Whether what a file's tabs need is worth deriving before it is asked for: here, and of a large file."""
+        with self._lock:
+            file = self._files.get(id_)
+        return self.serves and not self._loader.closed and file is not None and self._loader.is_large(file.listed)
+
     def making(self, id_: FileId, slug: str, part: int | None) -> bool:
         """Whether a worker is making a view's answer ahead right now."""
         with self._lock:

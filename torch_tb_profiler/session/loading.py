@@ -155,6 +155,10 @@ class Loader:
             self._executor = make_executor(self._settings.executor, worker_memory(self._settings))
         return self._executor
 
+    def is_large(self, file: ListedFile) -> bool:
+        """Whether a file is read by a worker."""
+        return not self._is_small(file)
+
     def _is_small(self, file: ListedFile) -> bool:
         """Whether a file is read in this process."""
         return _unpacked(file) < self._settings.small_file_bytes

@@ -14,6 +14,7 @@ from torch_tb_profiler.views import KEPT
 
 if TYPE_CHECKING:
     from torch_tb_profiler.session.answers.made import MadeAnswers
+    from torch_tb_profiler.session.answers.prepare import Preparation
 
 
 class Answers:
@@ -25,14 +26,26 @@ class Answers:
         self._targets = targets
         self._lock = threading.Lock()
         self._made: MadeAnswers | None = None
+        self._preparation: Preparation | None = None
 
     def answer(self, slug: str, question: Question) -> Answer:
         """As `Session.view`."""
         if slug in KEPT and not question.params:
             kept = kept_answer(self._files, self._targets, slug, question.names)
             if kept is not None:
+                if self._files.serves:
+                    self._prepares().begin(kept)
                 return kept
         return self._makers().answer(slug, question)
+
+    def _prepares(self) -> Preparation:
+        """Imported with the contract of views, as what makes answers is: a command's kept answer needs none."""
+        from torch_tb_profiler.session.answers.prepare import Preparation
+
+        with self._lock:
+            if self._preparation is None:
+                self._preparation = Preparation(self._files, self._targets)
+            return self._preparation
 
     def _makers(self) -> MadeAnswers:
         """Imported with the contract of views, which is slow to set up and which a kept answer does without."""
