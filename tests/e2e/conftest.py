@@ -7,12 +7,23 @@ import json
 import os
 import pickle
 import shutil
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, FrameLocator, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Error,
+    Frame,
+    FrameLocator,
+    Page,
+    Request,
+    expect,
+    sync_playwright,
+)
 
 from tests.support.jobs import Job, ddp
 from tests.support.page import MEMORY_TIMELINE, NewPage, Open, framed, lagging, leaking, model, products, training
@@ -30,6 +41,73 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 MILLISECONDS = 1000 * PATIENCE
+TEXT = 2000
+"""Characters of a frame's text that are told."""
+
+ASK_MS = 3000
+"""How long a frame is asked for its text: one that hangs says nothing."""
+
+
+class Watched:
+    """A page with its requests from the first one on."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self._begun = time.monotonic()
+        self._open: dict[Request, float] = {}
+        self._odd: list[str] = []
+        page.on("request", lambda request: self._open.update({request: time.monotonic()}))
+        page.on("requestfinished", self._ended)
+        page.on("requestfailed", self._failed)
+        page.on("console", lambda message: self._odd.append(f"console {message.type}: {message.text[:TEXT]}"))
+        page.on("pageerror", lambda error: self._odd.append(f"error: {error}"))
+        page.on("crash", lambda _: self._odd.append("the page crashed"))
+
+    def _ended(self, request: Request) -> None:
+        self._open.pop(request, None)
+
+    def _failed(self, request: Request) -> None:
+        self._open.pop(request, None)
+        self._odd.append(f"failed: {request.method} {request.url} ({request.failure})")
+
+    def said(self) -> str:
+        """The text of each frame, the requests that have not ended, and what went wrong, a line each."""
+        now = time.monotonic()
+        lines = [f"page opened {now - self._begun:.0f} s ago"]
+        lines += [f"frame {frame.url}\n  {_text(frame)}" for frame in self.page.frames]
+        lines += [
+            f"not ended for {now - since:.0f} s: {request.method} {request.url}"
+            for request, since in self._open.items()
+        ]
+        return "\n".join([*lines, *self._odd[-20:]])
+
+
+def _text(frame: Frame) -> str:
+    try:
+        text = frame.locator("body").inner_text(timeout=ASK_MS).strip()
+    except Error as error:
+        return f"(not asked: {error.message.splitlines()[0]})"
+    return " | ".join(text.split("\n"))[:TEXT] or "(no text)"
+
+
+def told(pages: Iterable[Watched]) -> str:
+    """What all pages that are still open said."""
+    return "\n\n".join(watched.said() for watched in pages if not watched.page.is_closed())
+
+
+PAGES = pytest.StashKey[list[Watched]]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """The report of a failed test says what its pages said."""
+    report = yield
+    pages = item.stash.get(PAGES, [])
+    if report.failed and report.when == "call" and pages:
+        report.sections.append(("pages of the browser", told(pages)))
+    return report
 
 
 @pytest.fixture(scope="session")
@@ -108,15 +186,18 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def new_page(browser: Browser) -> Iterator[NewPage]:
+def new_page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[NewPage]:
     """Opens an empty page in a context of its own, where every action is as patient as `expect`."""
     contexts: list[BrowserContext] = []
+    watched = request.node.stash.setdefault(PAGES, [])
 
     def new_page(width: int = 1440, height: int = 900) -> Page:
         context = browser.new_context(viewport={"width": width, "height": height})
         contexts.append(context)
         context.set_default_timeout(MILLISECONDS)
-        return context.new_page()
+        page = context.new_page()
+        watched.append(Watched(page))
+        return page
 
     yield new_page
     for context in contexts:

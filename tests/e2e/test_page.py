@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import FrameLocator, expect
 
+from tests.e2e.conftest import Watched, told
 from tests.support.page import SCRIPT, NewPage, Open
 from tests.support.servers.proxy import proxy
 from tests.support.servers.tensorboard import tensorboard
@@ -186,3 +187,35 @@ def test_the_tab_works_below_a_path_that_only_a_proxy_knows(new_page: NewPage, s
         page.close()
     # TensorBoard asks for its own icon and fonts at the root, and does without them.
     assert [path for path in outside if not path.startswith(("/favicon.ico", "/font-roboto/"))] == [] == errors
+
+
+def test_texts_of_frames_requests_without_an_end_and_errors_are_told(new_page: NewPage) -> None:
+    page = new_page()
+    watched = Watched(page)
+    page.route("http://here.test/", lambda route: route.fulfill(content_type="text/html", body="<p>Reading</p>"))
+    page.route("http://here.test/ended", lambda route: route.fulfill(body="done"))
+    page.route("http://here.test/refused", lambda route: route.abort())
+    page.route("http://here.test/hangs", lambda route: None)
+    page.goto("http://here.test/")
+    page.evaluate(
+        """() => {
+            const frame = document.createElement('iframe');
+            frame.srcdoc = '<p>An inner frame</p>';
+            document.body.append(frame);
+            fetch('/hangs');
+            console.warn('said to the console');
+            setTimeout(() => { throw new Error('thrown in the page'); });
+            return fetch('/ended').then(() => fetch('/refused').catch(() => {}));
+        }"""
+    )
+    expect(page.frame_locator("iframe").locator("p")).to_be_visible()
+    said = told([watched])
+    assert "Reading" in said
+    assert "An inner frame" in said
+    assert "GET http://here.test/hangs" in said
+    assert "/ended" not in said
+    assert "failed: GET http://here.test/refused" in said
+    assert "console warning: said to the console" in said
+    assert "thrown in the page" in said
+    page.close()
+    assert told([watched]) == ""

@@ -157,7 +157,7 @@ class _Trace:
         width: int = 1500,
         tracks: str = "",
         python: bool = False,
-        color: Literal["class", "family", "process_group", "module"] = "class",
+        color: Literal["class", "family", "name", "process_group", "module"] = "class",
     ) -> Result[TraceTile]:
         """Timeline tile."""
     def names(self, *, worker: str | None = None, span: str | int | None = None, codes: str) -> Result[TraceNames]:

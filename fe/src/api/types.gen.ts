@@ -1279,7 +1279,7 @@ export interface paths {
           width?: number;
           tracks?: string;
           python?: boolean;
-          color?: 'class' | 'family' | 'module' | 'process_group';
+          color?: 'class' | 'family' | 'module' | 'name' | 'process_group';
         };
         header?: never;
         path?: never;

@@ -28,6 +28,7 @@ export const TIMELINE_KEYS: readonly Shortcut[] = [
   ['/', 'Find; Enter and Shift+Enter step through the hits'],
   ['Esc', 'Clear the selection'],
   ['drag', 'Select a window of time'],
+  ['wheel', 'Scroll the tracks'],
+  ['Ctrl + wheel, ⌘ + wheel, pinch', 'Zoom at the pointer'],
   ['Shift + drag, Shift + wheel', 'Pan'],
-  ['Ctrl + wheel, pinch', 'Zoom'],
 ];

@@ -1,7 +1,8 @@
-"""What a slice is colored by: the class of its work, its family, its module, its process group."""
+"""What a slice is colored by: the class of its work, its family, its name, its module, its process group."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from typing import Literal
 
@@ -17,6 +18,9 @@ from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.trace import Int32, Trace, derived, distinct, name_mask
 
 ColorBy = Literal["class", "family", "process_group", "module"]
+"""What has a legend."""
+
+SliceColor = Literal["class", "family", "name", "process_group", "module"]
 
 CLASSES = (
     "kernel",
@@ -79,10 +83,24 @@ def process_groups(trace: Trace) -> tuple[Int32, Sequence[str]]:
     return codes[1:].astype(np.int32), tuple(labels)
 
 
-def color_codes(trace: Trace, rows: Int32, by: ColorBy) -> npt.NDArray[np.generic]:
-    """[k]: what each of these events is colored by, at most 65,535; index into `legend`."""
+@derived
+def name_codes(trace: Trace) -> npt.NDArray[np.uint16]:
+    """uint16[names + 1]: a color for each name by its code, 1 to 65,535, made from its text.
+
+    So a name has the same one in every trace. The last entry, which NO_CODE leads to, is 0.
+    """
+    codes = np.zeros(len(trace.strings) + 1, np.uint16)
+    for code in distinct(trace.events.name):
+        codes[code] = zlib.crc32(trace.strings[code].encode("utf-8", "surrogatepass")) % _MAX_CODE + 1
+    return codes
+
+
+def color_codes(trace: Trace, rows: Int32, by: SliceColor) -> npt.NDArray[np.generic]:
+    """[k]: what each of these events is colored by, at most 65,535; but for names, index into `legend`."""
     if by == "class":
         return classes(trace)[rows]
+    if by == "name":
+        return name_codes(trace)[trace.events.name[rows]]
     if by == "family":
         return np.where(rows >= 0, families(trace)[rows] + 1, 0)
     if by == "process_group":

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.analyses.timeline.boxes import Boxes, merge
-from torch_tb_profiler.analyses.timeline.colors import ColorBy, color_codes
+from torch_tb_profiler.analyses.timeline.colors import SliceColor, color_codes
 from torch_tb_profiler.analyses.timeline.grid import Grid
 from torch_tb_profiler.analyses.timeline.pyramid import Arrange, K, boxes_in, pyramid
 from torch_tb_profiler.analyses.tracks.lanes import lanes
@@ -54,7 +54,7 @@ class Tile(msgspec.Struct, frozen=True):
     short_names: dict[int, str]
 
 
-def tile(trace: Trace, grid: Grid, tracks: Sequence[int], *, python: bool, color: ColorBy) -> Tile:
+def tile(trace: Trace, grid: Grid, tracks: Sequence[int], *, python: bool, color: SliceColor) -> Tile:
     """The slices of some tracks on a grid, or on a coarser one where there would be more than MAX_BOXES."""
     chosen = lanes(trace, python).of_tracks(tracks)
 

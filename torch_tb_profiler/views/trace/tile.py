@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from torch_tb_profiler.analyses.timeline.colors import ColorBy
+from torch_tb_profiler.analyses.timeline.colors import SliceColor
 from torch_tb_profiler.analyses.timeline.grid import Grid
 from torch_tb_profiler.analyses.timeline.tile import Tile, tile
 from torch_tb_profiler.model.families import kernel_labels
@@ -29,7 +29,7 @@ class TileParams(msgspec.Struct, frozen=True):
     """A window [begin, end) in ns, as many buckets as pixels or a few more, some tracks (ids; empty: all).
 
     `color` says what the color codes are: `class` (TracePayload.classes), `family` of kernels, `process_group` or
-    `module` (their texts are in `trace/colors`).
+    `module` (their texts are in `trace/colors`), `name` (a number made from the text, 0 without one).
     """
 
     begin: Time
@@ -37,7 +37,7 @@ class TileParams(msgspec.Struct, frozen=True):
     width: Width = 1500
     tracks: str = ""
     python: bool = False
-    color: ColorBy = "class"
+    color: SliceColor = "class"
 
     def __post_init__(self) -> None:
         check_order(self.begin, self.end)

@@ -10,7 +10,7 @@ export interface Paint {
 }
 
 export interface Palette {
-  of: (color: number, name: number) => Paint;
+  of: (color: number) => Paint;
   /** What a device's time goes to, by code; from below, idle time before work. */
   categories: readonly Paint[];
   stacked: readonly number[];
@@ -98,14 +98,14 @@ export function readPalette(
   }));
   const codes = categories.map((_, code) => code);
   probe.remove();
-  const of = (color: number, name: number): Paint => {
+  const of = (color: number): Paint => {
     if (by === 'class') {
       return byClass[color] ?? other;
     }
     if (by === 'family') {
       return byFamily[color - 1] ?? other;
     }
-    const code = by === 'name' ? name : color - 1;
+    const code = color - 1;
     return code < 0 ? other : distinct[(code * 7) % distinct.length]!;
   };
   return {

@@ -118,7 +118,7 @@ function paintLane(
     if (end <= painted) {
       continue; // within the pixel that was drawn last
     }
-    const paint = palette.of(color[i]!, name[i]!);
+    const paint = palette.of(color[i]!);
     if (paint.fill !== fill) {
       fill = paint.fill;
       context.fillStyle = fill;
@@ -156,7 +156,7 @@ function paintCounter(context: CanvasRenderingContext2D, scene: Scene, row: Row,
   const floor = y + row.height - 4;
   const room = row.height - 8;
   const toY = (value: number) => floor - ((value - least) / (most - least)) * room;
-  const color = palette.of(track.role === 'memory' ? 5 : 0, track.id).fill;
+  const color = palette.of(track.role === 'memory' ? 5 : 0).fill;
   for (const cover of samples) {
     const range = cover.data.series.get(track.id);
     if (!range) {

@@ -32,6 +32,7 @@ export function mergePayloads(members: readonly Member[], origin: number): Trace
         tracks.push({
           ...track,
           id: mergedId(track.id, index, count),
+          device: track.device === null ? null : mergedId(track.device, index, count),
           group: track.group === null ? null : track.group + base,
         });
       }
@@ -69,6 +70,12 @@ export function mergeColors(legends: readonly (readonly string[])[]): Recolored 
   const code = new Map(texts.map((text, i) => [text, i]));
   return { texts, codes: legends.map(legend => legend.map(text => code.get(text)!)) };
 }
+
+/** Codes that mean the same in every trace. */
+export const asTheyAre = (members: readonly Member[]): Recolored => ({
+  texts: [],
+  codes: members.map(() => []),
+});
 
 const mergeClasses = (members: readonly Member[]): Recolored =>
   mergeColors(members.map(({ payload }) => payload.classes));

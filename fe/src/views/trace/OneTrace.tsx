@@ -1,31 +1,27 @@
 import { useMemo, useState } from 'react';
 import type { TracePayload } from '../../api/types';
-import { formatCount } from '../../base/format';
 import { useClient } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import type { Highlights } from '../../timeline/contract';
-import type { Arrow } from '../../timeline/draw/overlay';
-import { Button } from '../../widgets/inputs/Button';
-import { Select } from '../../widgets/inputs/Select';
 import { plain, Sentence } from '../../widgets/Sentence';
 import { Tip } from '../../widgets/Term';
 import { SourceSettingsMenu } from '../../widgets/SourceFrame';
 import { range, useAnswers } from './answers';
 import { Find } from './find/Find';
 import { useFound } from './find/useFound';
-import { arrows, blameArrow, launched, placeOf, placeOfMoment } from './follow/flows';
-import { useLit, useWalk } from './follow/path';
+import { usePaths, useWalk } from './follow/path';
+import { useFollow } from './follow/useFollow';
+import { useSelected } from './follow/useSelected';
 import { Area } from './panels/Area';
-import { Details } from './panels/Details';
-import { Waiting } from './panels/Waiting';
+import { SelectedPanel } from './panels/SelectedPanel';
 import { spokenSlice } from './panels/spoken';
 import { traceSource } from './source';
 import { Timeline } from './Timeline';
 import { Export } from './tools/Export';
 import { MiniMap } from './tools/MiniMap';
-import { CLOCKS, COLORS, Legend, Tracks } from './tools/Tools';
-import { useFollow } from './follow/useFollow';
-import { deepTracks, spanOf, useLayout, useTimeline } from './useTimeline';
+import { Shown } from './tools/Shown';
+import { Legend, Tracks } from './tools/Tools';
+import { deepTracks, useLayout, useTimeline } from './useTimeline';
 
 /** Parameters that a link in the headline leaves as they are. */
 const KEPT = [
@@ -42,7 +38,6 @@ const KEPT = [
   'find',
   'regex',
 ];
-const NO_ARROWS: readonly Arrow[] = [];
 
 /** One trace with all that can be asked about it. */
 export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: string }) {
@@ -53,6 +48,7 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
   const timeline = useTimeline(payload);
   const { state, change, shown, time, controller, chooseEvent, zoomTo } = timeline;
   const { folded, hidden, pinned, order, color, area } = state;
+  const members = useMemo(() => [{ selectors, shift: 0, payload }], [selectors, payload]);
   const { python } = payload;
   const [filter, setFilter] = useState('');
   const source = useMemo(
@@ -61,34 +57,26 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
   );
   // The slices come first; what stands beside them would only make the server slower.
   const answers = useAnswers(payload, selectors, state, shown, timeline.loading === false);
-  const { current, flows, added, moment } = answers;
-  const selected = useMemo(
-    () => (current ? placeOf(current) : moment ? placeOfMoment(moment) : null),
-    [current, moment],
-  );
-  const deep = deepTracks(state.deep, selected);
+  const { added } = answers;
+  const selected = useSelected(members, state, python);
+  const { current, flows, place } = selected;
+  const deep = deepTracks(state.deep, place);
   const layout = useLayout(payload, { folded, deep, hidden, pinned, order, filter });
-  const lit = useLit(answers.path);
-  const traces = useMemo(() => [{ selectors, shift: 0 }], [selectors]);
-  const found = useFound(
-    payload,
-    traces,
-    state,
-    state.event === null ? shown.begin : (current?.start_ns ?? null),
-    shown,
-  );
+  const { paths, error } = usePaths(members, shown, state.path && timeline.loading === false);
+  const at = state.event === null ? shown.begin : (current?.start_ns ?? null);
+  const found = useFound(payload, members, state, at, shown);
   const highlights = useMemo<Highlights>(
     () => ({
       area,
       marks: state.marks,
-      selected,
-      arrows: flows ? arrows(flows) : moment ? blameArrow(moment) : NO_ARROWS,
-      lit: found.lit ?? lit ?? (flows ? launched(flows) : null),
+      selected: place,
+      arrows: selected.arrows,
+      lit: found.lit ?? paths?.lit ?? selected.lit,
     }),
-    [area, state.marks, selected, flows, moment, lit, found.lit],
+    [area, state.marks, place, selected.arrows, selected.lit, paths, found.lit],
   );
   const follow = useFollow(flows, state.event, chooseEvent);
-  const walk = useWalk(answers.path, state.event, shown, chooseEvent);
+  const walk = useWalk(paths?.each[0], state.event, shown, chooseEvent);
   const togglePath = () => change({ path: !state.path });
   const togglePython = () => {
     const { python: _, ...others } = params;
@@ -110,37 +98,14 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
         <>
           <Find payload={payload} found={found} timeline={timeline} />
           <Tracks payload={payload} state={state} filter={filter} onFilter={setFilter} onChange={change} />
-          {payload.counts.python_slices > 0 && (
-            <Button aria-pressed={python} title="Python frames (p)" onClick={togglePython}>
-              Python
-            </Button>
-          )}
-          {payload.steps.length > 0 && (
-            <Button aria-pressed={state.path} title="Light the critical path (c)" onClick={togglePath}>
-              Path
-            </Button>
-          )}
-          {answers.path && answers.path.more > 0 && (
-            <span className="dim">{formatCount(answers.path.more)} more of the path when zoomed in</span>
-          )}
-          <Select
-            label="Color by"
-            value={color}
-            options={COLORS}
-            onChange={next => change({ color: next })}
-          />
-          <Select
-            label="Time from"
-            value={state.clock === 'wall' && payload.wall_ns === null ? 'trace' : state.clock}
-            options={CLOCKS.filter(([clock]) => clock !== 'wall' || payload.wall_ns !== null)}
-            onChange={clock => change({ clock })}
-          />
-          {payload.reasons.wall && (
-            <Tip
-              label="Why is there no wall clock?"
-              entry={{ title: 'Wall clock', text: plain(payload.reasons.wall) }}
-            />
-          )}
+          <Shown {...{ payload, timeline, paths, togglePython, togglePath }}>
+            {payload.reasons.wall && (
+              <Tip
+                label="Why is there no wall clock?"
+                entry={{ title: 'Wall clock', text: plain(payload.reasons.wall) }}
+              />
+            )}
+          </Shown>
         </>
       }
       actions={
@@ -179,8 +144,8 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
         ...(current?.around.length && { ArrowUp: () => chooseEvent(current.around.at(-1)!.event) }),
       }}
       onArea={next => change({ area: next })}
-      error={answers.error}
-      spoken={spokenSlice(current, payload) || plain(moment?.headline ?? [])}
+      error={selected.error ?? error}
+      spoken={spokenSlice(current, payload) || plain(selected.moment?.headline ?? [])}
       legend={
         <Legend
           by={color}
@@ -191,31 +156,14 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
         />
       }
       panel={
-        (current || moment || (added && area)) && (
+        (current || selected.moment || (added && area)) && (
           <>
-            {moment && (
-              <Waiting
-                moment={moment}
-                time={time}
-                onEvent={chooseEvent}
-                onMoment={timeline.chooseMoment}
-                onZoom={() => selected && zoomTo(spanOf(selected))}
-                onClose={() => change({ moment: null })}
-              />
-            )}
-            {current && (
-              <Details
-                event={current}
-                flows={flows}
-                module={answers.module}
-                classes={payload.classes}
-                time={time}
-                onEvent={chooseEvent}
-                onView={(view, next) => select({ view, params: next })}
-                onZoom={() => selected && zoomTo(spanOf(selected))}
-                onClose={() => change({ event: null })}
-              />
-            )}
+            <SelectedPanel
+              selected={selected}
+              timeline={timeline}
+              classes={payload.classes}
+              onView={(view, next) => select({ view, params: next })}
+            />
             {added && area && (
               <Area
                 selection={added}

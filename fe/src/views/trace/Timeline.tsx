@@ -82,7 +82,7 @@ export function Timeline(props: Props) {
           </Button>
         </p>
       )}
-      <Dock panel={props.panel}>
+      <Dock panel={props.panel} holds={state.area ? 'table' : 'details'}>
         <div
           className={`${css.frame} ${loading ? css.loading : ''}`}
           data-part="timeline"

@@ -3,12 +3,7 @@ import { useMemo } from 'react';
 import type {
   Selectors,
   TraceColors,
-  TraceEvent,
-  TraceFlows,
   TraceHeadline,
-  TraceModule,
-  TraceMoment,
-  TracePath,
   TracePayload,
   TraceSelection,
   TraceTile,
@@ -28,20 +23,12 @@ export const range = (begin: number, end: number) => ({
   end: String(Math.max(Math.ceil(end), Math.floor(begin) + 1)),
 });
 
-const momentQuery = (moment: TraceState['moment'], python: boolean): Record<string, string> => ({
-  device: String(moment?.device ?? 0),
-  at: String(moment?.at ?? 0),
-  ...(moment && moment.until !== null ? { until: String(moment.until), category: moment.category } : {}),
-  ...(python ? { python: 'true' } : {}),
-});
-
 const spanQuery = (window: Span, python: boolean): Record<string, string> => ({
   ...range(window.begin, window.end),
   ...(python ? { python: 'true' } : {}),
 });
 
-/** The answers about the selected slice, the selected window, the window in sight and the whole trace; those about
- * another slice than the one that is selected now are left out. */
+/** The answers about the selected window, the window in sight and the whole trace. */
 export function useAnswers(
   payload: TracePayload,
   selectors: Selectors,
@@ -49,27 +36,8 @@ export function useAnswers(
   shown: Span,
   drawn: boolean,
 ) {
-  const python = payload.python;
-  const { event, area } = state;
-  const about = { event: String(event ?? 0), ...(python ? { python: 'true' } : {}) };
-  const chosen = event !== null;
-  const eventAnswer = useView<TraceEvent>('trace/event', selectors, about, chosen);
-  const flowsAnswer = useView<TraceFlows>('trace/flows', selectors, about, chosen);
-  const moduleAnswer = useView<TraceModule>('trace/module', selectors, about, chosen);
-  const { moment } = state;
-  const momentAnswer = useView<TraceMoment>(
-    'trace/moment',
-    selectors,
-    momentQuery(moment, python),
-    moment !== null,
-  );
-  const around = shown.end - shown.begin;
-  const pathAnswer = useView<TracePath>(
-    'trace/path',
-    selectors,
-    range(shown.begin - around, shown.end + around),
-    state.path && drawn,
-  );
+  const { python } = payload;
+  const { area } = state;
   const allWork = workTracks(payload)
     .filter(track => track.kind === 'thread' || track.kind === 'stream')
     .map(track => track.id)
@@ -106,29 +74,12 @@ export function useAnswers(
   const wire = ready(mapAnswer);
   const mapTile = useMemo(() => wire && decodeTile(wire), [wire]);
   return {
-    current: chosen ? ofEvent(eventAnswer, event) : undefined,
-    flows: chosen ? ofEvent(flowsAnswer, event) : undefined,
-    module: chosen ? ofEvent(moduleAnswer, event) : undefined,
-    moment: moment && !momentAnswer.isPlaceholderData ? ready(momentAnswer) : undefined,
-    path: state.path ? ready(pathAnswer) : undefined,
     added: area ? ready(areaAnswer) : undefined,
     inSight: ready(windowAnswer),
     colors: ready(colorsAnswer),
     map: { tile: mapTile, tracks: mapTracks },
-    error:
-      (chosen ? eventAnswer.error : moment ? momentAnswer.error : state.path ? pathAnswer.error : null)
-        ?.message ?? null,
   };
 }
 
 const ready = <P>({ data }: { data?: ViewAnswer<P> }): P | undefined =>
   data?.state === 'ready' ? data.payload : undefined;
-
-/** The payload if it is about this slice. */
-function ofEvent<P extends { event: number }>(
-  answer: { data?: ViewAnswer<P> },
-  event: number,
-): P | undefined {
-  const payload = ready(answer);
-  return payload?.event === event ? payload : undefined;
-}

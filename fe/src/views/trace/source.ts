@@ -9,13 +9,12 @@ import { range } from './answers';
 
 export function traceSource(client: Client, selectors: Selectors, python: boolean, color: ColorBy): Source {
   const frames: Record<string, string> = python ? { python: 'true' } : {};
-  const by = color === 'name' ? 'class' : color;
   return {
     tile: (begin, end, width, signal) =>
       reader.tile(
         client,
         selectors,
-        { ...range(begin, end), width: String(width), color: by, ...frames },
+        { ...range(begin, end), width: String(width), color, ...frames },
         signal,
       ),
     counters: (begin, end, width, signal) =>

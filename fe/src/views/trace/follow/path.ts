@@ -1,7 +1,12 @@
 // The critical path on the timeline: what it lights, and the walk along it.
 import { useMemo, useRef } from 'react';
 import type { TracePath } from '../../../api/types';
+import { useEach } from '../../../state/queries';
 import type { Lit } from '../../../timeline/contract';
+import { mergedId } from '../../../timeline/tiles/merge';
+import type { Span } from '../../../timeline/tiles/store';
+import { range } from '../answers';
+import type { Drawn } from './useSelected';
 
 /** Lights the slices that the path passes through: on its track, in its time; null without a path. */
 export function litBy(path: TracePath): Lit | null {
@@ -68,7 +73,54 @@ export function useWalk(
   };
 }
 
-/** What to light; the same as long as the path is. */
-export function useLit(path: TracePath | undefined): Lit | null {
-  return useMemo(() => (path ? litBy(path) : null), [path]);
+export interface Paths {
+  /** The path of each trace, in times and numbers of the timeline. */
+  each: readonly TracePath[];
+  lit: Lit | null;
+  more: number;
+}
+
+/** The critical path of each trace by itself, in the window and as much on both sides. */
+export function usePaths(
+  members: readonly Drawn[],
+  shown: Span,
+  wanted: boolean,
+): { paths: Paths | undefined; error: string | null } {
+  const around = shown.end - shown.begin;
+  const answer = useEach<TracePath>(
+    'trace/path',
+    members.map(({ selectors, shift }) => [
+      selectors,
+      range(shown.begin - around - shift, shown.end + around - shift),
+    ]),
+    wanted,
+  );
+  const { payloads } = answer;
+  const paths = useMemo(
+    () => (wanted && payloads ? mergePaths(payloads, members) : undefined),
+    [wanted, payloads, members],
+  );
+  return { paths, error: (wanted && answer.error?.message) || null };
+}
+
+export function mergePaths(paths: readonly TracePath[], members: readonly { shift: number }[]): Paths {
+  const count = members.length;
+  const each = paths.map((path, index): TracePath => {
+    const { shift } = members[index]!;
+    return {
+      event: path.event.map(id => mergedId(id, index, count)),
+      track: path.track.map(id => mergedId(id, index, count)),
+      begin_ns: path.begin_ns.map(time => time + shift),
+      end_ns: path.end_ns.map(time => time + shift),
+      more: path.more,
+    };
+  });
+  const all: TracePath = {
+    event: each.flatMap(path => path.event),
+    track: each.flatMap(path => path.track),
+    begin_ns: each.flatMap(path => path.begin_ns),
+    end_ns: each.flatMap(path => path.end_ns),
+    more: each.reduce((sum, path) => sum + path.more, 0),
+  };
+  return { each, lit: litBy(all), more: all.more };
 }

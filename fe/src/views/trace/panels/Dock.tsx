@@ -6,15 +6,15 @@ import css from './Dock.module.css';
 
 type Side = 'right' | 'below';
 
-/** From this width on a panel below would be half empty. */
-const WIDE = 1800;
+/** From this width on there is room for it beside the tracks, all of which then stay in sight; a table needs more. */
+const ROOM = { details: 1280, table: 1800 };
 const LEAST = 140;
 const STEP = 20;
-const SIZES: Record<Side, number> = { right: 380, below: 220 };
+const SIZES: Record<Side, number> = { right: 360, below: 200 };
 
-const keptSide = (): Side => {
+const keptSide = (): Side | null => {
   const kept = readSetting('dock');
-  return kept === 'right' || kept === 'below' ? kept : window.innerWidth >= WIDE ? 'right' : 'below';
+  return kept === 'right' || kept === 'below' ? kept : null;
 };
 
 const keptSize = (side: Side): number => {
@@ -22,17 +22,24 @@ const keptSize = (side: Side): number => {
   return typeof kept === 'number' && kept >= LEAST ? kept : SIZES[side];
 };
 
-export function Dock({ panel, children }: { panel: ReactNode; children: ReactNode }) {
-  const [side, setSide] = useState(keptSide);
-  const [size, setSize] = useState(() => keptSize(side));
+interface Props {
+  panel: ReactNode;
+  holds: keyof typeof ROOM;
+  children: ReactNode;
+}
+
+export function Dock({ panel, holds, children }: Props) {
+  const [chosen, setChosen] = useState(keptSide);
+  const side = chosen ?? (window.innerWidth >= ROOM[holds] ? 'right' : 'below');
+  const [sizes, setSizes] = useState(() => ({ right: keptSize('right'), below: keptSize('below') }));
+  const size = sizes[side];
   const move = (next: Side) => {
-    setSide(next);
-    setSize(keptSize(next));
+    setChosen(next);
     writeSetting('dock', next);
   };
   const resize = (wanted: number, room: number) => {
     const next = Math.round(Math.max(LEAST, Math.min(wanted, room * 0.7)));
-    setSize(next);
+    setSizes({ ...sizes, [side]: next });
     writeSetting(`dock.${side}`, next);
   };
   const other: Side = side === 'right' ? 'below' : 'right';

@@ -34,3 +34,28 @@ it('adds up a stretch of time on each rank, side by side', async () => {
   const { rows } = golden['trace/selection'];
   expect(await screen.findByText(`${rows.length} names`, { exact: false })).toBeTruthy();
 });
+
+it('says why the device of a rank waits, in the time of all, and where it is drawn', async () => {
+  const wait = golden['trace/moment'];
+  const rank = 1;
+  const device = 2 * wait.device + rank;
+  const shift = connections.ranks[rank]!.shift_ns!;
+  drawView(View, golden.trace, {
+    params: { ranks: 'rank0,rank1', moment: `${device}:${Math.floor(wait.begin_ns + shift)}` },
+  });
+  const panel = await screen.findByLabelText("Selected part of a device's time");
+  expect(panel.textContent).toContain(textOf(wait.headline));
+  const titles = [...document.querySelectorAll('[data-part=track-label]')].map(label => label.textContent);
+  expect(titles.filter(title => title?.includes('Why idle')).length).toBe(connections.ranks.length);
+});
+
+it('has the tools of one trace', async () => {
+  drawView(View, golden.trace, { params: { ranks: 'rank0,rank1', color: 'name', path: 'true' } });
+  const path = await screen.findByRole('button', { name: 'Path' });
+  expect(path.getAttribute('aria-pressed')).toBe('true');
+  expect(screen.getByLabelText<HTMLSelectElement>('Color by').value).toBe('name');
+  expect(screen.getByText('one color for every name')).toBeTruthy();
+  expect(screen.queryByRole('button', { name: 'Python' }) !== null).toBe(
+    golden.trace.counts.python_slices > 0,
+  );
+});

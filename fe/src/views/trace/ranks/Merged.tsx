@@ -26,10 +26,12 @@ export function Merged({ run, crumb }: { run: string; crumb: string }) {
     ...(window && { begin: String(Math.floor(window.begin)), end: String(Math.ceil(window.end)) }),
   });
   const job = answer.data?.state === 'ready' ? answer.data.payload : undefined;
+  const python = params.python === 'true';
+  const frames: Record<string, string> = python ? { python: 'true' } : {};
   const traces = useQueries({
     queries: chosen.map(worker => ({
-      queryKey: ['view', 'trace', { run, worker, span }, {}],
-      queryFn: () => client.view<TracePayload>('trace', { run, worker, span }, {}),
+      queryKey: ['view', 'trace', { run, worker, span }, frames],
+      queryFn: () => client.view<TracePayload>('trace', { run, worker, span }, frames),
       refetchInterval: (query: { state: { data?: { state: string } } }) =>
         query.state.data?.state === 'ready' ? (false as const) : WAIT_MS,
       staleTime: 30_000,
@@ -41,7 +43,7 @@ export function Merged({ run, crumb }: { run: string; crumb: string }) {
     answers.every(payload => payload !== undefined) &&
     ranks !== undefined &&
     ranks.every(rank => rank.state === 'ready' || rank.state === 'failed');
-  const key = ready ? ranks.map(rank => `${rank.worker} ${rank.shift_ns}`).join('\n') : '';
+  const key = ready ? `${python}\n${ranks.map(rank => `${rank.worker} ${rank.shift_ns}`).join('\n')}` : '';
   const aligned = useMemo(() => {
     if (!ready) {
       return null;

@@ -1,25 +1,27 @@
 import { useMemo, useState } from 'react';
-import type { Connections, TraceEvent } from '../../../api/types';
-import { useClient, useView } from '../../../state/queries';
+import type { Connections } from '../../../api/types';
+import { useClient } from '../../../state/queries';
 import { writeRanks } from '../../../state/ranks';
 import { useSelection } from '../../../state/selection';
 import type { Highlights } from '../../../timeline/contract';
-import { memberOf, mergedId, mergePayloads } from '../../../timeline/tiles/merge';
+import { mergePayloads } from '../../../timeline/tiles/merge';
 import { Button } from '../../../widgets/inputs/Button';
-import { Select } from '../../../widgets/inputs/Select';
 import { Icon } from '../../../widgets/Icon';
-import { Sentence } from '../../../widgets/Sentence';
+import { plain, Sentence } from '../../../widgets/Sentence';
 import { Find } from '../find/Find';
 import { useFound } from '../find/useFound';
-import { placeOf } from '../follow/flows';
-import { Details } from '../panels/Details';
+import { usePaths, useWalk } from '../follow/path';
+import { useFollow } from '../follow/useFollow';
+import { useSelected } from '../follow/useSelected';
+import { SelectedPanel } from '../panels/SelectedPanel';
 import { spokenSlice } from '../panels/spoken';
 import type { TraceState } from '../state';
 import { Timeline } from '../Timeline';
 import { MiniMap } from '../tools/MiniMap';
-import { CLOCKS, COLORS, Legend, Tracks } from '../tools/Tools';
-import { deepTracks, spanOf, useLayout, useTimeline } from '../useTimeline';
-import { asideTracks, drawable, flipped, foldedTracks, lateFirst } from './arranged';
+import { Shown } from '../tools/Shown';
+import { Legend, Tracks } from '../tools/Tools';
+import { deepTracks, useLayout, useTimeline } from '../useTimeline';
+import { asideTracks, flipped, foldedTracks, lateFirst } from './arranged';
 import { joinedEvents } from './joined';
 import { RankPicker } from './RankPicker';
 import { RanksArea } from './RanksArea';
@@ -28,9 +30,7 @@ import { useRankColors } from './useRankColors';
 import { useRankMap } from './useRankMap';
 
 /** Parameters that mean the same for other ranks. */
-const KEPT = ['at', 'color', 'clock', 'find', 'regex'];
-/** A name has another number on each rank. */
-const RANK_COLORS = COLORS.filter(([by]) => by !== 'name');
+const KEPT = ['at', 'color', 'clock', 'find', 'regex', 'python', 'path'];
 
 interface Props {
   run: string;
@@ -46,15 +46,16 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
   const { selection, select } = useSelection();
   const count = members.length;
   const origin = connections.origin_ns ?? 0;
-  const payload = useMemo(() => drawable(mergePayloads(members, origin)), [members, origin]);
+  const payload = useMemo(() => mergePayloads(members, origin), [members, origin]);
   const timeline = useTimeline(payload);
   const { state, change, shown, time, controller, chooseEvent, zoomTo } = timeline;
   const { area } = state;
+  const { python } = payload;
   const [filter, setFilter] = useState('');
   const { by, recolored } = useRankColors(run, members, state.color);
   const source = useMemo(
-    () => ranksSource(client, run, members, by, recolored),
-    [client, run, members, by, recolored],
+    () => ranksSource(client, run, members, python, by, recolored),
+    [client, run, members, python, by, recolored],
   );
   const first = useMemo(() => {
     const late = connections.late.map(at =>
@@ -75,46 +76,47 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
   const arrange = (next: Partial<TraceState>) =>
     change(next.hidden ? { ...next, hidden: flipped(first.hidden, next.hidden) } : next);
 
-  const picked = state.event === null ? null : memberOf(state.event, count);
-  const index = picked?.index ?? -1;
-  const member = members[index];
-  const answer = useView<TraceEvent>(
-    'trace/event',
-    { run, worker: member?.worker, span: member?.span },
-    { event: String(picked?.id ?? 0) },
-    member !== undefined,
+  const traces = useMemo(
+    () =>
+      members.map(({ worker, span, shift, payload: own }) => ({
+        selectors: { run, worker, span },
+        shift,
+        payload: own,
+      })),
+    [run, members],
   );
-  const event = member && answer.data?.state === 'ready' ? answer.data.payload : undefined;
-  const current = event && event.event === picked?.id ? event : undefined;
-  const selected = useMemo(() => {
-    const place = current && member ? placeOf(current) : null;
-    return (
-      place && { ...place, track: mergedId(place.track, index, count), start: place.start + member!.shift }
-    );
-  }, [current, member, index, count]);
+  const selected = useSelected(traces, state, python);
+  const { current, flows, place, merged } = selected;
+  const member = members[selected.index]!;
   const { folded, hidden, pinned, order } = arranged;
-  const deep = deepTracks(state.deep, selected);
+  const deep = deepTracks(state.deep, place);
   const layout = useLayout(payload, { folded, hidden, pinned, order, deep, filter });
   const joined = useMemo(
     () => joinedEvents(connections, members, payload, state.event),
     [connections, members, payload, state.event],
   );
-  const traces = useMemo(
-    () => members.map(({ worker, span, shift }) => ({ selectors: { run, worker, span }, shift })),
-    [run, members],
-  );
-  const found = useFound(
-    payload,
-    traces,
-    state,
-    state.event === null ? shown.begin : (selected?.start ?? null),
-    shown,
-  );
+  const at = state.event === null ? shown.begin : (place?.start ?? null);
+  const found = useFound(payload, traces, state, at, shown);
+  const { paths, error } = usePaths(traces, shown, state.path && timeline.loading === false);
   const map = useRankMap(run, members, payload, timeline.loading === false);
   const highlights = useMemo<Highlights>(
-    () => ({ area, marks: state.marks, selected, arrows: [], lit: found.lit, joined }),
-    [area, state.marks, selected, joined, found.lit],
+    () => ({
+      area,
+      marks: state.marks,
+      selected: place,
+      arrows: selected.arrows,
+      lit: found.lit ?? paths?.lit ?? selected.lit,
+      joined,
+    }),
+    [area, state.marks, place, selected.arrows, selected.lit, paths, joined, found.lit],
   );
+  const follow = useFollow(flows, selected.event, id => chooseEvent(id === null ? null : merged(id)));
+  const walk = useWalk(paths?.each[selected.index], state.event, shown, chooseEvent);
+  const togglePath = () => change({ path: !state.path });
+  const togglePython = () => {
+    const { python: _, ...others } = selection.params;
+    select({ params: python ? others : { ...others, python: 'true' } });
+  };
   return (
     <Timeline
       timeline={timeline}
@@ -150,18 +152,7 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
             onFilter={setFilter}
             onChange={arrange}
           />
-          <Select
-            label="Color by"
-            value={state.color === 'name' ? 'class' : state.color}
-            options={RANK_COLORS}
-            onChange={color => change({ color })}
-          />
-          <Select
-            label="Time from"
-            value={state.clock}
-            options={CLOCKS}
-            onChange={clock => change({ clock })}
-          />
+          <Shown {...{ payload, timeline, paths, togglePython, togglePath }} />
           <Button onClick={() => select({ view: 'distributed', params: {} })}>
             <Icon name="left" size={14} /> The job
           </Button>
@@ -180,30 +171,33 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
       }
       keys={{
         '/': () => document.querySelector<HTMLInputElement>('[data-find]')?.focus(),
+        p: togglePython,
+        c: togglePath,
+        '[': () => (state.path ? walk(-1) : follow('previous')),
+        ']': () => (state.path ? walk(1) : follow('next')),
         e: () => change({ area: shown }),
+        // What lies around it may be shared with others in a box.
+        ...(current?.around.length && { ArrowUp: () => chooseEvent(merged(current.around.at(-1)!.event)) }),
       }}
       onArea={next => change({ area: next })}
-      error={null}
+      error={selected.error ?? error}
       legend={<Legend by={by} payload={payload} colors={recolored && { by, texts: recolored.texts }} />}
-      spoken={member ? `${member.title}: ${spokenSlice(current, member.payload)}` : ''}
+      spoken={
+        current || selected.moment
+          ? `${member.title}: ${spokenSlice(current, member.payload) || plain(selected.moment?.headline ?? [])}`
+          : ''
+      }
       panel={
-        ((current && member) || area) && (
+        (current || selected.moment || area) && (
           <>
-            {current && member && (
-              <Details
-                event={current}
-                flows={undefined}
-                module={undefined}
-                classes={member.payload.classes}
-                time={ns => time(ns + member.shift)}
-                onEvent={next => change({ event: mergedId(next, index, count) })}
-                onView={(view, next) =>
-                  select({ view, worker: member.worker, span: member.span, params: next })
-                }
-                onZoom={() => selected && zoomTo(spanOf(selected))}
-                onClose={() => change({ event: null })}
-              />
-            )}
+            <SelectedPanel
+              selected={selected}
+              timeline={timeline}
+              classes={member.payload.classes}
+              onView={(view, next) =>
+                select({ view, worker: member.worker, span: member.span, params: next })
+              }
+            />
             {area && (
               <RanksArea
                 run={run}

@@ -39,7 +39,11 @@ export function RanksArea({ run, members, area, time, ...ways }: Props) {
     'trace/selection',
     members.map(member => [
       selectorsOf(run, member),
-      { ...range(area.begin - member.shift, area.end - member.shift), tracks: tracksOf(member) },
+      {
+        ...range(area.begin - member.shift, area.end - member.shift),
+        tracks: tracksOf(member),
+        ...(member.payload.python ? { python: 'true' } : {}),
+      },
     ]),
   );
   const selections = answer.payloads;

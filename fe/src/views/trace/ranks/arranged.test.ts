@@ -2,11 +2,11 @@ import { expect, it } from 'vitest';
 import golden from '../../../../../tests/golden/payloads/trace.json';
 import type { TracePayload } from '../../../api/types';
 import { mergePayloads } from '../../../timeline/tiles/merge';
-import { asideTracks, drawable, flipped, foldedTracks, lateFirst } from './arranged';
+import { asideTracks, flipped, foldedTracks, lateFirst } from './arranged';
 
 const rank = golden.trace as unknown as TracePayload;
 const members = [0, 1, 2].map(number => ({ title: `rank ${number}`, shift: 0, payload: rank }));
-const merged = drawable(mergePayloads(members, 0));
+const merged = mergePayloads(members, 0);
 const titles = (groups: readonly number[]) => groups.map(group => merged.groups[group]!.name.split(' · ')[0]);
 
 it('puts the late ranks on top, the latest first, and leaves all others as they were', () => {
@@ -18,8 +18,6 @@ it('puts the late ranks on top, the latest first, and leaves all others as they 
 });
 
 it('hides and folds at first what would part the ranks, until that is chosen otherwise', () => {
-  const kinds = new Set(merged.tracks.map(track => track.kind));
-  expect(kinds.has('blame')).toBe(false);
   const hidden = asideTracks(merged);
   expect(merged.tracks.filter(track => track.kind === 'counter').every(({ id }) => hidden.includes(id))).toBe(
     true,

@@ -6,12 +6,6 @@ type Track = TracePayload['tracks'][number];
 
 const isThread = ({ kind }: Track): boolean => kind === 'thread' || kind === 'instants';
 
-/** Without what the devices' time goes to, which is asked of one trace. */
-export const drawable = (payload: TracePayload): TracePayload => ({
-  ...payload,
-  tracks: payload.tracks.filter(track => track.kind !== 'blame'),
-});
-
 /** Counters, and what the profiler says of itself, would part the ranks: they are hidden at first. */
 export const asideTracks = (payload: TracePayload): number[] =>
   payload.tracks

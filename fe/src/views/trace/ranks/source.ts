@@ -4,6 +4,7 @@ import type { Names, Source } from '../../../timeline/contract';
 import type { ColorBy } from '../../../timeline/draw/colors';
 import { askNames } from '../../../timeline/tiles/answer';
 import {
+  asTheyAre,
   memberOf,
   mergedId,
   mergeSamples,
@@ -20,10 +21,12 @@ export function ranksSource(
   client: Client,
   run: string,
   members: readonly Aligned[],
+  python: boolean,
   by: ColorBy,
   recolored: Recolored | undefined,
 ): Source {
   const count = members.length;
+  const frames: Record<string, string> = python ? { python: 'true' } : {};
   const one = (index: number) => ({ run, worker: members[index]!.worker, span: members[index]!.span });
   const within = (begin: number, end: number, width: number, shift: number) => ({
     begin: String(Math.floor(begin - shift)),
@@ -35,7 +38,12 @@ export function ranksSource(
       mergeTiles(
         await Promise.all(
           members.map(({ shift }, i) =>
-            reader.tile(client, one(i), { ...within(begin, end, width, shift), color: by }, signal),
+            reader.tile(
+              client,
+              one(i),
+              { ...within(begin, end, width, shift), color: by, ...frames },
+              signal,
+            ),
           ),
         ),
         members,
@@ -53,6 +61,18 @@ export function ranksSource(
         members,
         begin,
         end,
+      ),
+    blame: async (begin, end, width, signal) =>
+      mergeTiles(
+        await Promise.all(
+          members.map(({ shift }, i) =>
+            reader.blame(client, one(i), within(begin, end, width, shift), signal),
+          ),
+        ),
+        members,
+        begin,
+        end,
+        asTheyAre(members),
       ),
     names: async codes => {
       const found: Names = { names: {}, short_names: {} };

@@ -3,12 +3,11 @@ import { useMemo } from 'react';
 import type { TraceColors } from '../../../api/types';
 import { useEach } from '../../../state/queries';
 import type { ColorBy } from '../../../timeline/draw/colors';
-import { mergeColors, type Recolored } from '../../../timeline/tiles/merge';
+import { asTheyAre, mergeColors, type Recolored } from '../../../timeline/tiles/merge';
 import type { Aligned } from './source';
 
 /** Until the legends are here, slices have the colors of their classes. */
 export function useRankColors(run: string, members: readonly Aligned[], wanted: ColorBy) {
-  // A name has another number on each rank, and a tile holds only those that are drawn.
   const asked = wanted !== 'class' && wanted !== 'name';
   const { payloads } = useEach<TraceColors>(
     'trace/colors',
@@ -19,8 +18,10 @@ export function useRankColors(run: string, members: readonly Aligned[], wanted: 
     () =>
       asked && payloads?.every(({ by }) => by === wanted)
         ? (wanted === 'family' ? byPlace : mergeColors)(payloads.map(({ texts }) => texts))
-        : undefined,
-    [asked, payloads, wanted],
+        : wanted === 'name'
+          ? asTheyAre(members)
+          : undefined,
+    [asked, payloads, wanted, members],
   );
   const by: ColorBy = recolored ? wanted : 'class';
   return { by, recolored };

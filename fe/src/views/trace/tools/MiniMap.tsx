@@ -53,7 +53,7 @@ export function MiniMap({ payload, tile, tracks, ticks, window, onWindow, time }
       // What lies deeper says more of what is done; the first lanes are drawn over each other.
       for (const depth of tile.lanes.get(track)?.filter(each => each.depth < DEPTHS) ?? []) {
         for (let at = depth.first; at < depth.last; at++) {
-          context.fillStyle = palette.of(tile.color[at]!, tile.name[at]!).fill;
+          context.fillStyle = palette.of(tile.color[at]!).fill;
           context.globalAlpha =
             0.25 + 0.6 * (tile.duration[at]! > 0 ? tile.busy[at]! / tile.duration[at]! : 1);
           const x = ((tile.start[at]! - payload.begin_ns) / length) * width;

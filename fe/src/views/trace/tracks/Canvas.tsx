@@ -1,6 +1,7 @@
 // The drawing with its track labels: hands pointer and size to the controller, and what was pointed at to the page.
 import { useEffect, useRef, useState, type PointerEvent } from 'react';
 import type { TracePayload } from '../../../api/types';
+import { readSetting, writeSetting } from '../../../base/browser/settings';
 import { isWork } from '../../../base/causes';
 import { Controller } from '../../../timeline/controller';
 import type { Highlights, Source } from '../../../timeline/contract';
@@ -12,6 +13,8 @@ import { wallClock, type Clock } from '../../../base/ticks';
 import type { Moment } from '../state';
 import { Labels } from './Labels';
 import { Pointer, type Pointed } from './Pointer';
+import { wheelOf } from './wheel';
+import { WheelHint } from './WheelHint';
 import css from './Canvas.module.css';
 
 interface Props {
@@ -39,6 +42,8 @@ interface Props {
 const DRAG = 4;
 /** How near an edge of the selected area is taken hold of, px. */
 const EDGE = 5;
+/** The setting that says that somebody zoomed with the wheel, and so knows how. */
+const ZOOMS = 'wheel.zooms';
 
 export function Canvas(props: Props) {
   const { payload, source, colorBy, layout, highlights, clock, origin, theme } = props;
@@ -48,6 +53,7 @@ export function Canvas(props: Props) {
   const above = useRef<HTMLCanvasElement>(null);
   const [controller, setController] = useState<Controller | null>(null);
   const [pointed, setPointed] = useState<Pointed | null>(null);
+  const [hinted, setHinted] = useState(false);
   const [view, setView] = useState({ scroll: 0, height: 0, width: 0 });
   const drag = useRef<{ x: number; y: number; from: number; pans: boolean; moved: boolean } | null>(null);
   const latest = useRef(props);
@@ -81,15 +87,27 @@ export function Canvas(props: Props) {
       setView(now => ({ ...now, height: node.clientHeight, width }));
     });
     observer.observe(node);
+    let zooms = readSetting(ZOOMS) === true;
     const onWheel = (event: WheelEvent) => {
-      const x = event.clientX - stage.current!.getBoundingClientRect().left;
-      const scrolls = node.scrollHeight > node.clientHeight + 1;
-      if (event.ctrlKey || event.metaKey || (!scrolls && !event.shiftKey && event.deltaX === 0)) {
-        event.preventDefault();
-        made.zoomBy(Math.exp(Math.max(-1, Math.min(1, event.deltaY * (event.ctrlKey ? 0.01 : 0.002)))), x);
-      } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-        event.preventDefault();
-        made.panBy(event.deltaX || event.deltaY);
+      const wheel = wheelOf(event, node.clientHeight);
+      if (wheel.does === 'scroll') {
+        const before = node.scrollTop;
+        const farthest = node.scrollHeight - node.clientHeight;
+        const stands = event.deltaY > 0 ? before >= farthest - 1 : before <= 0;
+        // Nothing moves, or nobody has zoomed with the wheel yet: this may have been meant to.
+        setHinted(stands || !zooms);
+        return;
+      }
+      event.preventDefault();
+      setHinted(false);
+      if (wheel.does === 'zoom') {
+        if (!zooms) {
+          zooms = true;
+          writeSetting(ZOOMS, true);
+        }
+        made.zoomBy(wheel.factor, event.clientX - stage.current!.getBoundingClientRect().left);
+      } else {
+        made.panBy(wheel.pixels);
       }
     };
     node.addEventListener('wheel', onWheel, { passive: false });
@@ -202,6 +220,7 @@ export function Canvas(props: Props) {
   const leave = () => {
     controller?.hover(null, 0);
     setPointed(null);
+    setHinted(false);
   };
 
   return (
@@ -244,6 +263,7 @@ export function Canvas(props: Props) {
         >
           <canvas ref={slices} />
           <canvas ref={above} />
+          {hinted && <WheelHint onFaded={() => setHinted(false)} />}
           {pointed && controller && (
             <Pointer
               pointed={pointed}

@@ -1,0 +1,158 @@
+"""Room on the timeline: what the wheel does, names that stay in sight, where details lie."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import FrameLocator, Locator, Page, expect
+
+from tests.e2e.page.test_trace_tools import drag, drawn
+from tests.support.page import Open, address
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+RUN = {"view": "trace", "run": "a_training"}
+LOW = {"width": 900, "height": 500, "event": "0"}
+"""A window so small that the tracks do not fit beside the details of a slice."""
+
+
+def scrolled(frame: FrameLocator) -> float:
+    found: float = frame.locator("[data-part=tracks]").evaluate("e => e.scrollTop")
+    return found
+
+
+def box_of(part: Locator) -> dict[str, float]:
+    box = part.bounding_box()
+    assert box is not None
+    return {"x": box["x"], "y": box["y"], "width": box["width"], "height": box["height"]}
+
+
+def window(page: Page) -> tuple[int, int] | None:
+    """The window in the address."""
+    found = re.search(r"\.at=(-?\d+)-(-?\d+)", address(page))
+    return (int(found.group(1)), int(found.group(2))) if found else None
+
+
+def placed(frame: FrameLocator, how: dict[str, Any]) -> dict[str, float]:
+    """Where the drawing is, once the details lie where they do and the page is scrolled to it."""
+    drawn(frame)
+    if how:
+        expect(frame.locator("[data-part=dock]")).to_have_attribute("data-side", "below")
+    frame.locator("[data-part=timeline]").scroll_into_view_if_needed()
+    return drawn(frame)
+
+
+def zoomed(page: Page, before: tuple[int, int] | None) -> tuple[int, int]:
+    """Turns the wheel with Ctrl once; the window then."""
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -100)
+    page.keyboard.up("Control")
+    return until(lambda: window(page), lambda now: now not in (None, before)) or (0, 0)
+
+
+@pytest.mark.parametrize("how", [{}, LOW], ids=["fits", "scrolls"])
+def test_the_wheel_does_the_same_whatever_there_is_to_scroll(open_page: Open, how: dict[str, Any]) -> None:
+    page, frame = open_page(**how, **RUN)
+    box = placed(frame, how)
+    fits = frame.locator("[data-part=tracks]").evaluate("e => e.scrollHeight <= e.clientHeight + 1")
+    assert fits == (not how)
+    at = box["x"] + box["width"] / 4
+    page.mouse.move(at, box["y"] + 100)
+    # Plain, it scrolls where there is something to scroll, never zooms, and says what would.
+    page.mouse.wheel(0, 60)
+    until(lambda: (scrolled(frame) > 0) == (not fits))
+    hint = frame.locator("[data-part=wheel-hint]")
+    expect(hint).to_contain_text("zooms")
+    unzoomed = window(page)
+    # With Ctrl it zooms at the pointer: what is there stays there.
+    begin, end = zoomed(page, unzoomed)
+    expect(hint).to_have_count(0)
+    near = zoomed(page, (begin, end))
+    assert near[1] - near[0] == pytest.approx((end - begin) / math.exp(0.5), rel=0.01)
+    assert near[0] + (near[1] - near[0]) / 4 == pytest.approx(begin + (end - begin) / 4, abs=(end - begin) / 200)
+    begin, end = near
+    # With Shift it moves through time and nothing else.
+    page.keyboard.down("Shift")
+    page.mouse.wheel(0, 100)
+    page.keyboard.up("Shift")
+    later = until(lambda: window(page), lambda now: now != (begin, end)) or (0, 0)
+    assert later[0] > begin
+    assert later[1] - later[0] == pytest.approx(end - begin, abs=4)
+
+
+def test_who_zoomed_with_the_wheel_is_told_no_more_while_it_scrolls(open_page: Open) -> None:
+    page, frame = open_page(**LOW, **RUN)
+    box = placed(frame, LOW)
+    page.mouse.move(box["x"] + 100, box["y"] + 100)
+    zoomed(page, window(page))
+    page.mouse.wheel(0, 30)
+    until(lambda: scrolled(frame) > 0)
+    expect(frame.locator("[data-part=wheel-hint]")).to_have_count(0)
+
+
+def test_the_name_of_a_track_stays_while_a_part_of_it_is_in_sight(open_page: Open) -> None:
+    page, frame = open_page(**LOW, **RUN)
+    placed(frame, LOW)
+    label = frame.locator("[data-part=track-label][data-kind=slices]").first
+    name = label.locator("span").first
+    tracks = frame.locator("[data-part=tracks]")
+    ruler = box_of(tracks)
+    first = box_of(label)
+    head = 46
+    down = first["y"] - ruler["y"] - head + first["height"] / 3
+    tracks.evaluate("(e, by) => { e.scrollTop = by; }", down)
+    moved = until(lambda: box_of(label), lambda box: box["y"] < first["y"])
+    assert moved["y"] < ruler["y"] + head - 10  # where the name would be is under the ruler
+    seen = box_of(name)
+    assert seen["y"] >= ruler["y"] + head
+    assert seen["y"] + 15 <= moved["y"] + moved["height"]
+    assert name.evaluate(
+        """e => {
+            const box = e.getBoundingClientRect();
+            return e.contains(document.elementFromPoint(box.x + 5, box.y + 7));
+        }"""
+    )
+
+
+def test_a_selected_slice_is_described_beside_the_tracks_all_of_which_stay(open_page: Open) -> None:
+    page, frame = open_page(width=1440, height=900, **RUN)
+    box = drawn(frame)
+    labels = frame.locator("[data-part=track-label]")
+    before = labels.all_inner_texts()
+    page.mouse.click(box["x"] + box["width"] * 0.045, box["y"] + 46 + 26 + 30)
+    expect(frame.locator("[data-part=event-details] h2")).to_contain_text("DataLoader")
+    dock = frame.locator("[data-part=dock]")
+    expect(dock).to_have_attribute("data-side", "right")
+    until(lambda: (dock.bounding_box() or {"width": 0})["width"] == 360)
+    assert labels.all_inner_texts() == before
+    tracks = box_of(frame.locator("[data-part=tracks]"))
+    for at in range(labels.count()):
+        label = box_of(labels.nth(at))
+        assert label["y"] + label["height"] <= tracks["y"] + tracks["height"] + 1
+    assert tracks["height"] >= 578
+    # What it says is not cut off.
+    assert dock.evaluate("e => [...e.querySelectorAll('*')].every(c => c.scrollWidth <= e.clientWidth)")
+    page.keyboard.press("Escape")
+    expect(dock).to_have_count(0)
+    # The table of a window is wide: it lies below, until somebody moves it.
+    drag(page, box["x"] + 100, box["x"] + 400, box["y"] + 120)
+    expect(dock).to_have_attribute("data-side", "below")
+    dock.get_by_role("button", name="Dock at the right").click()
+    expect(dock).to_have_attribute("data-side", "right")
+
+
+def test_a_double_click_zooms_to_what_was_clicked_though_details_open(open_page: Open) -> None:
+    page, frame = open_page(width=1440, height=900, **RUN)
+    box = drawn(frame)
+    # Near the right edge, where the details open.
+    page.mouse.dblclick(box["x"] + box["width"] * 0.9, box["y"] + 46 + 26 + 8, delay=20)
+    expect(frame.locator("[data-part=event-details]")).to_be_visible()
+    begin, end = until(lambda: window(page)) or (0, 0)
+    details = frame.locator("[data-part=event-details]").inner_text()
+    assert "ProfilerStep" in details
+    assert end - begin < 2_000_000  # a step of 1 ms with a margin
+    assert begin > 3_000_000
