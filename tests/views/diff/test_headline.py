@@ -61,7 +61,7 @@ def said(step: Change, one_run: bool = False, base: DiffSide = SIDE, candidate: 
         ),
         (
             change("cannot_tell", 12),
-            "The step is 2.00 ms (20%) slower: 10.0 ms before, 12.0 ms now. "
+            "Cannot tell whether the step is slower or faster: 10.0 ms before, 12.0 ms now (+20%). "
             "A side has fewer than two steps, so this may be chance.",
         ),
     ],

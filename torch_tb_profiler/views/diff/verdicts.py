@@ -35,12 +35,13 @@ def headline(step: Change, base: DiffSide, candidate: DiffSide, min_effect: floa
 
 def _unproven(step: Change, before: float, now: float, times: Text, min_effect: float, one_run: bool) -> Text:
     change = _change(before, now)
+    unknown = "Cannot tell whether the step is slower or faster: "
     if step.low_ns is None:
-        return text("The step is {change}: {times}.", change=change, times=times)
+        return text(unknown + "{times} ({share}).", times=times, share=_share(before, now))
     if one_run:
         return text("The step is {change} in this recording of the run: {times}.", change=change, times=times)
     if step.low_ns <= 0 <= (step.high_ns or 0):
-        template = "Cannot tell whether the step is slower or faster: {times} ({share}, {range})."
+        template = unknown + "{times} ({share}, {range})."
         return text(template, times=times, share=_share(before, now), range=_interval(step))
     template = "The step is {change}: {times} ({range}). Cannot tell whether by the {least} that matter."
     return text(template, times=times, change=change, range=_interval(step), least=format_ratio(min_effect))
