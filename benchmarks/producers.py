@@ -2,7 +2,8 @@
 
     python -m benchmarks.producers --folder /tmp/benchmark --megabytes 1000
 
-Each is drawn with the writers of the tests and repeated, every time later and with calls of its own.
+Each is drawn with the writers of the tests and repeated, every time later and with calls of its own. A step of the
+database has 44,000 events.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sqlite3
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +21,16 @@ from benchmarks.measure import run
 from tests.support.producers.pftrace import field, varint
 from tests.support.producers.pytorch_pftrace import pytorch_pftrace
 from tests.support.producers.rocpd import UUID, write_rocpd
-from tests.support.producers.rocprof import training
+from tests.support.producers.rocprof import Run, training
 from torch_tb_profiler.ingest.perfetto.wire import fields
 
 _READ = """
 import json, os, sys, time
+from tempfile import TemporaryDirectory
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.session import Root, Session
 begin, told = time.perf_counter(), 0
-with Session([Root(sys.argv[1])], Settings.from_environment()) as session:
+with TemporaryDirectory() as cache, Session([Root(sys.argv[1])], Settings(cache_dir=cache)) as session:
     session.scan()
     answer = session.view("overview")
     seen = set()
@@ -42,6 +45,39 @@ print(json.dumps({"wall_s": wall, "user_s": used.user + used.children_user, "tol
                   "ok": answer.payload is not None}))
 """
 
+_PARSE = """
+import json, sys, time
+from pathlib import Path
+from torch_tb_profiler.ingest import read_trace
+path, last, longest = Path(sys.argv[1]), time.process_time(), 0.0
+def report(progress):
+    global last, longest
+    now = time.process_time()
+    last, longest = now, max(longest, now - last)
+with path.open("rb") as stream:
+    trace = read_trace(stream, size=path.stat().st_size, report=report)
+report(None)
+print(json.dumps({"events": len(trace), "user_s": time.process_time(), "longest_without_report_s": longest}))
+"""
+
+_STOP = """
+import json, multiprocessing, sys, time
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.session import Root, Session
+session = Session([Root(sys.argv[1])], Settings(cache_bytes=0))
+session.scan()
+progress = None
+while progress is None or progress.events == 0:
+    time.sleep(0.05)
+    state = session.view("overview").state
+    assert state.state in ("waiting", "loading"), state
+    progress = state.progress
+begin = time.perf_counter()
+session.close()
+print(json.dumps({"events": progress.events, "stopped_s": time.perf_counter() - begin,
+                  "alive": len(multiprocessing.active_children())}))
+"""
+
 _CALL = 1 << 21
 """Correlations from here on all take four bytes, so that they can be replaced where they lie."""
 
@@ -50,7 +86,7 @@ _STEP_NS = 1_000_000
 
 def database(path: Path, size: int) -> None:
     """Rows of work and of events are repeated with ids and times moved."""
-    write_rocpd(path, training(4000))
+    write_rocpd(path, _one_step(training(4000)))
     tables = {each: f"rocpd_{each}{UUID}" for each in ("event", "region", "kernel_dispatch", "memory_copy")}
     parts = max(size // path.stat().st_size, 1)
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -66,6 +102,13 @@ def database(path: Path, size: int) -> None:
                 values = ", ".join(f'"{name}" + {part * moved.get(name, 0)}' if name in moved else f'"{name}"'
                                    for name in columns)  # fmt: skip
                 ask(f"INSERT INTO {table} ({names}) SELECT {values} FROM {table} WHERE id <= {last}")
+
+
+def _one_step(run: Run) -> Run:
+    """All that the run records as a single step."""
+    markers = [call for call in run.calls if call.message is not None and call.message.startswith("step ")]
+    step = replace(markers[0], end=markers[-1].end)
+    return replace(run, calls=[step, *(call for call in run.calls if call not in set(markers))])
 
 
 def packets(path: Path, size: int) -> None:
@@ -124,8 +167,14 @@ def main() -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             draw(path, options.megabytes * 10**6)
-        result = run([sys.executable, "-c", _READ, str(path.parent)])
-        print(name, f"{path.stat().st_size / 1e6:.0f} MB", result.facts, f"{result.peak_mb:.0f} MB at the peak")
+        print(name, f"{path.stat().st_size / 1e6:.0f} MB", flush=True)
+        for what, program, target in (
+            ("parsed alone", _PARSE, path),
+            ("stopped", _STOP, path.parent),
+            ("opened", _READ, path.parent),
+        ):
+            result = run([sys.executable, "-c", program, str(target)])
+            print(f"  {what}", result.facts, f"{result.peak_mb:.0f} MB at the peak", flush=True)
 
 
 if __name__ == "__main__":

@@ -147,7 +147,8 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     put("w_counters/w.pt.trace.json", counters.cupti())
     put("x_rocprof/w.pt.trace.json", counters.rocm())
     put("x_rocprof/pass_1/7_counter_collection.csv", counters.table().encode())
-    put("v_composer/ep0-ba3-rank0.json", composer.content(composer.cycle([composer.Batch()] * 3)))
+    for rank in (0, 1):
+        put(f"v_composer/ep0-ba3-rank{rank}.json", composer.content(composer.apart(rank)))
     return folder
 
 

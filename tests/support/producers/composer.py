@@ -103,6 +103,19 @@ def pytorch_events(*, start: int = EPOCH, kernel: int = 12) -> list[dict[str, An
     ]
 
 
+def apart(rank: int, *, ahead: int = 5_000_000) -> list[dict[str, Any]]:
+    """A rank that shares no collective with others: the meeting alone tells its clock (`ahead` µs per rank)."""
+    start = EPOCH + ahead * rank
+    collective = "AllReduce" if rank % 2 == 0 else "AllGather"
+    name = f"ncclDevKernel_{collective}_Sum_f32_RING_LL(ncclDevKernelArgs)"
+    talk = {
+        "ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 9, "ts": (start + 88) % QUARTER_US, "dur": 9,
+        "args": {"device": 0, "stream": 9, "correlation": 8},
+    }  # fmt: skip
+    own = cycle([Batch()] * 3, rank=rank, start=start, sync=EPOCH - 100 + ahead * rank)
+    return [*own, *copied([*pytorch_events(start=start), talk], rank)]
+
+
 def pytorch_file(events: Sequence[dict[str, Any]], rank: int, ranks: int = 2) -> bytes:
     """The file of a rank that PyTorch itself writes."""
     return json.dumps(

@@ -23,13 +23,15 @@ from torch_tb_profiler.views.overview.payload import Average, Categories, Config
 def step_list(times: Breakdown) -> list[Step]:
     """Every step, in order."""
     spans = times.steps
+    starts, durations, complete = spans.starts.tolist(), times.durations.tolist(), spans.complete.tolist()
+    of_category = {key: values.tolist() for key, values in times.times.items()}
     return [
         Step(
             name=name,
-            start_ns=int(spans.starts[i]),
-            duration_ns=int(times.durations[i]),
-            complete=bool(spans.complete[i]),
-            categories=_categories({key: int(values[i]) for key, values in times.times.items()}, times),
+            start_ns=starts[i],
+            duration_ns=durations[i],
+            complete=complete[i],
+            categories=_categories({key: values[i] for key, values in of_category.items()}, times),
         )
         for i, name in enumerate(spans.names)
     ]

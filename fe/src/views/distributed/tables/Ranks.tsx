@@ -31,7 +31,7 @@ export function Ranks({ payload, before, onWorker }: TableProps & { onWorker: (w
   const columns = useMemo<Column<RankRow>[]>(
     () => [
       { id: 'worker', title: 'Worker', kind: 'text', value: row => row.worker },
-      { id: 'rank', title: 'Rank', kind: 'number', value: row => row.rank },
+      { id: 'rank', title: 'Rank', kind: 'count', value: row => row.rank },
       {
         id: 'state',
         title: 'State',
