@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.support.jobs import CULPRIT
-from tests.support.page import Open
+from tests.support.page import NewPage, Open
+from tests.support.servers.tensorboard import tensorboard
+from tests.support.simulation.kept_jobs import keep_job
+from torch_tb_profiler.cache import Cache
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -199,6 +203,33 @@ def test_a_rank_of_a_large_job_is_found_and_leads_on(open_page: Open) -> None:
     expect(frame.locator("[data-part=job-tables] [data-part=table-foot]")).to_contain_text("160 ranks")
 
 
+def test_a_drag_across_the_map_shows_these_ranks_alone(open_page: Open) -> None:
+    page, frame = open_page(**LARGE)
+    canvas = frame.get_by_role("figure", name="Late by rank and step").locator("canvas")
+    expect(frame.locator("[data-part=column-maxima] span")).to_have_text(re.compile(r"\d"))
+    expect(frame.locator("[data-part=column-names]")).to_contain_text("140")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    width, height = box["width"], box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.5 * width + 1, height)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.75 * width - 1, height, steps=4)
+    expect(frame.locator("[data-part=brush]")).to_be_visible()
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"pytorch_profiler\.begin=80&.*pytorch_profiler\.end=120"))
+    expect(frame.locator("[data-part=brush]")).to_have_count(0)
+    names = frame.locator("[data-part=column-names]")
+    expect(names).to_contain_text("80")
+    expect(names).not_to_contain_text("140")
+    frame.get_by_role("radio", name="Log").check()
+    expect(page).to_have_url(re.compile(r"pytorch_profiler\.scale=log"))
+    expect(frame.locator("body")).to_contain_text("logarithmic")
+    frame.get_by_role("button", name="Show all 160").click()
+    expect(names).to_contain_text("140")
+    expect(page).not_to_have_url(in_address("begin"))
+
+
 def test_the_tables_of_a_large_job_come_page_by_page(open_page: Open) -> None:
     _, frame = open_page(table="ranks", **LARGE)
     foot = frame.locator("[data-part=job-tables] [data-part=table-foot]")
@@ -211,3 +242,36 @@ def test_the_tables_of_a_large_job_come_page_by_page(open_page: Open) -> None:
     expect(foot).to_contain_text("320 rows")
     frame.get_by_role("radio", name="By rank").check()
     expect(foot).to_contain_text("160 rows")
+
+
+@pytest.fixture(scope="module")
+def ten_thousand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server of a job of 10,000 ranks whose traces are read already."""
+    folder, cache = tmp_path_factory.mktemp("large"), tmp_path_factory.mktemp("cache")
+    keep_job(folder / "job", Cache(str(cache), 2**30), RANKS)
+    with tensorboard("--logdir", str(folder), cache=cache, poll=600) as address:
+        yield address
+
+
+RANKS = 10_000
+
+
+def test_ten_thousand_ranks_open_as_eight_do(new_page: NewPage, ten_thousand: str) -> None:
+    """The late rank is named and marked; any other one is found; no table is longer than what is in sight."""
+    page = new_page(1440, 900)
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(f"{ten_thousand}/#pytorch_profiler&p.pytorch_profiler.view=distributed")
+    frame = page.frame_locator("iframe")
+    expect(frame.locator("h1")).to_contain_text("Rank 5 keeps the others waiting")
+    expect(frame.get_by_role("figure", name="Late by rank and step")).to_be_visible()
+    expect(frame.locator("[data-part=marked-column]")).to_be_visible()
+    expect(frame.locator("[data-part=spread]")).to_have_count(5)
+    families = frame.locator("[data-part=group-families] tbody tr")
+    expect(families).to_contain_text(["1,250 × 8", "8 × 1,250"])
+    frame.get_by_label("Find a rank, worker, or host").fill("7777")
+    expect(frame.get_by_role("heading", name="rank 7777", exact=True)).to_be_visible()
+    expect(frame.locator("[data-part=found-rank]")).to_contain_text("Costs the others")
+    assert frame.locator(TABLE).count() < 60
+    assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
+    assert errors == []

@@ -1,5 +1,5 @@
 import type { RunInfo, ViewAnswer, WorkerInfo } from '../api/types';
-import { formatBytes, formatRatio, plural } from '../base/format';
+import { formatBytes, formatCount, formatRatio, plural } from '../base/format';
 import { shareLink } from '../base/browser/host';
 import { useClient } from '../state/queries';
 import { useSelection } from '../state/selection';
@@ -39,7 +39,7 @@ export function TopBar({ runs, run, workers, answer, failed, onHealth }: Props) 
           name="Run"
           value={run}
           options={runs.map(runOption)}
-          note={runs.length > 1 ? `of ${runs.length}` : undefined}
+          note={runs.length > 1 ? `of ${formatCount(runs.length)}` : undefined}
           onPick={name => select({ run: name })}
         />
       </span>
@@ -48,7 +48,7 @@ export function TopBar({ runs, run, workers, answer, failed, onHealth }: Props) 
           name="Worker"
           value={worker?.name}
           options={workers.map(workerOption)}
-          note={workers.length > 1 ? `of ${workers.length}` : undefined}
+          note={workers.length > 1 ? `of ${formatCount(workers.length)}` : undefined}
           onPick={name => select({ run, worker: name })}
         />
       </span>

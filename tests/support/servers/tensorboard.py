@@ -19,10 +19,17 @@ from tests.support.waiting import PATIENCE
 
 
 @contextmanager
-def tensorboard(*arguments: str, cache: Path) -> Iterator[str]:
-    """Starts TensorBoard on a free port and yields its address; the process is gone afterwards."""
+def tensorboard(*arguments: str, cache: Path, poll: float = 0.5) -> Iterator[str]:
+    """Starts TensorBoard on a free port and yields its address; the process is gone afterwards.
+
+    poll  seconds from one listing of the folders to the next
+    """
     command = [sys.executable, "-m", "tensorboard.main", "--port", "0", "--load_fast", "false", *arguments]
-    environment = {**os.environ, "TORCH_PROFILER_CACHE_DIR": str(cache), "TORCH_PROFILER_POLL_SECONDS": "0.5"}
+    environment = {
+        **os.environ,
+        "TORCH_PROFILER_CACHE_DIR": str(cache),
+        "TORCH_PROFILER_POLL_SECONDS": str(poll),
+    }
     with started(command, environment) as address:
         yield address
 

@@ -18,6 +18,11 @@ const SHOWN = [
   ['other', 'Neither'],
 ] as const;
 
+const SCALES = [
+  ['linear', 'Linear'],
+  ['log', 'Log'],
+] as const;
+
 type Show = (typeof SHOWN)[number][0];
 
 const COLORS: Record<Show, string> = {
@@ -41,6 +46,7 @@ interface Props {
 export function JobMap({ payload, selectors, params, marked, put, onLate }: Props) {
   const show = SHOWN.find(([name]) => name === params.show)?.[0] ?? 'late';
   const by = params.by ?? 'rank';
+  const log = params.scale === 'log';
   const { data, error } = useView<RankMap>('distributed/map', selectors, {
     show,
     by,
@@ -91,6 +97,12 @@ export function JobMap({ payload, selectors, params, marked, put, onLate }: Prop
           options={SHOWN}
           onPick={next => put({ show: next === 'late' ? '' : next })}
         />
+        <Choice
+          name="Scale"
+          value={log ? 'log' : 'linear'}
+          options={SCALES}
+          onPick={next => put({ scale: next === 'linear' ? '' : next })}
+        />
         <SearchBox
           search={{ text: params.rank ?? '', regex: false }}
           onSearch={next => put({ rank: next.text })}
@@ -113,6 +125,11 @@ export function JobMap({ payload, selectors, params, marked, put, onLate }: Prop
             nouns={{ row: 'step ', column: noun, columns: noun }}
             markedColumn={map.marked ?? undefined}
             onPick={onPick}
+            onBrush={(first, last) =>
+              put({ begin: String(map.columns[first]!.first), end: String(map.columns[last]!.last + 1) })
+            }
+            log={log}
+            rulers
           />
         ) : (
           <p className="dim">
