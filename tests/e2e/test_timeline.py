@@ -9,7 +9,7 @@ import re
 import pytest
 from playwright.sync_api import FrameLocator, Page, expect
 
-from tests.support.page import Open, training
+from tests.support.page import Open, address, training
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -116,7 +116,9 @@ def test_a_click_selects_and_zooms_nothing_and_the_way_back_moves_the_drawing(op
     expect(frame.locator("[data-part=crumb]")).not_to_have_text(all_of_it)  # it rests
     page.keyboard.press("ArrowRight")
     expect(frame.locator("[data-part=event-details] h2")).to_contain_text("aten::mm")
+    here = address(page)
     page.keyboard.press("f")
+    expect(page).not_to_have_url(here)  # it rests
     until(lambda: pixels(frame) != near)
     page.go_back()
     expect(frame.locator("[data-part=event-details] h2")).to_contain_text("DataLoader")
