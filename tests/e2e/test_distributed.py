@@ -208,6 +208,7 @@ def test_a_drag_across_the_map_shows_these_ranks_alone(open_page: Open) -> None:
     canvas = frame.get_by_role("figure", name="Late by rank and step").locator("canvas")
     expect(frame.locator("[data-part=column-maxima] span")).to_have_text(re.compile(r"\d"))
     expect(frame.locator("[data-part=column-names]")).to_contain_text("140")
+    expect(frame.locator("[data-part=found-rank]")).to_be_visible()  # what comes later moves and narrows the map
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
     assert box is not None
@@ -217,10 +218,9 @@ def test_a_drag_across_the_map_shows_these_ranks_alone(open_page: Open) -> None:
     page.mouse.move(box["x"] + 0.75 * width - 1, height, steps=4)
     expect(frame.locator("[data-part=brush]")).to_be_visible()
     page.mouse.up()
-    expect(page).to_have_url(re.compile(r"pytorch_profiler\.begin=80&.*pytorch_profiler\.end=120"))
+    expect(page).to_have_url(re.compile(r"pytorch_profiler\.begin=[78]\d&.*pytorch_profiler\.end=1[12]\d"))
     expect(frame.locator("[data-part=brush]")).to_have_count(0)
     names = frame.locator("[data-part=column-names]")
-    expect(names).to_contain_text("80")
     expect(names).not_to_contain_text("140")
     frame.get_by_role("radio", name="Log").check()
     expect(page).to_have_url(re.compile(r"pytorch_profiler\.scale=log"))
