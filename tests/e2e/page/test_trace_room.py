@@ -156,3 +156,20 @@ def test_a_double_click_zooms_to_what_was_clicked_though_details_open(open_page:
     assert "ProfilerStep" in details
     assert end - begin < 2_000_000  # a step of 1 ms with a margin
     assert begin > 3_000_000
+
+
+def test_a_window_is_added_up_by_kind_of_track(open_page: Open) -> None:
+    page, frame = open_page(area="1200000-3450000", **RUN)
+    drawn(frame)
+    area = frame.locator("[data-part=selected-area]")
+    names = area.locator("[role=row] [role=gridcell]:first-child")
+    expect(area).to_contain_text("aten::mm")
+    expect(area).to_contain_text("sgemm")
+    area.get_by_role("radio", name="Kernels").check(force=True)
+    expect(names).to_have_text(["sgemm"])
+    area.get_by_role("radio", name="Operators").check(force=True)
+    expect(area).to_contain_text("aten::mm")
+    expect(area.get_by_text("sgemm")).to_have_count(0)
+    area.get_by_role("radio", name="Counters").check(force=True)
+    expect(area.get_by_role("row", name=re.compile("Utilization"))).to_contain_text("100%")
+    expect(page).to_have_url(re.compile("sums=counter"))

@@ -3,6 +3,7 @@ import type { TracePayload } from '../../api/types';
 import { useClient } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import type { Highlights } from '../../timeline/contract';
+import { Choice } from '../../widgets/inputs/Choice';
 import { plain, Sentence } from '../../widgets/Sentence';
 import { Tip } from '../../widgets/Term';
 import { SourceSettingsMenu } from '../../widgets/SourceFrame';
@@ -13,9 +14,11 @@ import { usePaths, useWalk } from './follow/path';
 import { useFollow } from './follow/useFollow';
 import { useSelected } from './follow/useSelected';
 import { Area } from './panels/Area';
+import { Counters } from './panels/Counters';
 import { SelectedPanel } from './panels/SelectedPanel';
 import { spokenSlice } from './panels/spoken';
 import { traceSource } from './source';
+import type { Sums } from './state';
 import { Timeline } from './Timeline';
 import { Export } from './tools/Export';
 import { MiniMap } from './tools/MiniMap';
@@ -38,6 +41,17 @@ const KEPT = [
   'find',
   'regex',
 ];
+
+const SUMS: readonly (readonly [Sums, string])[] = [
+  ['all', 'All'],
+  ['thread', 'Operators'],
+  ['stream', 'Kernels'],
+  ['counter', 'Counters'],
+];
+
+/** The kinds of tracks that there are. */
+const sumsOf = (payload: TracePayload) =>
+  SUMS.filter(([sums]) => sums === 'all' || payload.tracks.some(({ kind }) => kind === sums));
 
 /** One trace with all that can be asked about it. */
 export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: string }) {
@@ -77,6 +91,14 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
   );
   const follow = useFollow(flows, state.event, chooseEvent);
   const walk = useWalk(paths?.each[0], state.event, shown, chooseEvent);
+  const choice = (
+    <Choice
+      name="Tracks that are added up"
+      value={state.sums}
+      options={sumsOf(payload)}
+      onPick={sums => change({ sums }, true)}
+    />
+  );
   const togglePath = () => change({ path: !state.path });
   const togglePython = () => {
     const { python: _, ...others } = params;
@@ -164,9 +186,21 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
               classes={payload.classes}
               onView={(view, next) => select({ view, params: next })}
             />
-            {added && area && (
+            {added && area && answers.counters && (
+              <Counters
+                counters={answers.counters}
+                selection={added}
+                choice={choice}
+                payload={payload}
+                time={time}
+                onZoom={() => zoomTo(area)}
+                onClose={() => change({ area: null })}
+              />
+            )}
+            {added && area && !answers.counters && (
               <Area
                 selection={added}
+                choice={choice}
                 classes={payload.classes}
                 time={time}
                 onEvent={chooseEvent}

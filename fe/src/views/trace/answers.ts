@@ -3,6 +3,7 @@ import { useMemo } from 'react';
 import type {
   Selectors,
   TraceColors,
+  TraceCounters,
   TraceHeadline,
   TracePayload,
   TraceSelection,
@@ -38,15 +39,22 @@ export function useAnswers(
 ) {
   const { python } = payload;
   const { area } = state;
-  const allWork = workTracks(payload)
-    .filter(track => track.kind === 'thread' || track.kind === 'stream')
+  const { sums } = state;
+  const added = workTracks(payload)
+    .filter(({ kind }) => (sums === 'thread' || sums === 'stream' ? kind === sums : isSliced(kind)))
     .map(track => track.id)
     .join(',');
   const areaAnswer = useView<TraceSelection>(
     'trace/selection',
     selectors,
-    { ...spanQuery(area ?? shown, python), tracks: allWork },
+    { ...spanQuery(area ?? shown, python), tracks: added },
     area !== null,
+  );
+  const countersAnswer = useView<TraceCounters>(
+    'trace/counters',
+    selectors,
+    { ...range(area?.begin ?? 0, area?.end ?? 1), width: '1' },
+    area !== null && sums === 'counter',
   );
   const windowAnswer = useView<TraceHeadline>(
     'trace/headline',
@@ -75,11 +83,14 @@ export function useAnswers(
   const mapTile = useMemo(() => wire && decodeTile(wire), [wire]);
   return {
     added: area ? ready(areaAnswer) : undefined,
+    counters: area && sums === 'counter' ? ready(countersAnswer) : undefined,
     inSight: ready(windowAnswer),
     colors: ready(colorsAnswer),
     map: { tile: mapTile, tracks: mapTracks },
   };
 }
+
+const isSliced = (kind: string): boolean => kind === 'thread' || kind === 'stream';
 
 const ready = <P>({ data }: { data?: ViewAnswer<P> }): P | undefined =>
   data?.state === 'ready' ? data.payload : undefined;

@@ -76,6 +76,27 @@ it('docks the details where the reader wants them, as large as wanted, and keeps
   expect(screen.getByRole('separator').getAttribute('aria-valuenow')).toBe(String(before + 20));
 });
 
+it('adds up the tracks of one kind', async () => {
+  const asked: URL[] = [];
+  const serve = fetch;
+  vi.stubGlobal('fetch', (address: string) => {
+    asked.push(new URL(address));
+    return serve(address);
+  });
+  drawView(View, golden.trace, { params: { area: '0-3000000', sums: 'counter' } });
+  const grid = await screen.findByRole('grid', { name: 'selected counters' });
+  const { series_track: series } = golden['trace/counters'];
+  expect(within(grid).getAllByRole('row')).toHaveLength(series.length + 1);
+  fireEvent.click(screen.getByRole('radio', { name: 'Kernels' }));
+  expect(await screen.findByRole('grid', { name: 'selection' })).toBeTruthy();
+  expect(location.hash).toContain('sums=stream');
+  const streams = golden.trace.tracks.filter(track => track.kind === 'stream').map(track => track.id);
+  const tracks = asked
+    .filter(url => url.pathname.endsWith('selection'))
+    .map(url => url.searchParams.get('tracks'));
+  expect(tracks.at(-1)).toBe(String(streams));
+});
+
 it('takes no room for details while nothing is selected', () => {
   drawView(View, golden.trace);
   expect(document.querySelector('[data-part=dock]')).toBeNull();

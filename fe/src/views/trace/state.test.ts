@@ -8,6 +8,7 @@ test('what is written is read again, and nothing else changes', () => {
     path: true,
     moment: null,
     area: { begin: 5, end: 9 },
+    sums: 'counter' as const,
     marks: [1, 2],
     pinned: [3],
     folded: ['g1', '7'],

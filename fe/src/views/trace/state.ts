@@ -11,6 +11,8 @@ export interface Moment {
   category: string;
 }
 
+export type Sums = 'all' | 'thread' | 'stream' | 'counter';
+
 export interface TraceState {
   window: Span | null;
   /** Whether the critical path is lit. */
@@ -18,6 +20,8 @@ export interface TraceState {
   event: number | null;
   moment: Moment | null;
   area: Span | null;
+  /** Which tracks the area is added up over. */
+  sums: Sums;
   marks: number[];
   pinned: number[];
   folded: string[];
@@ -33,6 +37,7 @@ export interface TraceState {
 }
 
 const COLORS: readonly string[] = ['class', 'family', 'name', 'module', 'process_group'];
+const SUMS: readonly string[] = ['thread', 'stream', 'counter'];
 const CLOCKS: readonly string[] = ['trace', 'step', 'wall'];
 
 const numbers = (text: string | undefined): number[] =>
@@ -69,6 +74,7 @@ export function readTraceState(params: Record<string, string>): TraceState {
     event,
     moment: event === null ? moment(params.moment) : null,
     area: span(params.area),
+    sums: SUMS.includes(params.sums ?? '') ? (params.sums as Sums) : 'all',
     marks: numbers(params.marks),
     pinned: numbers(params.pins),
     folded: (params.folded ?? '').split(',').filter(Boolean),
@@ -106,6 +112,8 @@ export function writeTraceState(
       text.find = value;
     } else if (key === 'pinned') {
       text.pins = list(value);
+    } else if (key === 'sums') {
+      text.sums = value === 'all' ? undefined : value;
     } else if (key === 'color') {
       text.color = value === 'class' ? undefined : value;
     } else if (key === 'clock') {

@@ -1,5 +1,5 @@
 // What happens in the selected window: totals by name, how busy the devices are.
-import { useMemo } from 'react';
+import { useMemo, type ReactNode } from 'react';
 import type { TraceSelection } from '../../../api/types';
 import { familyColor } from '../../../base/family';
 import { formatDuration, plural } from '../../../base/format';
@@ -10,6 +10,7 @@ import { AreaFrame, nameColumn } from './AreaFrame';
 
 interface Props {
   selection: TraceSelection;
+  choice: ReactNode;
   classes: readonly string[];
   time: (ns: number) => string;
   onEvent: (event: number) => void;
@@ -19,7 +20,7 @@ interface Props {
 
 type Row = TraceSelection['rows'][number];
 
-export function Area({ selection, classes, time, ...ways }: Props) {
+export function Area({ selection, choice, classes, time, ...ways }: Props) {
   const length = selection.end_ns - selection.begin_ns;
   const columns = useMemo<Column<Row>[]>(
     () => [
@@ -53,11 +54,8 @@ export function Area({ selection, classes, time, ...ways }: Props) {
       name="selection"
       length={length}
       from={time(selection.begin_ns)}
-      summary={selection.summary.map((text, i) => (
-        <span key={selection.devices[i]?.device ?? 'none'}>
-          <Sentence text={text} />
-        </span>
-      ))}
+      summary={<Summary selection={selection} />}
+      choice={choice}
       rows={selection.rows}
       columns={columns}
       first="total_ns"
@@ -80,6 +78,14 @@ export function Area({ selection, classes, time, ...ways }: Props) {
     />
   );
 }
+
+/** How each device spends the window. */
+export const Summary = ({ selection }: { selection: TraceSelection }) =>
+  selection.summary.map((text, i) => (
+    <span key={selection.devices[i]?.device ?? 'none'}>
+      <Sentence text={text} />
+    </span>
+  ));
 
 function Family({ family }: { family: string }) {
   return (

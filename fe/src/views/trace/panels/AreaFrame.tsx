@@ -9,6 +9,8 @@ import css from './AreaFrame.module.css';
 
 interface Named {
   name: string;
+  /** Where several have the same name. */
+  key?: string;
 }
 
 interface Props<R extends Named> {
@@ -18,6 +20,10 @@ interface Props<R extends Named> {
   length: number;
   from: string;
   summary: ReactNode;
+  /** Which kind of track is added up. */
+  choice?: ReactNode;
+  /** What the rows are, if not slices by name. */
+  noun?: string;
   rows: R[];
   /** Made anew only when they differ. */
   columns: Column<R>[];
@@ -38,7 +44,20 @@ interface Props<R extends Named> {
 
 /** The totals of a selected window by name, of one trace or of several. */
 export function AreaFrame<R extends Named>(props: Props<R>) {
-  const { name, length, from, summary, rows, columns, first, names, searchText, before } = props;
+  const {
+    name,
+    length,
+    from,
+    summary,
+    choice,
+    noun = 'name',
+    rows,
+    columns,
+    first,
+    names,
+    searchText,
+    before,
+  } = props;
   const { eventOf, onEvent, onZoom, onClose } = props;
   const [sort, setSort] = useState<Sort | undefined>({ id: first, descending: true });
   const [search, setSearch] = useState<Search>({ text: '', regex: false });
@@ -62,11 +81,12 @@ export function AreaFrame<R extends Named>(props: Props<R>) {
       <p className={css.devices} data-part="area-devices">
         {summary}
       </p>
+      {choice}
       <DataTable
         name={name}
         rows={rows}
         columns={columns}
-        rowKey={row => row.name}
+        rowKey={row => row.key ?? row.name}
         sort={sort}
         onSort={setSort}
         search={search}
@@ -74,10 +94,10 @@ export function AreaFrame<R extends Named>(props: Props<R>) {
         {...(searchText && { searchText })}
         before={before?.(search, setSearch)}
         hotkey={false}
-        placeholder={`Filter ${plural(names, 'name')}`}
+        placeholder={`Filter ${plural(names, noun)}`}
         onOpen={open}
         onSelect={open}
-        noun="name"
+        noun={noun}
         empty="No slices in this selection."
       />
     </section>

@@ -1,5 +1,6 @@
 import type { TracePayload } from '../../../api/types';
-import { formatBytes, formatCount, formatNumber, formatRatio, plural } from '../../../base/format';
+import { formatCount, plural } from '../../../base/format';
+import { sayOf } from '../../../base/units';
 import { LANES, type Layout, type Row, type Track } from '../../../timeline/draw/layout';
 import { HEAD } from '../../../timeline/draw/overlay';
 import { Button } from '../../../widgets/inputs/Button';
@@ -105,18 +106,11 @@ function detail(track: Track): string {
   return `${role}${track.thread ?? ''}`;
 }
 
-const SAY: Record<string, (value: number) => string> = {
-  ratio: formatRatio,
-  bytes: formatBytes,
-  'bytes/s': value => `${formatBytes(value)}/s`,
-  '/s': value => `${formatNumber(value)}/s`,
-};
-
 function range(track: Track): string {
   if (track.low === null || track.high === null) {
     return '';
   }
-  const say = SAY[track.unit] ?? formatNumber;
+  const say = sayOf(track.unit);
   return `${say(track.low)} to ${say(track.high)}`;
 }
 
