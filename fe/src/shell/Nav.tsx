@@ -36,7 +36,7 @@ export function Nav({ views, selectors, onNear, theme, onTheme, onHealth, onHelp
           {view.section !== (views[i - 1]?.section ?? '') && <p className={css.section}>{view.section}</p>}
           <Button
             look="bare"
-            className={css.item}
+            className={`${css.item} ${view.available === false ? css.without : ''}`}
             data-part="nav-item"
             aria-current={selection.view === view.slug ? 'page' : undefined}
             title={view.reason ?? view.title}

@@ -27,6 +27,13 @@ def test_of_a_file_that_is_cut_off_no_verdict_is_given(open_page: Open) -> None:
     expect(frame.locator("[data-part=advice]")).to_contain_text("Nothing is advised: the file is cut off")
 
 
+def test_no_advice_is_no_claim_that_the_device_is_busy(open_page: Open) -> None:
+    _, frame = open_page(run="x_framed")
+    expect(frame.locator("h1")).to_contain_text("The GPU waits for 80% of the step")
+    advice = frame.locator("[data-part=advice]")
+    expect(advice).to_have_text("No rule explains what the device waits for. The timeline shows it.")
+
+
 def test_one_step_is_never_called_every_step(open_page: Open) -> None:
     _, frame = open_page(run="c <b>bold</b>")
     expect(frame.locator("h1")).to_contain_text("of the step")

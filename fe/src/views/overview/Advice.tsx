@@ -1,4 +1,3 @@
-import { useLayoutEffect, useRef, useState } from 'react';
 import type { Recommendation } from '../../api/types';
 import { formatRatio } from '../../base/format';
 import type { Phrase } from '../../base/text';
@@ -26,39 +25,20 @@ interface Props {
 
 /** Letters of the words below the cards. */
 const GAINS = 140;
+/** Letters of a card that may turn up. */
+const CARD = 800;
 
 /** What to do first, by gain. */
-export function Advice(props: Props) {
-  const { ref, least } = useKeptHeight(props.coming);
-  return (
-    <div ref={ref} style={{ minHeight: least }}>
-      <Listed {...props} />
-    </div>
-  );
-}
-
-/** What the replay takes away leaves its room behind: the page below does not move while it is read. */
-function useKeptHeight(coming: boolean) {
-  const ref = useRef<HTMLDivElement>(null);
-  const [least, setLeast] = useState<number>();
-  useLayoutEffect(() => {
-    if (coming) {
-      const inside = ref.current?.firstElementChild;
-      setLeast(inside instanceof HTMLElement ? inside.offsetHeight : undefined);
-    }
-  }, [coming]);
-  return { ref, least };
-}
-
-function Listed({ items, gains, none, coming }: Props) {
+export function Advice({ items, gains, none, coming }: Props) {
   const replaying = 'Replaying the schedule to see what each change gains…';
-  if (items.length === 0) {
+  if (items.length === 0 && (!coming || none.length > 0)) {
     return (
       <p className={css.none} data-part="advice">
-        {coming && none.length === 0 ? replaying : <Sentence text={none} />}
+        <Sentence text={none} />
       </p>
     );
   }
+  const missing = coming ? Math.max(0, CARDS - items.length) : 0;
   const rest = items.slice(CARDS);
   return (
     <section
@@ -70,6 +50,11 @@ function Listed({ items, gains, none, coming }: Props) {
       <ol className={css.cards}>
         {items.slice(0, CARDS).map((item, i) => (
           <Card key={item.id} item={item} rank={i + 1} />
+        ))}
+        {Array.from({ length: missing }, (_, i) => (
+          <li key={i} className={css.card} aria-hidden="true">
+            <Room letters={CARD} />
+          </li>
         ))}
       </ol>
       {rest.length > 0 && (

@@ -18,12 +18,16 @@ import { Configuration, DeviceCard } from './Devices';
 import { Hardware } from './Hardware';
 import { communicates, evidence, shown } from './select';
 import { StepBar } from './StepBar';
+import { Story } from './Story';
 import { StepColumns } from './StepColumns';
 import css from './index.module.css';
 
 /** Letters that the headline gets when the whole is there: what bounds the step, and what to do first. */
 const BOUND = 35;
 const FIRST = 50;
+/** Letters that the line below it gets: what leaks, and what waits for other ranks. */
+const WHY = 60;
+const BESIDE = 160;
 
 interface Props {
   payload: Overview;
@@ -40,6 +44,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
   const ready = [ranks.data, whole.data].find(data => data?.state === 'ready');
   const payload = ready?.payload ?? first;
   const coming = payload.preview && !whole.error;
+  const comparing = communicates(first) && !ranks.error && ranks.data?.state !== 'ready';
   const failed = whole.error ? [{ text: whole.error.message }] : undefined;
   const bar = useRef<SVGSVGElement | null>(null);
   const columns = useRef<SVGSVGElement | null>(null);
@@ -79,16 +84,31 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
   const open = (category: Category) => select(evidence(payload, category, chosen));
   return (
     <>
-      <Answer crumb={crumb} why={<Sentence text={payload.explanation} />}>
-        <Sentence text={payload.headline} />
-        {coming && <Room letters={BOUND + (payload.recommendations.length > 0 ? FIRST : 0)} />}
-      </Answer>
-      {payload.beside.length > 0 && (
-        <p className={css.beside} data-part="beside">
-          <Sentence text={payload.beside} />
-        </p>
-      )}
-      {advice}
+      <Story coming={coming || comparing}>
+        <Answer
+          crumb={crumb}
+          why={
+            <>
+              <Sentence text={payload.explanation} />
+              {coming && <Room letters={WHY} />}
+            </>
+          }
+        >
+          <Sentence text={payload.headline} />
+          {coming && <Room letters={BOUND + FIRST} />}
+        </Answer>
+        {payload.beside.length > 0 && (
+          <p className={css.beside} data-part="beside">
+            <Sentence text={payload.beside} />
+          </p>
+        )}
+        {comparing && (
+          <p className={css.beside}>
+            <Room letters={BESIDE} />
+          </p>
+        )}
+        {advice}
+      </Story>
       <Panel
         title={`${now.title}, ${formatDuration(now.duration)}`}
         note={
@@ -131,10 +151,10 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
           {payload.devices.map(device => (
             <DeviceCard key={device.id} device={device} />
           ))}
+          <Configuration overview={payload} />
           {payload.devices.length > 0 && (
             <Hardware use={payload.hardware} reason={payload.reasons.hardware ?? failed} />
           )}
-          <Configuration overview={payload} />
         </div>
       </div>
     </>

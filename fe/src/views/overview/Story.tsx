@@ -1,0 +1,42 @@
+import { useLayoutEffect, useRef, useState, type ReactNode } from 'react';
+import css from './Story.module.css';
+
+interface Props {
+  /** Some of it is still to come: what it is drawn with meanwhile keeps its room. */
+  coming: boolean;
+  children: ReactNode;
+}
+
+/**
+ * The verdict and what to do. Once it was drawn before all was known, it keeps its height, so that nothing below it
+ * moves while it is read: what is shorter leaves room, what is longer scrolls. Another width lets go of the height.
+ */
+export function Story({ coming, children }: Props) {
+  const ref = useRef<HTMLDivElement>(null);
+  const [kept, setKept] = useState<{ height: number; width: number }>();
+  useLayoutEffect(() => {
+    const node = ref.current;
+    if (coming && node) {
+      setKept({ height: node.offsetHeight, width: node.offsetWidth });
+    }
+  }, [coming]);
+  useLayoutEffect(() => {
+    const node = ref.current;
+    if (!kept || !node) {
+      return undefined;
+    }
+    const observer = new ResizeObserver(() => node.offsetWidth !== kept.width && setKept(undefined));
+    observer.observe(node);
+    return () => observer.disconnect();
+  }, [kept]);
+  return (
+    <div
+      ref={ref}
+      data-part="story"
+      className={`${css.story} ${kept ? css.kept : ''}`}
+      style={{ height: kept?.height }}
+    >
+      {children}
+    </div>
+  );
+}
