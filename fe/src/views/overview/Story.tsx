@@ -8,8 +8,8 @@ interface Props {
 }
 
 /**
- * The verdict and what to do. Once it was drawn before all was known, it keeps its height, so that nothing below it
- * moves while it is read: what is shorter leaves room, what is longer scrolls. Another width lets go of the height.
+ * The verdict and what to do. Once it was drawn before all was known, it keeps the room that it had, so that nothing
+ * below it moves while it is read; what needs more takes more, as nothing may be hidden. Another width lets go of it.
  */
 export function Story({ coming, children }: Props) {
   const ref = useRef<HTMLDivElement>(null);
@@ -34,7 +34,7 @@ export function Story({ coming, children }: Props) {
       ref={ref}
       data-part="story"
       className={`${css.story} ${kept ? css.kept : ''}`}
-      style={{ height: kept?.height }}
+      style={{ minHeight: kept?.height }}
     >
       {children}
     </div>
