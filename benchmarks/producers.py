@@ -32,13 +32,11 @@ from torch_tb_profiler.session import Root, Session
 begin, told = time.perf_counter(), 0
 with TemporaryDirectory() as cache, Session([Root(sys.argv[1])], Settings(cache_dir=cache)) as session:
     session.scan()
-    answer = session.view("overview")
-    seen = set()
+    seen, answer = set(), session.view("overview")
     while answer.payload is None and answer.state.state != "failed":
         if answer.state.progress is not None:
             seen.add((answer.state.progress.stage, answer.state.progress.bytes_done))
-        time.sleep(0.05)
-        answer = session.view("overview")
+        answer = session.view("overview", wait=True, timeout=0.05)
     wall = time.perf_counter() - begin
 used = os.times()
 print(json.dumps({"wall_s": wall, "user_s": used.user + used.children_user, "told": len(seen),
@@ -68,8 +66,7 @@ session = Session([Root(sys.argv[1])], Settings(cache_bytes=0))
 session.scan()
 progress = None
 while progress is None or progress.events == 0:
-    time.sleep(0.05)
-    state = session.view("overview").state
+    state = session.view("overview", wait=True, timeout=0.05).state
     assert state.state in ("waiting", "loading"), state
     progress = state.progress
 begin = time.perf_counter()

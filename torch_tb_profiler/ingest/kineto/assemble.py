@@ -11,7 +11,7 @@ from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.markers import is_trainer
 from torch_tb_profiler.ingest.kineto.clock import absurd, quarter_offset
 from torch_tb_profiler.ingest.kineto.columns import Columns
-from torch_tb_profiler.model.health import HealthLog
+from torch_tb_profiler.model.health import HealthLog, is_truncated
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Events, Trace
 
 WINDOW_MARKERS = ("Record Window End", "Iteration Start: ")
@@ -20,6 +20,11 @@ WINDOW_MARKERS = ("Record Window End", "Iteration Start: ")
 def assemble(columns: Columns, metadata: Mapping[str, Any], health: HealthLog) -> Trace:
     """Raises TraceError if there is not one event."""
     if columns.length == 0:
+        if is_truncated(health):
+            raise TraceError(
+                "the file is cut off before the end of its first event",
+                hint="copy it again, whole; or record again: the program may have stopped while it wrote the file",
+            )
         raise TraceError(
             "the trace holds no events",
             hint="was the profiler stopped before the first active step of its `schedule`?",

@@ -54,7 +54,7 @@ it('has the tools of one trace', async () => {
   const path = await screen.findByRole('button', { name: 'Path' });
   expect(path.getAttribute('aria-pressed')).toBe('true');
   expect(screen.getByLabelText<HTMLSelectElement>('Color by').value).toBe('name');
-  expect(screen.getByText('one color for every name')).toBeTruthy();
+  expect(screen.getByText(/a name has the same color everywhere/)).toBeTruthy();
   expect(screen.queryByRole('button', { name: 'Python' }) !== null).toBe(
     golden.trace.counts.python_slices > 0,
   );
