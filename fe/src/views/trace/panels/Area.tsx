@@ -7,6 +7,7 @@ import { Button } from '../../../widgets/inputs/Button';
 import { Sentence } from '../../../widgets/Sentence';
 import type { Column } from '../../../widgets/table/columns';
 import { AreaFrame, nameColumn } from './AreaFrame';
+import css from './AreaFrame.module.css';
 
 interface Props {
   selection: TraceSelection;
@@ -63,16 +64,20 @@ export function Area({ selection, choice, classes, time, ...ways }: Props) {
       eventOf={row => row.event}
       searchText={row => `${row.name}\n${row.short_name}\n${row.family ?? ''}`}
       before={(search, setSearch) =>
-        selection.families.map(({ family, count, total_ns }) => (
-          <Button
-            key={family}
-            look="text"
-            title={`${plural(count, 'slice')}: show only them`}
-            onClick={() => setSearch({ text: search.text === family ? '' : family, regex: false })}
-          >
-            <Family family={family} /> {formatDuration(total_ns)}
-          </Button>
-        ))
+        selection.families.length > 0 && (
+          <div className={css.families}>
+            {selection.families.map(({ family, count, total_ns }) => (
+              <Button
+                key={family}
+                look="text"
+                title={`${plural(count, 'slice')}: show only them`}
+                onClick={() => setSearch({ text: search.text === family ? '' : family, regex: false })}
+              >
+                <Family family={family} /> {formatDuration(total_ns)}
+              </Button>
+            ))}
+          </div>
+        )
       }
       {...ways}
     />

@@ -75,13 +75,13 @@ export function AreaFrame<R extends Named>(props: Props<R>) {
             Selected {formatDuration(length)} <span className="dim">from {from}</span>
           </>
         }
+        actions={choice}
         onZoom={onZoom}
         onClose={onClose}
       />
       <p className={css.devices} data-part="area-devices">
         {summary}
       </p>
-      {choice}
       <DataTable
         name={name}
         rows={rows}

@@ -10,16 +10,17 @@ type Side = 'right' | 'below';
 const ROOM = { details: 1280, table: 1800 };
 const LEAST = 140;
 const STEP = 20;
-const SIZES: Record<Side, number> = { right: 360, below: 200 };
+/** A table shows some rows from the start. */
+const SIZES = { details: { right: 360, below: 200 }, table: { right: 620, below: 280 } };
 
 const keptSide = (): Side | null => {
   const kept = readSetting('dock');
   return kept === 'right' || kept === 'below' ? kept : null;
 };
 
-const keptSize = (side: Side): number => {
+const keptSize = (side: Side): number | null => {
   const kept = readSetting(`dock.${side}`);
-  return typeof kept === 'number' && kept >= LEAST ? kept : SIZES[side];
+  return typeof kept === 'number' && kept >= LEAST ? kept : null;
 };
 
 interface Props {
@@ -32,7 +33,7 @@ export function Dock({ panel, holds, children }: Props) {
   const [chosen, setChosen] = useState(keptSide);
   const side = chosen ?? (window.innerWidth >= ROOM[holds] ? 'right' : 'below');
   const [sizes, setSizes] = useState(() => ({ right: keptSize('right'), below: keptSize('below') }));
-  const size = sizes[side];
+  const size = sizes[side] ?? SIZES[holds][side];
   const move = (next: Side) => {
     setChosen(next);
     writeSetting('dock', next);
