@@ -63,7 +63,7 @@ def test_the_slowed_rank_is_named(tmp_path: Path) -> None:
         )
         for rank in range(2)
     ]
-    outputs = [process.communicate(timeout=240)[0] for process in processes]
+    outputs = [process.communicate(timeout=600)[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], outputs
 
     with open_session(str(tmp_path / "log")) as session:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 """Seconds. The machine may be busy with anything else, so no test relies on being quick."""
 
 _PAUSE = 0.05
