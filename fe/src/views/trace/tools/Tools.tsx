@@ -63,7 +63,9 @@ export function Legend({ by, payload, colors, tile, onFind }: LegendProps) {
     [by, tile],
   );
   if (by === 'name') {
-    return <span className="dim">a name has the same color everywhere; there are fewer colors than names</span>;
+    return (
+      <span className="dim">a name has the same color everywhere; there are fewer colors than names</span>
+    );
   }
   const texts = by === 'class' ? payload.classes : (colors?.texts ?? []);
   const device = payload.groups.some(group => group.kind === 'device');
