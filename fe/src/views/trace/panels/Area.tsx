@@ -6,6 +6,7 @@ import { formatDuration, plural } from '../../../base/format';
 import { Button } from '../../../widgets/inputs/Button';
 import { Sentence } from '../../../widgets/Sentence';
 import type { Column } from '../../../widgets/table/columns';
+import type { Search } from '../../../widgets/table/search';
 import { AreaFrame, nameColumn } from './AreaFrame';
 import css from './AreaFrame.module.css';
 
@@ -63,22 +64,7 @@ export function Area({ selection, choice, classes, time, ...ways }: Props) {
       names={selection.names}
       eventOf={row => row.event}
       searchText={row => `${row.name}\n${row.short_name}\n${row.family ?? ''}`}
-      before={(search, setSearch) =>
-        selection.families.length > 0 && (
-          <div className={css.families}>
-            {selection.families.map(({ family, count, total_ns }) => (
-              <Button
-                key={family}
-                look="text"
-                title={`${plural(count, 'slice')}: show only them`}
-                onClick={() => setSearch({ text: search.text === family ? '' : family, regex: false })}
-              >
-                <Family family={family} /> {formatDuration(total_ns)}
-              </Button>
-            ))}
-          </div>
-        )
-      }
+      before={(search, setSearch) => families(selection.families, search, setSearch)}
       {...ways}
     />
   );
@@ -91,6 +77,26 @@ export const Summary = ({ selection }: { selection: TraceSelection }) =>
       <Sentence text={text} />
     </span>
   ));
+
+const families = (
+  found: TraceSelection['families'],
+  search: Search,
+  setSearch: (search: Search) => void,
+): ReactNode =>
+  found.length > 0 && (
+    <div className={css.families}>
+      {found.map(({ family, count, total_ns }) => (
+        <Button
+          key={family}
+          look="text"
+          title={`${plural(count, 'slice')}: show only them`}
+          onClick={() => setSearch({ text: search.text === family ? '' : family, regex: false })}
+        >
+          <Family family={family} /> {formatDuration(total_ns)}
+        </Button>
+      ))}
+    </div>
+  );
 
 function Family({ family }: { family: string }) {
   return (
