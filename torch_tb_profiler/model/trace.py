@@ -56,6 +56,7 @@ booted; iteration: each iteration counts from its own start, so that the time be
 they are laid end to end; local: the time of day somewhere, of a zone that the file does not say."""
 
 PYTORCH = "PyTorch"
+ROCPROF = "rocprofv3"
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,8 +133,12 @@ def settled(payload: Any, trace: Trace) -> Any:
 @pytest.mark.parametrize("view", ["overview", "operators", "kernels", "idle", "critical_path", "memory"])
 @pytest.mark.parametrize("format_", FORMATS)
 def test_every_number_is_that_of_the_same_run_as_pytorch_writes_it(format_: str, view: str) -> None:
+    """All but why there is no memory: PyTorch records it when asked to, rocprofv3 does not."""
     trace, other = drawn(format_), drawn("chrome")
-    assert settled(ask(trace, view), trace) == settled(ask(other, view), other)
+    mine, theirs = settled(ask(trace, view), trace), settled(ask(other, view), other)
+    if view == "memory":
+        assert mine.pop("reasons") != theirs.pop("reasons")
+    assert mine == theirs
 
 
 @pytest.mark.parametrize("format_", FORMATS)
@@ -148,8 +152,8 @@ def test_the_timeline_is_that_of_the_same_run_as_pytorch_writes_it(format_: str)
 @pytest.mark.parametrize("format_", FORMATS)
 def test_every_tab_is_available_or_says_why_as_for_the_same_run_of_pytorch(format_: str) -> None:
     trace, other = drawn(format_), drawn("chrome")
-    assert {tab.slug: tab.reason(trace) for tab in all_tabs()} == {
-        tab.slug: tab.reason(other) for tab in all_tabs()
+    assert {tab.slug: tab.reason(trace) for tab in all_tabs() if tab.slug != "memory"} == {
+        tab.slug: tab.reason(other) for tab in all_tabs() if tab.slug != "memory"
     }
     assert [tab.slug for tab in all_tabs() if tab.reason(trace) is None] == [
         "overview", "kernels", "trace", "idle", "critical_path", "distributed", "diff",

@@ -2,7 +2,8 @@
 
 Each record is a slice that carries its own times (`begin_ns`, `end_ns`), whatever the clock of its packet, so the
 packet that ends it says nothing more. Products of sizes take the place of grids and blocks. Agents are told by
-their index ("GPU-1"), not described.
+their index ("GPU-1"), not described. Samples of counter tracks have no time but that of their packet, which counts
+from the packet before; they are counted, and said to be left out.
 """
 
 from __future__ import annotations
@@ -28,7 +29,13 @@ from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace
 
 _EVENT, _TRACK = 11, 60
-_BEGIN = 1
+_BEGIN, _SAMPLE = 1, 4
+"""Types of events."""
+
+_NOT_READ = (
+    "samples of counter tracks are not shown; the sizes of copies are in the copies, and counters of kernels are "
+    "read from rocprofv3's database or JSON"
+)
 _CALLS = {
     "hip_api": "HIP_RUNTIME_API",
     "hsa_api": "HSA_CORE_API",
@@ -52,8 +59,11 @@ class _Reader:
         self.columns = self._recording.columns
         self._values = Reader(self.sequences)
         self._process: int | None = None
+        self._samples = 0
 
     def finish(self, health: HealthLog, base_ns: int | None) -> Trace:
+        if self._samples:
+            health.add("counters_not_read", "info", _NOT_READ, count=self._samples)
         return finish(self._recording, health, {}, base_ns)
 
     def add(self, packets: Packets) -> int:
@@ -67,6 +77,7 @@ class _Reader:
         packet, at, size = packets.parts(_EVENT)
         content, generation = packets.content, packets.generation[packet]
         read = content.fields(at, size)
+        self._samples += int(np.count_nonzero((read.numbers(9) == _SAMPLE) & ~read.damaged))
         noted = read.parts(4)
         begun = read.numbers(9)[noted[0]] == _BEGIN
         cells = list(

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from torch_tb_profiler.ingest.kineto.assemble import assemble
-from torch_tb_profiler.ingest.rocprof.records import ROCPROF, Recording
+from torch_tb_profiler.ingest.rocprof.records import Recording
 from torch_tb_profiler.model.health import HealthLog
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trace import ROCPROF, Trace
 
 
 def finish(

@@ -26,8 +26,6 @@ from torch_tb_profiler.ingest.slices import Coded, Texts, add_name, add_slices, 
 from torch_tb_profiler.model.counters.dispatches import PREFIX
 from torch_tb_profiler.model.trace import ABSENT, Float64, Int64
 
-ROCPROF = "rocprofv3"
-
 PROCESS_SHIFT = 2**40
 """Correlation ids count from 1 in each process: those of the n-th further one are moved by n times this."""
 
