@@ -41,6 +41,7 @@ _OPTIMIZER = ("Optimizer.step#", "Optimizer.zero_grad#")
 
 _LINE = re.compile(r"\.py\(\d+\): ")
 # Code that a user does not change: installed packages, the standard library, C functions.
+_INNER = re.compile(r": <(genexpr|listcomp|dictcomp|setcomp|lambda)>$")
 _LIBRARY = re.compile(r"site-packages|dist-packages|lib/python\d|^torch/|^<")
 
 
@@ -84,6 +85,11 @@ def is_optimizer_step(name: str) -> bool:
 def is_user_frame(name: str) -> bool:
     """`train.py(12): step` in a folder of one's own; frames of installed packages and C functions are not."""
     return _LINE.search(name) is not None and _LIBRARY.search(name) is None
+
+
+def is_unnamed(name: str) -> bool:
+    """A built-in function, a comprehension, a lambda: the function around it has the name that people look for."""
+    return name.startswith("<built-in") or _INNER.search(name) is not None
 
 
 def is_lightning(name: str) -> bool:

@@ -20,12 +20,13 @@ def _lines(summary: Summary) -> Iterator[str]:
     bound = summary.bound if summary.workers == 1 else f"{summary.bound_worker}: {summary.bound}"
     said = [*summary.headline, bound] if summary.bound and summary.bound not in " ".join(summary.headline) else []
     yield from (f"- {_escaped(sentence)}" for sentence in said or summary.headline)
+    steps = summary.step is None or summary.step.recorded
     if summary.step is not None:
         yield from _step(summary.step)
     if summary.devices is not None:
-        yield f"- {_devices(summary.devices)}"
+        yield f"- {_devices(summary.devices, steps)}"
     if summary.communication is not None:
-        yield f"- {_communication(summary.communication)}"
+        yield f"- {_communication(summary.communication, steps)}"
     if summary.memory is not None:
         yield from _memory(summary.memory)
     tables = {"Operators": summary.operators, "Kernels": summary.kernels, "Modules": summary.modules}
@@ -55,7 +56,7 @@ def _step(step: StepTime) -> Iterator[str]:
     slowest = (
         f", the slowest {format_duration(step.slowest_ns)} ({_escaped(step.slowest)})" if step.workers > 1 else ""
     )
-    yield from ("", f"## A step takes {format_duration(step.mean_ns)}{slowest}", "")
+    yield from ("", f"## {step.whole.capitalize()} takes {format_duration(step.mean_ns)}{slowest}", "")
     known = {name: time for name, time in step.breakdown.items() if time is not None}
     parts = sorted(((name, time) for name, time in known.items() if time), key=lambda part: -part[1])
     shown = [
@@ -67,19 +68,21 @@ def _step(step: StepTime) -> Iterator[str]:
         yield f"- not known: {', '.join(unknown)}"
 
 
-def _devices(use: DeviceUse) -> str:
+def _devices(use: DeviceUse, steps: bool) -> str:
     named = f" ({_escaped(use.name)})" if use.name else ""
     if use.mean_utilization is None:
         return f"{plural(use.devices, 'device')}{named}; how long kernels run on them is not known"
     least = ""
     if use.devices > 1 and use.least_utilization is not None:
         least = f", the least {format_ratio(use.least_utilization)} ({_escaped(use.least_worker or '')})"
-    used = f"kernels run for {format_ratio(use.mean_utilization)} of the time in steps"
+    used = f"kernels run for {format_ratio(use.mean_utilization)} of the {'time in steps' if steps else 'trace'}"
     return f"{plural(use.devices, 'device')}{named}: {used}{least}"
 
 
-def _communication(spent: Communication) -> str:
-    share = f"{format_duration(spent.exposed_ns)} per step ({format_ratio(spent.exposed_share)})"
+def _communication(spent: Communication, steps: bool) -> str:
+    share = (
+        f"{format_duration(spent.exposed_ns)}{' per step' if steps else ''} ({format_ratio(spent.exposed_share)})"
+    )
     said = f". {_escaped(spent.text)}" if spent.text else ""
     return f"Exposed communication: {share}{said}"
 

@@ -20,6 +20,7 @@ class StepTime(msgspec.Struct, frozen=True):
     slowest    the worker whose mean is the longest, and that
     breakdown  the eight parts of the overview, mean over the workers that know them; they add up to `mean_ns`
                where every worker knows all
+    recorded   false where a worker's file has no steps: the whole of it counts as one
     """
 
     mean_ns: float
@@ -28,6 +29,12 @@ class StepTime(msgspec.Struct, frozen=True):
     slowest: str
     slowest_ns: float
     breakdown: Mapping[str, float | None]
+    recorded: bool
+
+    @property
+    def whole(self) -> str:
+        """What takes this time, in words."""
+        return "a step" if self.recorded else "the trace"
 
 
 class Top(msgspec.Struct, frozen=True):
@@ -137,7 +144,7 @@ class Summary(msgspec.Struct, frozen=True):
         return html.block(
             f"Run {self.run}",
             [*self.headline, self.bound, *self.health.notes],
-            html.table(f"a step of {format_duration(step.mean_ns)}" if step else "", parts),
+            html.table(f"{step.whole} of {format_duration(step.mean_ns)}" if step else "", parts),
             *(html.table(name, rows) for name, rows in tables.items()),
             html.table("advice, largest gain first", advice),
         )

@@ -23,6 +23,7 @@ def step_time(overviews: Mapping[str, Overview]) -> StepTime | None:
         slowest=slowest,
         slowest_ns=known[slowest].duration_ns,
         breakdown=_breakdown([*known.values()]),
+        recorded=all(overviews[worker].steps_recorded for worker in known),
     )
 
 

@@ -130,7 +130,7 @@ def _step(said: Summary) -> str:
         return "A step: " + said.reasons.get("step", "not known")
     parts = sorted(((time or 0.0, name) for name, time in said.step.breakdown.items()), reverse=True)
     shown = ", ".join(f"{name} {format_ratio(time / said.step.mean_ns)}" for time, name in parts[:4] if time)
-    return f"A step takes {format_duration(said.step.mean_ns)}: {shown}"
+    return f"{said.step.whole.capitalize()} takes {format_duration(said.step.mean_ns)}: {shown}"
 
 
 def _advice(said: Summary) -> str:

@@ -87,6 +87,16 @@ def covering(line: str) -> Document:
     return picture(BEGIN, line, END)
 
 
+def beside(thread: str, time: int) -> Document:
+    """A function of the program between operators, which no device follows."""
+    return picture(
+        "host cpu_op aten::mm 0 100",
+        f"host cpu_op aten::add {100 + time} 8800",
+        f"{thread} python_function data.py(4):~load 50 1500",
+        "host python_function train.py(1):~main 0 10000",
+    )
+
+
 def launching(linked: int, ahead: int = 6) -> Document:
     """Twenty kernels with gaps between them, of which so many tell who launched them."""
     lines = [work(300 * i, 100, max(0, 300 * i - ahead), i) for i in range(1, 21)]
@@ -188,6 +198,7 @@ RULES: dict[tuple[str, str], Three] = {
         covering("host user_annotation prepare 100 4442"),
         covering("host2 user_annotation prepare 100 8000"),
     ),
+    ("host_code", "alone"): Three(beside("host", 1_001), beside("host", 1_000), beside("host2", 4_000)),
     ("host_code", "operator"): Three(
         covering("host cpu_op aten::sort 100 4443"),
         covering("host cpu_op aten::sort 100 4442"),

@@ -19,6 +19,7 @@ from torch_tb_profiler.analyses.overview.idle import (
     short_stretches,
 )
 from torch_tb_profiler.analyses.overview.job import job
+from torch_tb_profiler.analyses.overview.unrecorded import host_alone
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.tracks.sources import stack
@@ -26,7 +27,8 @@ from torch_tb_profiler.base.intervals import Intervals, intersect, merge, subtra
 from torch_tb_profiler.base.markers import is_user_frame
 from torch_tb_profiler.model.calls.calltree import enclosing_operator
 from torch_tb_profiler.model.calls.links import launches
-from torch_tb_profiler.model.kinds import Kind, ends, kinds, of_kind
+from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
+from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Int32, Trace, name_mask
 from torch_tb_profiler.model.trainer.events import loading_per_batch
 
@@ -112,6 +114,8 @@ def _synchronization(trace: Trace, passes: Intervals) -> Iterator[Finding]:
 
 
 def _host_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
+    if len(of_kind(trace, *DEVICE)) == 0:
+        yield from _alone(trace)
     stretches = long_stretches(subtract(host_late(trace), passes))
     for found in covering(trace, stretches)[:1]:
         case = _CASES[Kind(kinds(trace)[found.event])]
@@ -122,6 +126,16 @@ def _host_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
             subject=found.name,
             event=found.event,
             window=_longest(found.during),
+        )
+
+
+def _alone(trace: Trace) -> Iterator[Finding]:
+    """Without a device, what takes time beside the operators."""
+    found = host_alone(trace)
+    if found is not None and steps(trace).recorded:
+        window = _longest(found.during)
+        yield Finding(
+            "host_code", found.during, case="alone", subject=found.name, event=found.event, window=window
         )
 
 

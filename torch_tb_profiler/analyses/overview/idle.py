@@ -13,7 +13,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.schedule.gaps import gaps
 from torch_tb_profiler.base.intervals import EMPTY, Intervals, intersect, merge, subtract, union
-from torch_tb_profiler.base.markers import is_mark
+from torch_tb_profiler.base.markers import is_mark, is_unnamed
 from torch_tb_profiler.model.calls.links import launches
 from torch_tb_profiler.model.kinds import DEVICE, HOST, ends, of_kind
 from torch_tb_profiler.model.schedule.items import items
@@ -121,9 +121,9 @@ def _deepest(trace: Trace, stretches: Intervals) -> Iterator[tuple[int, int]]:
 
 
 def _slices(trace: Trace, length: int) -> Int32:
-    """Host slices of half this length on threads that launch; steps and waits for data are none."""
+    """Host slices of half this length on threads that launch; marks of the loop and what has no name are none."""
     rows = of_kind(trace, *HOST)
-    named = ~name_mask(trace.strings, lambda text: is_mark(text) or text.startswith("<built-in"))
+    named = ~name_mask(trace.strings, lambda text: is_mark(text) or is_unnamed(text))
     rows = rows[named[trace.events.name[rows]] & (2 * trace.events.duration[rows] >= length)]
     _, launch = launches(trace)
     threads = distinct(trace.events.thread[launch[launch >= 0]])

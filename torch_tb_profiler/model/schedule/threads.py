@@ -18,11 +18,13 @@ def main_thread(trace: Trace) -> int:
     events = trace.events
     marks = of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
     marks = marks[name_mask(trace.strings, is_step)[events.name[marks]]]
+    if len(marks):
+        return _most_common(events.thread[marks])
     calls = launches(trace)[1]
     launching = events.thread[calls[calls >= 0]]
     apart = launching[~np.isin(launching, events.thread[backward_tasks(trace).rows])]
     operators = events.thread[of_kind(trace, Kind.CPU_OP)]
-    for threads in (events.thread[marks], apart, launching, operators):
+    for threads in (apart, launching, operators):
         if len(threads):
             return _most_common(threads)
     return NO_CODE

@@ -87,6 +87,13 @@ SENTENCES = {
         f"waits of more than a millisecond, half of which one frame or annotation covers, take {_WORTH}",
         "what it computes depends on what the device computed just before.",
     ),
+    ("host_code", "alone"): Sentences(
+        "Take {subject} out of the step",
+        "For {time} of {whole}, the host is in {subject} and runs no operator.",
+        "under the calls of one function, most of whose time runs no operator, passes half of the time, or more, "
+        f"in which none runs for more than a millisecond, and that takes {_WORTH}",
+        "the step needs what it computes, or waits for, at once: then only making it faster helps.",
+    ),
     ("host_code", "operator"): Sentences(
         "Find out what the host does in {subject}",
         "For {time} of {whole}, the device waits while the host is in {subject}. An operator that takes a "
