@@ -1,12 +1,16 @@
-"""What the benchmark measures on is a sound trace: all of the recording, several times, nothing in conflict."""
+"""What the benchmarks measure on is a sound trace: all of the recording, several times, nothing in conflict. The
+one of a cached trace finds every answer that is made ahead."""
 
 from __future__ import annotations
 
 from io import StringIO
 from pathlib import Path
 
+import pytest
+
+from benchmarks.contestants import kept
 from benchmarks.grow import read_recording, write_grown
-from tests.support.traces import read_bytes
+from tests.support.traces import document, read_bytes
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.kinds import is_slice
 from torch_tb_profiler.model.steps import steps
@@ -26,3 +30,21 @@ def test_a_grown_recording_is_the_recording_repeated() -> None:
     assert call_tree(grown).overlaps == 3 * call_tree(once).overlaps
     names = [{text for text in trace.strings if not text.startswith("ProfilerStep#")} for trace in (once, grown)]
     assert names[0] == names[1]
+
+
+def test_every_tab_of_a_cached_trace_is_timed_right_after_the_trace_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 9},
+        {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 1, "dur": 2}
+        | {"args": {"correlation": 1}},
+        {"ph": "X", "cat": "kernel", "name": "mm", "pid": 0, "tid": 7, "ts": 6, "dur": 5}
+        | {"args": {"correlation": 1, "device": 0, "stream": 7}},
+    ]
+    (tmp_path / "worker.1.pt.trace.json").write_bytes(document(events))
+    monkeypatch.setenv("TORCH_PROFILER_SMALL_FILE_BYTES", "16")  # a worker reads it, as it does a large one
+    kept.main([str(tmp_path)])
+    rows = [line.split("|")[1].strip() for line in capsys.readouterr().out.splitlines()[2:]]
+    assert {"overview", "operators", "kernels", "trace", "idle", "critical_path"} <= {*rows}
+    assert "operators, filtered at once" in rows and "derived behind both" in rows

@@ -15,7 +15,7 @@ import json
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import floor, log2
 
@@ -35,10 +35,10 @@ FILTERED: tuple[tuple[str, dict[str, str]], ...] = (
 )
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", help="log folder with one large trace")
-    wanted = parser.parse_args()
+    wanted = parser.parse_args(arguments)
     all_views()  # a server has imported them before anybody asks
     with tempfile.TemporaryDirectory() as cache:
         settings = replace(Settings.from_environment(), cache_dir=cache)
@@ -68,7 +68,8 @@ def serving(folder: str, settings: Settings) -> Session:
     session = Session([Root(folder)], settings)
     session.start()
     until(lambda: session.scanned)
-    session.view("overview/preview", wait=True)
+    first = session.view("overview/preview", wait=True)
+    assert first.payload is not None, first.state
     return session
 
 

@@ -11,11 +11,12 @@ import pytest
 from werkzeug.test import Client
 
 from tests.support.traces import document
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, until
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.http import App
-from torch_tb_profiler.session import Root, Session
+from torch_tb_profiler.session import Root, Session, log
+from torch_tb_profiler.session.log import LogFolders
 
 
 def trace(count: int) -> bytes:
@@ -103,3 +104,35 @@ def test_a_named_folder_and_a_folder_below_an_unnamed_one_may_share_a_name(tmp_p
         names = [run.name for run in session.scan().runs]
         assert len(set(names)) == 2
         assert sorted(slices(session, name) for name in names) == [1, 2]
+
+
+@pytest.fixture
+def growing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
+    """No file is old enough for the first listing to trust it; the second one knows it."""
+    monkeypatch.setattr(log, "SETTLED_SECONDS", 1e9)
+    return Session([Root(str(folder))], Settings(cache_bytes=0, poll_seconds=0.1))
+
+
+def test_who_waits_for_a_growing_file_gets_it_once_it_is_whole(growing: Session) -> None:
+    with growing:
+        growing.start()
+        until(lambda: growing.scanned)
+        assert slices(growing, "kept") == 1
+
+
+def test_who_waits_for_growing_ranks_is_answered_once_they_are_whole(growing: Session) -> None:
+    with growing:
+        growing.start()
+        until(lambda: growing.scanned)
+        with pytest.raises(NotFoundError, match="records no communication"):
+            growing.view("distributed", run="kept", wait=True, timeout=PATIENCE)
+
+
+def test_who_waits_for_a_file_that_keeps_growing_is_told_after_the_timeout(
+    growing: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LogFolders, "is_growing", lambda *_: True)
+    with growing:
+        growing.start()
+        until(lambda: growing.scanned)
+        assert growing.view("overview", wait=True, timeout=0.01).state.state == "waiting"

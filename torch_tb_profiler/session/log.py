@@ -54,6 +54,7 @@ class LogFolders:
         self._lock = threading.Lock()
         self._scanned = threading.Event()
         self._closing = threading.Event()
+        self._changed = threading.Condition()
         self._poller: threading.Thread | None = None
         self._ids: dict[str, FileId] = {}
         self._growing: frozenset[str] = frozenset()
@@ -80,7 +81,9 @@ class LogFolders:
     def close(self) -> None:
         """Stop listing."""
         self._closing.set()
-        poller, self._poller = self._poller, None
+        with self._changed:
+            poller, self._poller = self._poller, None
+            self._changed.notify_all()
         if poller is not None and poller is not threading.current_thread():
             poller.join()
 
@@ -112,7 +115,9 @@ class LogFolders:
         if error is None or runs:
             runs.sort(key=lambda run: run.name)
             self.catalog = Catalog(tuple(runs), (*problems, *renamed), tuple(others))
-            self._ids, self._growing = ids, frozenset(growing)
+            with self._changed:
+                self._ids, self._growing = ids, frozenset(growing)
+                self._changed.notify_all()
         if error is None:
             listed = {*ids.values(), *(file.id for run in runs for file in run.files())}
             self._sniffer.keep_only(listed)
@@ -130,6 +135,11 @@ class LogFolders:
         """True if a file may still be written and another listing will show."""
         parts = [file, *file.counters, *file.beside]
         return any(part.id.uri in self._growing for part in parts) and self._poller is not None
+
+    def wait_until_whole(self, files: Sequence[ListedFile], timeout: float | None) -> None:
+        """Wait while any of these files is growing, until `close` or the timeout (s) at most."""
+        with self._changed:
+            self._changed.wait_for(lambda: not any(map(self.is_growing, files)), timeout)
 
     def _runs(self, location: Location, name: str, files: Sequence[ListedFile]) -> list[Run]:
         return arrange_runs(

@@ -107,10 +107,17 @@ class Targets:
         if not self._log.is_growing(file):
             self._files.request(file)
 
+    def wait_until_whole(self, files: Sequence[ListedFile], timeout: float | None) -> None:
+        """Wait while any of these files is growing, the timeout (s) at most; the names are resolved anew then."""
+        self._log.wait_until_whole(files, timeout)
+
     def ready(self, names: Names, wait: bool, timeout: float | None) -> Target:
-        """Resolve names and ask for the file; wait for it if `wait`."""
+        """Resolve names and ask for the file; if `wait`, wait until it is whole, and read."""
         target = self.find(names)
         while True:
+            if wait:
+                self.wait_until_whole([target.file], timeout)
+                target = self.find(names)
             self.request(target.file)
             if wait:
                 self._files.wait(target.file.id, timeout)

@@ -45,6 +45,9 @@ class RunAnswers:
         params = parse_params(view.params, question.params)
         run = self._targets.run(question.names.run)
         span = question.names.span or "1"
+        if question.wait:
+            self._targets.wait_until_whole([each.file for each in self._spans(run, span)], question.timeout)
+            run = self._targets.run(question.names.run)
         spans = self._spans(run, span)
         whole = question.wait or isinstance(view, RunView) or len(spans) <= view.most
         if whole:
