@@ -16,8 +16,8 @@
 
 typedef void (*Handler)(int);
 
-// Of the whole process, as signals are: a crash of one thread while another one reads says the same.
-static volatile sig_atomic_t reading;
+// How many threads read. Of the whole process, as signals are: a crash of one that does not says the same meanwhile.
+static int reading;
 static char crash_message[512];
 static const int CRASHES[] = {
     SIGSEGV, SIGABRT, SIGILL, SIGFPE,
@@ -30,11 +30,16 @@ static Handler formerly[CRASH_KINDS];
 
 // Only what is safe in a handler of signals. The instruction then runs, and crashes, again, or is raised again.
 static void on_crash(int number) {
-    if (reading && write_bytes(2, crash_message, (unsigned)strlen(crash_message)) < 0) reading = 0;
+    if (__atomic_load_n(&reading, __ATOMIC_RELAXED) && write_bytes(2, crash_message, (unsigned)strlen(crash_message)) < 0)
+        __atomic_store_n(&reading, 0, __ATOMIC_RELAXED);
     for (int at = 0; at < CRASH_KINDS; at++)
         if (CRASHES[at] == number) signal(number, formerly[at]);
     raise(number);
 }
+
+static inline void begin_reading(void) { __atomic_add_fetch(&reading, 1, __ATOMIC_RELAXED); }
+
+static inline void end_reading(void) { __atomic_sub_fetch(&reading, 1, __ATOMIC_RELAXED); }
 
 static void say_crash(const char *message) {
     strncpy(crash_message, message, sizeof crash_message - 1);

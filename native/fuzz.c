@@ -155,7 +155,9 @@ static int have_read(Reader *reader, const uint8_t *text, size_t length) {
     uint8_t *block = memory(length);
     memcpy(block, text, length);
     Sizes sizes;
-    int status = reader_add(reader, block, length, &sizes);
+    int32_t status;
+    uint32_t read = reader_add_all(reader, &(Block){block, length}, 1, &sizes, &status);
+    expect(read == (status == OK));
     free(block);
     if (status != OK || !chance(8)) look(reader, &sizes);
     if (status != OK) reader_forget(reader);

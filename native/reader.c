@@ -1,7 +1,9 @@
 // The C interface: blocks of events in, columns out. Whoever calls it copies what it points to before the next call.
+// Readers share nothing, so that each may be used by a thread of its own.
 //
 //     reader_new          an empty reader, NULL if there is no memory
 //     reader_add          reads a block whole or not at all
+//     reader_add_all      reads blocks up to the first that it does not read
 //     reader_column, reader_threads, reader_cells, reader_tokens
 //                         what was read since the last reader_clear
 //     reader_clear        forgets rows and cells; codes stay valid
@@ -22,14 +24,15 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 3, MOST_KEY_BYTES = 1 << 20 };
+enum { ABI = 4, MOST_KEY_BYTES = 1 << 20 };
 
 typedef enum { CATEGORIES, NAMES, THREAD_IDS, FLOW_IDS } SharedTable;
 
 // Sizes after a block: rows not yet cleared, tokens of the two tables and keys of the two levels, of which the order
-// matters, events of the block without a category, whether times are rounded as decimals, bytes held for tokens.
+// matters, events of the block without a category, whether times are rounded as decimals from now on, whether one of
+// the block was rounded as a double, bytes held for tokens.
 typedef struct {
-    uint32_t rows, categories, names, own, inner, plain, decimals;
+    uint32_t rows, categories, names, own, inner, plain, decimals, rounded;
     uint64_t bytes;
 } Sizes;
 
@@ -101,9 +104,9 @@ API int reader_add(Reader *reader, const uint8_t *block, size_t length, Sizes *s
     Rounding before = reader->rounding;
     reader->rounding.rounded = false;
     reader->plain = 0;
-    reading = 1;
+    begin_reading();
     int status = read_events(reader, block, block + length);
-    reading = 0;
+    end_reading();
     bool whole = status == OK;
     settle(&reader->rows.count, &reader->rows.kept, whole);
     settle_keys(&reader->own, whole);
@@ -123,9 +126,25 @@ API int reader_add(Reader *reader, const uint8_t *block, size_t length, Sizes *s
         keys_count(&reader->inner),
         reader->plain,
         reader->rounding.decimals,
+        reader->rounding.rounded,
         reader->arena.total,
     };
     return status;
+}
+
+typedef struct {
+    const uint8_t *bytes;
+    uint64_t length;
+} Block;
+
+// Sizes after each block that was read, and how many those are; *status is that of the last block that was tried.
+API uint32_t reader_add_all(Reader *reader, const Block *blocks, uint32_t count, Sizes *sizes, int32_t *status) {
+    *status = OK;
+    for (uint32_t at = 0; at < count; at++) {
+        *status = reader_add(reader, blocks[at].bytes, (size_t)blocks[at].length, &sizes[at]);
+        if (*status) return at;
+    }
+    return count;
 }
 
 // Says `message` on standard error should the reader crash; the process then ends as it would have.

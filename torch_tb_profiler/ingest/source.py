@@ -35,6 +35,7 @@ class Source:
         self._health = health
         self._limit = limit
         self._packed_done = 0
+        self._returned = memoryview(b"")
         self.offset = 0
         self.events = 0
         self._packed = self._read_packed(2)
@@ -48,7 +49,10 @@ class Source:
 
     def read_into(self, target: memoryview) -> int:
         """Fill the front of `target` with unpacked bytes; returns how many, 0 at the end."""
-        if self._gzip:
+        piece: bytes | memoryview
+        if self._returned:
+            piece, self._returned = self._returned[: len(target)], self._returned[len(target) :]
+        elif self._gzip:
             piece = self._read_gzip(len(target))
         else:
             piece, self._packed = self._packed, b""
@@ -61,6 +65,11 @@ class Source:
         stored = min(self._packed_done, self._size) if self._size else self._packed_done
         self._report(Progress("reading", stored, self._size, self.events))
         return done
+
+    def give_back(self, piece: bytes) -> None:
+        """These bytes, the last that were read, are read again."""
+        self._returned = memoryview(piece + bytes(self._returned))
+        self.offset -= len(piece)
 
     def _check_limit(self) -> None:
         if not self._limit:

@@ -16,6 +16,7 @@ from torch_tb_profiler.discovery.catalog import joined_identity
 from torch_tb_profiler.executors import ProgressTuple, limited_memory, report_progress
 from torch_tb_profiler.executors.job import NATIVE_READER
 from torch_tb_profiler.ingest import Progress, read_trace, without_gc
+from torch_tb_profiler.ingest.helpers import lent
 from torch_tb_profiler.model.calls.nesting import nest_with
 from torch_tb_profiler.model.catalog import NO_DEVICES, Catalog
 from torch_tb_profiler.model.health import Note
@@ -65,6 +66,9 @@ class Loaded:
     cached: bool
     trace: Trace | None
 
+
+_READERS = 3
+"""Threads that read a file ahead, where its format can make use of them."""
 
 _open: dict[str, Trace] = {}
 """In a worker: the trace of the job before, with what was derived from it, by its key."""
@@ -141,8 +145,10 @@ def _load(
     def pass_on(progress: Progress) -> None:
         report((progress.stage, progress.bytes_done, progress.bytes_total, progress.events))
 
-    with location.open(path) as stream:
-        trace = read_trace(stream, size=size, report=pass_on, limit=request.limit)
+    with ThreadPoolExecutor(_READERS, thread_name_prefix="profiler-read") as threads:
+        threads.submit(all_tabs)  # imports what examines the trace, while compiled code reads
+        with location.open(path) as stream, lent(threads if _cores() > 1 else None):
+            trace = read_trace(stream, size=size, report=pass_on, limit=request.limit)
     identity = location.entry(path).identity
     for counters, _ in request.counters:
         identity = joined_identity(identity, location.entry(counters).identity)
@@ -174,6 +180,11 @@ def _load(
     cached = cached and all(cache.save_json(key, name, result) for name, result in results.items())
     cached = cached and cache.save_json(key, SUMMARY, encode(summary))
     return Loaded(summary, {} if cached else results, cached, trace)
+
+
+def _cores() -> int:
+    """So many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def examine(trace: Trace) -> tuple[FileSummary, dict[str, bytes]]:

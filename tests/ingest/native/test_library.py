@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,7 +91,12 @@ class _Full:
         self._loaded = loaded
 
     def __getattr__(self, name: str) -> object:
-        return (lambda *_: 2) if name == "reader_add" else getattr(self._loaded, name)
+        return _no_memory if name == "reader_add_all" else getattr(self._loaded, name)
+
+
+def _no_memory(*arguments: Any) -> int:
+    arguments[-1]._obj.value = 2
+    return 0
 
 
 CRASH = """

@@ -9,7 +9,7 @@ import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.markers import is_trainer
-from torch_tb_profiler.ingest.kineto.clock import absurd, quarter_offset
+from torch_tb_profiler.ingest.kineto.clock import EPOCH_NS, absurd, quarter_offset
 from torch_tb_profiler.ingest.kineto.columns import Columns
 from torch_tb_profiler.model.health import HealthLog, is_truncated
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Events, Trace
@@ -113,6 +113,8 @@ def _join_clocks(events: Events, metadata: Mapping[str, Any], health: HealthLog)
     """Bring the events of a merged file to the epoch where others are (`quarter_offset`)."""
     if metadata.get("baseTimeNanoseconds"):
         return
+    if events.start.max(initial=0) <= EPOCH_NS:
+        return  # none of them counts from the epoch
     rows = np.flatnonzero((events.start != ABSENT) & (events.phase != ord("M")))
     lacking, offset = quarter_offset(events.start[rows])
     if lacking.any():
@@ -131,10 +133,13 @@ def _origin(events: Events, strings: list[str], health: HealthLog) -> int:
     _note(health, negative, "negative_duration", "warning", "slices with a negative duration count as empty")
     _note(health, slices & (events.name < 0), "no_name", "warning", "slices without a name")
     _note(health, slices & (events.category < 0), "no_category", "info", "slices without a category")
-    rows = np.flatnonzero(timed & (events.phase != ord("M")) & ~_is_window_marker(events, strings))
-    if len(rows) == 0:
+    counted = timed & (events.phase != ord("M")) & ~_is_window_marker(events, strings)
+    starts, durations = events.start, events.duration
+    if not counted.all():
+        starts, durations = starts[counted], durations[counted]
+    if len(starts) == 0:
         return int(events.start[timed].min()) if timed.any() else 0
-    wrong = absurd(events.start[rows], events.duration[rows])
+    wrong = absurd(starts, durations)
     if wrong.any():
         health.add(
             "absurd_time",
@@ -142,7 +147,9 @@ def _origin(events: Events, strings: list[str], health: HealthLog) -> int:
             "times or durations more than a week away from the rest",
             count=int(wrong.sum()),
         )
-    return int(events.start[rows[~wrong]].min()) if not wrong.all() else int(events.start[rows].min())
+        if not wrong.all():
+            starts = starts[~wrong]
+    return int(starts.min())
 
 
 def _is_window_marker(events: Events, strings: list[str]) -> Bool:

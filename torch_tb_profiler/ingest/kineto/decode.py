@@ -10,7 +10,7 @@ at the speed of a fixed schema.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from functools import reduce
 from operator import or_
@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.ingest.kineto.ahead import Ahead
 from torch_tb_profiler.ingest.kineto.clock import EXACT_LIMIT_US, needs_text, ns_from_floats, ns_from_values
 from torch_tb_profiler.ingest.kineto.columns import Block, Columns
 from torch_tb_profiler.ingest.kineto.layout import COMMON, Cells, DoesNotFit, Layout, astuple, fits
@@ -59,6 +60,13 @@ class BlockDecoder:
 
     def finish(self) -> None:
         """Hand on what is still held back: nothing here."""
+
+    def ahead(self, note: Callable[[int], None]) -> Ahead | None:
+        """What reads blocks while further ones are cut, None if nothing does.
+
+        note  called whenever events were added, with the number of entries that were no objects
+        """
+        return None
 
     def add(self, block: bytes | memoryview) -> int:
         """Append the events of a block; returns how many entries of the array were no objects.

@@ -4,17 +4,19 @@
     [ {...}, {...}                                   (a bare list, its end may be missing)
 
 Events leave in blocks of about BLOCK bytes, cut between two events. A cut is a guess by pattern; a wrong
-one (the pattern stood inside a text) leaves a block that is no JSON, which is then read event by event.
+one (the pattern stood inside a text) leaves a block that is no JSON, which is then read event by event. Blocks
+between the first and the last may be read ahead, by other threads; from a damaged one on, one follows the other.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.ingest.kineto.ahead import Ahead, NotReadError, Stretch
 from torch_tb_profiler.ingest.source import Source
 from torch_tb_profiler.model.health import HealthLog
 
@@ -31,7 +33,7 @@ _ANY_CUT = re.compile(rb'\}\s*,\s*(?=\{\s*"[^"\\]{1,64}"\s*:)')
 _PATIENCE = 1 << 23
 """After so many bytes without a cut the file spells its events in its own way, and any object may be one."""
 
-_CUT_WINDOW = 1 << 14
+_CUT_WINDOW = 1 << 12
 _LOOK_BACK = 1 << 12
 _LONGEST_EVENT = 1 << 27
 """No event is longer; what goes on for longer without a cut between events is not read on."""
@@ -48,14 +50,16 @@ AddDamaged = Callable[[bytes, int, bool], "str | None"]
 """Takes damaged text, its offset and whether the file ends there; returns what follows the array, if met."""
 
 
-def read_document(source: Source, health: HealthLog, add: AddBlock, damaged: AddDamaged) -> dict[str, Any]:
+def read_document(
+    source: Source, health: HealthLog, add: AddBlock, damaged: AddDamaged, ahead: Ahead | None = None
+) -> dict[str, Any]:
     """Walk through the document, hand over its events, return the metadata around them.
 
     Raises TraceError if there is no array of events.
     """
     window = _Window(source)
     head = _read_head(window)
-    tail = _read_events(window, health, add, damaged)
+    tail = _read_events(window, health, add, damaged, ahead)
     metadata = _parse_head(head, health)
     metadata.update(_parse_tail(tail, bare=not head, health=health, end=source.offset))
     return metadata
@@ -120,9 +124,26 @@ class _Window:
         finally:
             buffer[1 + length] = behind
 
+    def take_out(self, cut: int, begin: int, reach: int, ahead: Ahead) -> Stretch:
+        """The first `begin` bytes with the buffer that they lie in; the rest goes on in another one."""
+        taken, self._buffer = self._buffer, ahead.buffer(len(self._buffer))
+        rest = self._end - begin
+        self._buffer[1:rest] = memoryview(taken)[1 + begin : self._end]
+        self._end, self._cutless = rest, 1
+        return Stretch(taken, cut, begin, reach)
+
+    def put_back(self, stretches: Sequence[Stretch]) -> int:
+        """What was taken out is here again; returns how much of it is known, as it was when its first was cut."""
+        text = b"".join([*(each.text() for each in stretches), self.text()])
+        reach = stretches[0].reach
+        self._source.give_back(text[reach:])
+        self._buffer = bytearray(b"[" + text[:reach] + bytes(BLOCK))
+        self._end, self._cutless, self._cut = 1 + reach, 1, _CUT
+        return reach
+
     def last_cuts(self, limit: int) -> list[tuple[int, int]]:
         """(end of an event, start of the next) within `limit` bytes, the last first; more than one if unsure."""
-        reach = _CUT_WINDOW
+        reach = _CUT_WINDOW if self._cut is _CUT else 4 * _CUT_WINDOW
         stop = min(self._end, 1 + limit)
         first = max(1, self._cutless - _LOOK_BACK)
         while True:
@@ -179,11 +200,22 @@ def _no_events(text: bytes) -> TraceError:
     )
 
 
-def _read_events(window: _Window, health: HealthLog, add: AddBlock, damaged: AddDamaged) -> bytes | None:
+def _read_events(
+    window: _Window, health: HealthLog, add: AddBlock, damaged: AddDamaged, ahead: Ahead | None
+) -> bytes | None:
     """Hand over all events; returns what follows the array, None if its end is missing."""
     limit, ended = _EDGE, False
     while True:
         cuts = window.last_cuts(limit)
+        if ahead is not None and (limit or ended):
+            try:
+                if len(cuts) == 1 and limit >= BLOCK and not ended:
+                    ahead.add(window.take_out(*cuts.pop(), limit, ahead))
+                else:
+                    ahead.drain()
+            except NotReadError as error:
+                limit, ended, ahead = window.put_back(error.stretches), False, None
+                continue
         if cuts:
             cut, begin = next((pair for pair in cuts if window.block(pair[0], add)), (0, 0))
             if not cut:

@@ -101,17 +101,19 @@ def _read(
             strays = decoder.add(block)
         except (msgspec.DecodeError, json.JSONDecodeError, UnicodeDecodeError, RecursionError):
             return False
+        note(strays)
+        return True
+
+    def note(strays: int) -> None:
         _note_strays(strays, health)
         source.events = decoder.events
-        return True
 
     def damaged(text: bytes, offset: int, final: bool) -> str | None:
         salvage = Salvage(text, offset, health, final=final)
-        _note_strays(decoder.add_objects(salvage.events), health)
-        source.events = decoder.events
+        note(decoder.add_objects(salvage.events))
         return salvage.rest
 
-    metadata = read_document(source, health, add, damaged)
+    metadata = read_document(source, health, add, damaged, decoder.ahead(note))
     decoder.finish()
     if columns.dropped:
         message = f"arguments beyond the first {MAX_ARGUMENTS:,} keys were left out"

@@ -26,7 +26,7 @@ CRASH = (
 )
 """What it says on standard error before its process ends."""
 
-_ABI = 3
+_ABI = 4
 _SWITCH = "TORCH_PROFILER_NATIVE"
 _LOG = logging.getLogger(__name__)
 
@@ -42,6 +42,7 @@ class Sizes(ctypes.Structure):
     own, inner        keys of events, and of their arguments
     plain             events of the block without a category
     decimals          1 if times are rounded as decimals from now on, as doubles if 0
+    rounded           1 if a time of the block was rounded as a double
     bytes             of tokens
     """
 
@@ -53,8 +54,15 @@ class Sizes(ctypes.Structure):
         ("inner", ctypes.c_uint32),
         ("plain", ctypes.c_uint32),
         ("decimals", ctypes.c_uint32),
+        ("rounded", ctypes.c_uint32),
         ("bytes", ctypes.c_uint64),
     )
+
+
+class Place(ctypes.Structure):
+    """Where a block lies."""
+
+    _fields_ = (("bytes", ctypes.c_void_p), ("length", ctypes.c_uint64))
 
 
 _INT, _LONG, _POINTER = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
@@ -64,6 +72,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "reader_new": (_POINTER, _LONG),
     "reader_free": (None, _POINTER),
     "reader_add": (ctypes.c_int, _POINTER, _POINTER, ctypes.c_size_t, _POINTER),
+    "reader_add_all": (_INT, _POINTER, _POINTER, _INT, _POINTER, _POINTER),
     "reader_use_decimals": (None, _POINTER),
     "reader_column": (_POINTER, _POINTER, _INT),
     "reader_threads": (_INT, _POINTER, _INT, _POINTER),

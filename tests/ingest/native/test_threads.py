@@ -1,0 +1,187 @@
+"""Blocks that are read on several threads come to the columns that one thread comes to, in the same order."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import random
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from tests.ingest.native.comparison import NEEDED, differences, outcome, plainly
+from tests.ingest.native.test_equal import ODD_EVENTS, event
+from tests.ingest.test_mutations import BYTES, FIELDS, LAYOUTS
+from torch_tb_profiler.base.errors import TraceError
+from torch_tb_profiler.ingest.helpers import lent
+from torch_tb_profiler.ingest.kineto import document
+from torch_tb_profiler.ingest.kineto.native import decode, library, threads
+from torch_tb_profiler.ingest.kineto.read import read_chrome_trace
+from torch_tb_profiler.ingest.progress import Progress
+from torch_tb_profiler.model.trace import Trace
+
+pytestmark = NEEDED
+
+ROUNDS, LONG_ROUNDS = 40, 2000
+"""Mutated traces per layout."""
+
+
+class AtOnce(Executor):
+    """Runs a job when it is submitted: all that may be read ahead has been read before any of it is taken over."""
+
+    def __init__(self) -> None:
+        self.jobs = 0
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.jobs += 1
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks so short that a small trace has many, and jobs of two of them."""
+    monkeypatch.setattr(document, "BLOCK", 1 << 10)
+    monkeypatch.setattr(document, "_EDGE", 1 << 8)
+    monkeypatch.setattr(threads, "BLOCKS", 2)
+
+
+@pytest.fixture
+def helpers() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(3) as pool:
+        yield pool
+
+
+def ahead(content: bytes, executor: Executor) -> Trace | TraceError:
+    with lent(executor):
+        return outcome(content)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_columns_and_their_order_are_those_of_one_thread(layout: str, helpers: ThreadPoolExecutor) -> None:
+    at_once = AtOnce()
+    plain = plainly(LAYOUTS[layout])
+    assert differences(ahead(LAYOUTS[layout], at_once), plain) == []
+    assert differences(ahead(LAYOUTS[layout], helpers), plain) == []
+    assert at_once.jobs > 2
+
+
+@pytest.mark.parametrize("odd", ODD_EVENTS.values(), ids=ODD_EVENTS)
+@pytest.mark.parametrize("at", [60, 150])
+def test_an_odd_event_takes_the_plain_way_in_its_place(odd: str, at: int) -> None:
+    events = [json.dumps(event(name=f"n{i}", cat=f"c{i % 7}", args={"k": i, f"s{i}": "text"})) for i in range(200)]
+    events.insert(at, odd)
+    content = f'{{"traceEvents": [{", ".join(events)}], "after": 1}}'.encode()
+    at_once = AtOnce()
+    assert differences(ahead(content, at_once), plainly(content)) == []
+    assert at_once.jobs > 2
+
+
+def test_times_that_need_decimals_count_for_what_was_read_meanwhile() -> None:
+    """Of the one block, doubles lose digits; those after it have times that a double rounds otherwise."""
+    events = [event(ts=f"{1000 + i}.1234565") for i in range(200)]
+    events[70]["ts"] = "8796093022208.125"
+    content = json.dumps(events).replace('"ts": "', '"ts": ').replace('", "dur"', ', "dur"').encode()
+    plain, found = plainly(content), ahead(content, AtOnce())
+    assert differences(found, plain) == []
+    assert isinstance(found, Trace)
+    fractions = {int(start) % 1000 for start in found.events.start}
+    assert len(fractions) > 1, "both roundings come to the same here"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_damage_is_read_as_one_thread_reads_it(layout: str, long: bool) -> None:
+    chance = random.Random(f"threads {layout}")
+    mutations = BYTES if layout == "gzip" else BYTES + FIELDS
+    for number in range(LONG_ROUNDS if long else ROUNDS):
+        text = bytearray(LAYOUTS[layout])
+        for _ in range(chance.choice((1, 1, 2, 5, 40))):
+            if text:
+                chance.choice(mutations)(text, chance)
+        content = bytes(text)
+        assert differences(ahead(content, AtOnce()), outcome(content)) == [], number
+
+
+def test_what_follows_a_list_that_ends_early_is_read_once() -> None:
+    """Another list of objects behind the events looks like events until the block with the bracket is read."""
+    events, others = ([json.dumps(event(name=f"{what}{i}")) for i in range(100)] for what in "ab")
+    content = f'{{"traceEvents": [{", ".join(events)}], "other": [{", ".join(others)}], "x": 5}}'.encode()
+    at_once = AtOnce()
+    found = ahead(content, at_once)
+    assert differences(found, plainly(content)) == []
+    assert isinstance(found, Trace) and len(found) == 100 and found.metadata["x"] == 5
+    assert at_once.jobs > 2
+
+
+def test_one_that_stops_reading_leaves_no_thread_at_work(helpers: ThreadPoolExecutor) -> None:
+    class Stopped(Exception):
+        pass
+
+    def report(progress: Progress) -> None:
+        if progress.events > 50:
+            raise Stopped
+
+    content = json.dumps([event(name=f"n{i}") for i in range(2000)]).encode()
+    with pytest.MonkeyPatch.context() as patch, lent(helpers):
+        patch.setenv("TORCH_PROFILER_NATIVE", "1")
+        with pytest.raises(Stopped):
+            read_chrome_trace(io.BytesIO(content), size=len(content), report=report)
+    helpers.shutdown(wait=True)  # returns: no job waits for another
+
+
+def test_progress_counts_what_was_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = json.dumps([event(name=f"n{i}") for i in range(2000)]).encode()
+    seen: list[int] = []
+    monkeypatch.setenv("TORCH_PROFILER_NATIVE", "1")
+    with lent(AtOnce()):
+        read_chrome_trace(io.BytesIO(content), report=lambda progress: seen.append(progress.events))
+    assert seen == sorted(seen) and seen[-1] == 2000 and len(set(seen)) > 10
+
+
+def test_memory_that_is_not_there_on_another_thread_is_an_error_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: Any = library._load()
+    calls = 0
+
+    class Full:
+        def __getattr__(self, name: str) -> object:
+            return self._add if name == "reader_add_all" else getattr(loaded, name)
+
+        def _add(self, *arguments: Any) -> int:
+            nonlocal calls
+            calls += 1
+            if calls < 5:
+                count: int = loaded.reader_add_all(*arguments)
+                return count
+            arguments[-1]._obj.value = 2
+            return 0
+
+    monkeypatch.setattr(library, "_load", Full)
+    content = json.dumps([event(name=f"n{i}") for i in range(500)]).encode()
+    with pytest.raises(MemoryError):
+        ahead(content, AtOnce())
+
+
+def test_a_packed_file_is_unpacked_while_threads_read(helpers: ThreadPoolExecutor) -> None:
+    chance = random.Random(5)
+    events = [event(name=f"n{chance.random()}", args={"k": chance.random()}) for _ in range(3000)]
+    content = json.dumps(events).encode()
+    at_once = AtOnce()
+    packed = gzip.compress(content)
+    assert differences(ahead(packed, at_once), plainly(content)) == []
+    assert differences(ahead(packed, helpers), plainly(content)) == []
+    assert at_once.jobs > 2
+
+
+def test_texts_that_a_reader_forgets_are_numbered_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decode, "_TOKEN_BYTES", 1)
+    events = [event(name=f"n{i % 40}", args={"s": f"t{i % 30}", f"k{i}": i}) for i in range(600)]
+    content = json.dumps(events).encode()
+    assert differences(ahead(content, AtOnce()), plainly(content)) == []

@@ -1,0 +1,215 @@
+"""One reader of the library, and whose its numbers are.
+
+It numbers texts for itself, each distinct one once; here its numbers become those of `Columns`, which stay the
+only ones. So it may forget its own at any time, and what several readers read lies side by side.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from torch_tb_profiler.ingest.kineto.columns import Block, Columns
+from torch_tb_profiler.ingest.kineto.native.library import Library, Place, Sizes
+from torch_tb_profiler.model.trace import FIRST_TEXT_ID, NO_CODE, ArgKind, Int32
+
+_NO_MEMORY = 2
+_COLUMNS = (np.uint8, np.int32, np.int32, np.int32, np.int64, np.int64, np.int64)
+_CATEGORIES, _NAMES, _THREAD_IDS, _FLOW_IDS = range(4)
+_KINDS: tuple[tuple[ArgKind, Any], ...] = (
+    ("int", np.int64),
+    ("float", np.float64),
+    ("text", np.int32),
+    ("json", np.int32),
+)
+_WHOLE, _TEXT = 0, 1
+
+_JSON_TEXTS = msgspec.json.Decoder(list[str])
+_JSON_VALUES = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+class _Numbers:
+    """int32[n + 1]: the codes in `Columns` of the reader's first n tokens; the last cell is NO_CODE's."""
+
+    def __init__(self) -> None:
+        self.known = 0
+        self.codes = np.array([NO_CODE], np.int32)
+
+    def add(self, codes: Int32) -> None:
+        self.codes = np.concatenate([self.codes[:-1], codes, self.codes[-1:]])
+        self.known += len(codes)
+
+
+class Reader:
+    """Reads blocks (`read`, on any thread), then hands them to `columns` (`learn`, `take`, on the one of those).
+
+    read_blocks  how many of the blocks it was last given it has read
+    sizes        after each of those
+    """
+
+    def __init__(self, columns: Columns, library: Library) -> None:
+        self._columns = columns
+        self._library = library
+        self._reader = library.reader_new(int.from_bytes(os.urandom(8), "little"))
+        if not self._reader:
+            raise MemoryError
+        weakref.finalize(self, library.reader_free, self._reader)
+        self.sizes: Sequence[Sizes] = []
+        self.read_blocks = 0
+        self.rows = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._strings = (_Numbers(), _Numbers())
+        self._threads, self._flow_ids = _Numbers(), _Numbers()
+        self._thread_ids: list[str] = []
+        self._of_key: dict[tuple[int, int, int], _Numbers] = {}
+        self._keys: list[tuple[int, int, str]] = []
+        self._known_keys = [0, 0]
+
+    def read(self, blocks: Sequence[bytes | memoryview]) -> None:
+        """Append the events of blocks, up to the first that is to be read in another way. Raises MemoryError."""
+        contents = [np.frombuffer(block, np.uint8) for block in blocks]
+        places = (Place * len(contents))(*(Place(content.ctypes.data, len(content)) for content in contents))
+        sizes = (Sizes * len(contents))()
+        status = ctypes.c_int32()
+        count = self._library.reader_add_all(self._reader, places, len(contents), sizes, ctypes.byref(status))
+        if status.value == _NO_MEMORY:
+            raise MemoryError
+        self.read_blocks, self.sizes = count, sizes[:count]
+        if count:
+            self.rows = int(sizes[count - 1].rows)
+
+    def use_decimals(self) -> None:
+        self._library.reader_use_decimals(self._reader)
+
+    def learn(self) -> None:
+        """Number what the blocks brought: block by block, as the plain way does, and categories first."""
+        texts: dict[int, list[str]] = {}
+        for sizes in self.sizes:
+            for table, count in ((_CATEGORIES, sizes.categories), (_NAMES, sizes.names)):
+                numbers = self._strings[table]
+                if count > numbers.known:
+                    new = texts.get(table)
+                    if new is None:
+                        new = texts[table] = self._texts(table, numbers.known)
+                    part = count - numbers.known
+                    numbers.add(self._columns.strings.of(new[:part]))
+                    texts[table] = new[part:]
+            if sizes.own > self._known_keys[0] or sizes.inner > self._known_keys[1]:
+                self._learn_keys(sizes)
+
+    def _learn_keys(self, sizes: Sizes) -> None:
+        """Keys get their columns in the order in which the plain way meets them: category by category, and event
+        by event in a block that holds events of none."""
+        new = []
+        for inner, count in enumerate((sizes.own, sizes.inner)):
+            for at in range(self._known_keys[inner], count):
+                name, event, category = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_int32()
+                places = map(ctypes.byref, (name, event, category))
+                length = self._library.reader_key(self._reader, inner, at, *places)
+                if length:
+                    text = msgspec.json.decode(ctypes.string_at(name.value or 0, length), type=str)
+                    order = event.value if sizes.plain else category.value
+                    new.append((order, inner, at, text if inner else f"@{text}"))
+            self._known_keys[inner] = count
+        self._keys += [(inner, at, text) for _, inner, at, text in sorted(new)]
+
+    def take(self) -> None:
+        """Rows and cells to `Columns`."""
+        if not self.rows:
+            return
+        count, self.rows = self.rows, 0
+        phase, category, name, thread, start, duration, flow = (
+            _copy(self._library.reader_column(self._reader, at), count, kind) for at, kind in enumerate(_COLUMNS)
+        )
+        columns = self._columns
+        self._learn_threads()
+        self._flow_ids.add(columns.text_ids.of(self._texts(_FLOW_IDS, self._flow_ids.known)))
+        texts = (flow >= FIRST_TEXT_ID) & (flow < FIRST_TEXT_ID + self._flow_ids.known)
+        if texts.any():
+            flow[texts] = self._flow_ids.codes[flow[texts] - FIRST_TEXT_ID] + np.int64(FIRST_TEXT_ID)
+        first = columns.add_block(
+            Block(
+                phase,
+                self._strings[_CATEGORIES].codes[category],
+                self._strings[_NAMES].codes[name],
+                self._threads.codes[thread],
+                start,
+                duration,
+                flow,
+            )
+        )
+        for inner, at, key in self._keys:
+            for kind in range(len(_KINDS)):
+                self._take_cells(first, inner, at, kind, key)
+        self._library.reader_clear(self._reader)
+
+    def drop_rows(self) -> None:
+        """Forget rows and cells that were not taken; what is numbered stays."""
+        self.rows = 0
+        self._library.reader_clear(self._reader)
+
+    def forget(self) -> None:
+        """Take over what is left and begin anew."""
+        self.take()
+        self._library.reader_forget(self._reader)
+        self._begin()
+
+    def _take_cells(self, first: int, inner: int, at: int, kind: int, key: str) -> None:
+        rows, values = ctypes.c_void_p(), ctypes.c_void_p()
+        count = self._library.reader_cells(self._reader, inner, at, kind, ctypes.byref(rows), ctypes.byref(values))
+        if not count:
+            return
+        name, dtype = _KINDS[kind]
+        cells = _copy(values.value or 0, count, dtype)
+        table = self._columns.table(key, name)
+        if table is not None:
+            numbers = self._of_key.setdefault((inner, at, kind), _Numbers())
+            read = _JSON_TEXTS.decode if name == "text" else _values
+            numbers.add(table.of(read(self._json("reader_key_tokens", inner, at, kind, numbers.known))))
+            cells = numbers.codes[cells]
+        self._columns.add_coded(key, name, _copy(rows.value or 0, count, np.int32) + np.int32(first), cells)
+
+    def _learn_threads(self) -> None:
+        known = self._threads.known
+        count = self._library.reader_threads(self._reader, known, None)
+        if count == known:
+            return
+        fields = np.empty((count - known, 4), np.int64)
+        self._library.reader_threads(self._reader, known, fields.ctypes.data)
+        self._thread_ids += self._texts(_THREAD_IDS, len(self._thread_ids))
+        pairs = [(self._id(*row[:2]), self._id(*row[2:])) for row in fields.tolist()]
+        self._threads.add(self._columns.threads.of(pairs))
+
+    def _id(self, kind: int, value: int) -> int | str | None:
+        return value if kind == _WHOLE else self._thread_ids[value] if kind == _TEXT else None
+
+    def _texts(self, table: int, known: int) -> list[str]:
+        return _JSON_TEXTS.decode(self._json("reader_tokens", table, known))
+
+    def _json(self, function: str, *which: int) -> bytes:
+        """The JSON array of the tokens that a function of the library gives."""
+        tokens: Callable[..., int] = getattr(self._library, function)
+        size = ctypes.c_uint64()
+        tokens(self._reader, *which, None, ctypes.byref(size))
+        content = ctypes.create_string_buffer(size.value)
+        tokens(self._reader, *which, content, ctypes.byref(size))
+        return content.raw
+
+
+def _copy(address: int, count: int, dtype: Any) -> npt.NDArray[Any]:
+    column = np.empty(count, dtype)
+    ctypes.memmove(column.ctypes.data, address, column.nbytes)
+    return column
+
+
+def _values(content: bytes) -> list[bytes]:
+    return list(map(bytes, _JSON_VALUES.decode(content)))
