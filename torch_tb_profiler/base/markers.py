@@ -92,6 +92,11 @@ def is_unnamed(name: str) -> bool:
     return name.startswith("<built-in") or _INNER.search(name) is not None
 
 
+def is_profiler_frame(name: str) -> bool:
+    """A function of PyTorch that begins or ends an annotation, recorded with the program's own."""
+    return "_record_function_" in name or "torch._C._profiler." in name or "torch/autograd/profiler.py(" in name
+
+
 def is_lightning(name: str) -> bool:
     """A hook or a module that Lightning's profiler marked."""
     return name.startswith((LIGHTNING_HOOK, LIGHTNING_MODULE))

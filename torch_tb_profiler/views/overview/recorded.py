@@ -8,8 +8,8 @@ from typing import Any
 from torch_tb_profiler.analyses.overview.average import average_step
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, Breakdown
 from torch_tb_profiler.analyses.shared.utilization import Utilization
-from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.calls.overlaps import overlaps
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.model.kinds import Kind, of_kind
@@ -118,10 +118,10 @@ def unknown(times: Breakdown) -> dict[str, str]:
 def doubts(trace: Trace, times: Breakdown) -> list[Note]:
     """What the analyses noticed."""
     notes = []
-    overlaps = call_tree(trace).overlaps
-    if overlaps:
+    stray = overlaps(trace)
+    if stray:
         message = "host events overlap on their thread without nesting; they are kept on side lanes"
-        notes.append(Note("overlap", "info", message, overlaps))
+        notes.append(Note("overlap", "info", message, stray))
     links = device_links(trace)
     unlinked = int((links.launch < 0).sum())
     if unlinked and len(of_kind(trace, Kind.RUNTIME, Kind.DRIVER)):
