@@ -6354,6 +6354,7 @@ export interface components {
      *     headline          how busy the busiest device is over the whole recording, or what is recorded instead
      *     begin_ns, end_ns  the window that shows all of it (ns since the trace's start); `counts.outside` slices
      *                       have absurd times and lie beyond
+     *     first_begin_ns, first_end_ns  what the page opens with: the slices, without marks and counters far from them
      *     classes           what the color codes of `trace/tile?color=class` mean
      *     categories        what the color codes of `trace/blame` mean: work, then causes of idle time
      *     wall_ns           ns since the epoch (UTC) at the trace's start, null if its clock is not known to tell them
@@ -6366,6 +6367,8 @@ export interface components {
       wall_ns: number | null;
       begin_ns: number;
       end_ns: number;
+      first_begin_ns: number;
+      first_end_ns: number;
       groups: components['schemas']['TraceGroup'][];
       tracks: components['schemas']['TraceTrack'][];
       counts: components['schemas']['TraceCounts'];

@@ -9,7 +9,7 @@ import { BUCKETS, levelOf, TileStore, type Span } from './tiles/store';
 import type { Samples, Tile } from './tiles/tile';
 import { ticks, type Tick } from '../base/ticks';
 import { locate, sliceInSight, slicePast, type Way } from './lookup';
-import { around, clamp, pan, whole, zoom } from './viewport';
+import { around, clamp, opening, pan, whole, zoom } from './viewport';
 
 const REST_MS = 250;
 const NOTHING: Highlights = { area: null, marks: [], selected: null, arrows: [], lit: null };
@@ -51,7 +51,7 @@ export class Controller {
     window: Span | null,
   ) {
     this.extent = { begin: payload.begin_ns, end: Math.max(payload.end_ns, payload.begin_ns + 1) };
-    this.window = window ? clamp(window, this.extent) : whole(this.extent);
+    this.window = clamp(window ?? opening(payload), this.extent);
     this.tiles = this.storeOf('tile');
     this.samples = new TileStore(
       (begin, end, signal) => this.source.counters(begin, end, BUCKETS, signal),

@@ -10,6 +10,10 @@ export function whole(extent: Span): Span {
   return { begin: Math.floor(extent.begin - air), end: Math.ceil(extent.end + air) };
 }
 
+/** What the page opens with: all slices, wherever marks and counters lie. */
+export const opening = (payload: { first_begin_ns: number; first_end_ns: number }): Span =>
+  whole({ begin: payload.first_begin_ns, end: payload.first_end_ns });
+
 /** Within the recording, and not shorter than can be seen. */
 export function clamp(window: Span, extent: Span): Span {
   const all = whole(extent);

@@ -30,6 +30,13 @@ def test_the_tiles_are_those_of_pages_of_all_widths(end_us: int) -> None:
     assert first_window(trace) == (-max(end // 50, 50), end + max(end // 50, 50))
 
 
+def test_a_mark_far_behind_the_slices_is_not_in_the_first_window() -> None:
+    mark = {"ph": "i", "s": "g", "name": "Record Window End", "pid": "", "tid": "", "ts": 90_000}
+    trace = draw("host cpu_op aten::mm 0 1000", mark)
+    assert first_window(trace) == (-20_000, 1_020_000)
+    assert max(window.begin for window in first_tiles(trace)) < 1_020_000
+
+
 def test_a_trace_without_a_device_has_no_first_tiles_of_its_time() -> None:
     view: Any = find_view("trace/blame")
     assert not view.first(draw("host cpu_op aten::mm 0 10"))

@@ -11,6 +11,7 @@ from torch_tb_profiler.analyses.timeline.summary import recorded_device_times
 from torch_tb_profiler.analyses.tracks.events import FLOW_PHASES, count_other, count_phases, has_time
 from torch_tb_profiler.analyses.tracks.extent import extent
 from torch_tb_profiler.analyses.tracks.lanes import Lanes, lanes
+from torch_tb_profiler.analyses.tracks.opening import opening
 from torch_tb_profiler.analyses.tracks.tracks import Track, device_labels, tracks
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.steps import Steps, steps
@@ -31,6 +32,7 @@ from torch_tb_profiler.views.trace.payload import (
 def build(trace: Trace, params: TraceParams) -> TracePayload:
     """The tracks of one trace in display order."""
     whole, layout, table = extent(trace), lanes(trace, params.python), steps(trace)
+    first = opening(trace)
     groups = [TraceGroup(group.kind, group.name, group.pid, group.device) for group in tracks(trace).groups]
     series, wall = all_series(trace), trace.wall_start_ns
     if any(counter.group is None for counter in series):
@@ -45,6 +47,8 @@ def build(trace: Trace, params: TraceParams) -> TracePayload:
         wall_ns=wall,
         begin_ns=whole.begin,
         end_ns=whole.end,
+        first_begin_ns=first.begin,
+        first_end_ns=first.end,
         groups=groups,
         tracks=_tracks(trace, layout, series, len(groups) - 1),
         counts=counts,

@@ -9,6 +9,7 @@ import msgspec
 
 from torch_tb_profiler.analyses.timeline.counters import all_series, counter_id
 from torch_tb_profiler.analyses.tracks.extent import extent
+from torch_tb_profiler.analyses.tracks.opening import opening
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views._shared.lists import parse_numbers
 
@@ -56,11 +57,11 @@ class Window(NamedTuple):
 
 
 def first_window(trace: Trace) -> Window:
-    """What the page shows before anybody moves it: all of the recording, with a little air at both ends.
+    """What the page shows before anybody moves it: all slices, with a little air at both ends.
 
     The geometry here is the page's (fe/src/timeline: viewport.ts, tiles/store.ts).
     """
-    begin, end = _recording(trace)
+    begin, end, _ = opening(trace)
     air = max((end - begin) * _AIR, _LEAST_AIR_NS)
     return Window(floor(begin - air), ceil(end + air))
 
@@ -71,7 +72,8 @@ def first_tiles(trace: Trace) -> tuple[Window, ...]:
     finest, coarsest = (max((right - left) // width, 1).bit_length() - 1 for width in (WIDEST, NARROWEST))
     tiles = []
     for length in (TILE_BUCKETS << level for level in range(finest, coarsest + 1)):
-        tiles += [Window(i * length, (i + 1) * length) for i in range(begin // length, end // length + 1)]
+        seen = range(max(left, begin) // length, min(right, end) // length + 1)
+        tiles += [Window(i * length, (i + 1) * length) for i in seen]
     return tuple(tiles)
 
 

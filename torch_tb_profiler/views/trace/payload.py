@@ -95,6 +95,7 @@ class TracePayload(msgspec.Struct, frozen=True):
     headline          how busy the busiest device is over the whole recording, or what is recorded instead
     begin_ns, end_ns  the window that shows all of it (ns since the trace's start); `counts.outside` slices
                       have absurd times and lie beyond
+    first_begin_ns, first_end_ns  what the page opens with: the slices, without marks and counters far from them
     classes           what the color codes of `trace/tile?color=class` mean
     categories        what the color codes of `trace/blame` mean: work, then causes of idle time
     wall_ns           ns since the epoch (UTC) at the trace's start, null if its clock is not known to tell them
@@ -107,6 +108,8 @@ class TracePayload(msgspec.Struct, frozen=True):
     wall_ns: int | None
     begin_ns: int
     end_ns: int
+    first_begin_ns: int
+    first_end_ns: int
     groups: list[TraceGroup]
     tracks: list[TraceTrack]
     counts: TraceCounts

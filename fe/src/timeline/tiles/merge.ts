@@ -51,6 +51,8 @@ export function mergePayloads(members: readonly Member[], origin: number): Trace
     wall_ns: first.wall_ns === null ? null : origin,
     begin_ns: Math.min(...members.map(({ payload, shift }) => payload.begin_ns + shift)),
     end_ns: Math.max(...members.map(({ payload, shift }) => payload.end_ns + shift)),
+    first_begin_ns: Math.min(...members.map(({ payload, shift }) => payload.first_begin_ns + shift)),
+    first_end_ns: Math.max(...members.map(({ payload, shift }) => payload.first_end_ns + shift)),
     groups,
     tracks,
     counts: sum as unknown as TracePayload['counts'],

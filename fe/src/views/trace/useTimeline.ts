@@ -8,7 +8,7 @@ import type { Controller } from '../../timeline/controller';
 import { arrange, laneBox, LANES, type Layout } from '../../timeline/draw/layout';
 import type { Place } from '../../timeline/draw/overlay';
 import type { Span } from '../../timeline/tiles/store';
-import { whole } from '../../timeline/viewport';
+import { opening } from '../../timeline/viewport';
 import { readTraceState, writeTraceState, type Moment, type TraceState } from './state';
 import { useWindows } from './useWindows';
 
@@ -27,7 +27,7 @@ export function useTimeline(payload: TracePayload) {
       select(now => ({ params: writeTraceState(now.params, next) }), quiet),
     [select],
   );
-  const shown = state.window ?? whole({ begin: payload.begin_ns, end: payload.end_ns });
+  const shown = state.window ?? opening(payload);
   const windows = useWindows(controller, shown, window => change({ window }, true));
   const middle = (shown.begin + shown.end) / 2;
   const origin =
