@@ -45,7 +45,7 @@ def without_grids(drawn: Any) -> dict[tuple[Any, ...], int]:
 def test_what_is_drawn_is_what_is_parsed(content: bytes) -> None:
     trace = read_bytes(content)
     assert without_grids(slices(trace)) == without_grids(expected(RUN))
-    assert (trace.producer, trace.clock, kinds(trace)) == ("rocprofv3", "boot", {"counters_not_read"})
+    assert (trace.producer, trace.clock, kinds(trace)) == ("rocprofv3", "boot", set())
     assert steps(trace).names == ("0", "1", "2")
     assert (launches(trace)[1] >= 0).all()
 
@@ -64,23 +64,6 @@ def test_kernels_are_those_of_the_drawing() -> None:
         own = [each.end - each.start for each in RUN.dispatches if each.kernel == number]
         assert (rows[name]["calls"], rows[name]["total_ns"]) == (len(own), sum(own))
     assert {thread.label for thread in WHOLE.threads} >= {f"{PID}/{PID}", f"{GPU_INDEX}/0", f"{GPU_INDEX}/1"}
-
-
-def test_samples_of_counter_tracks_are_counted_and_said_to_be_left_out() -> None:
-    """The drawing ends with one; an event that only marks an instant is none."""
-    instant = field(1, field(8, 3) + field(10, 7) + field(11, field(9, 3) + field(11, 99)))
-    sample = field(1, field(8, 3) + field(10, 7) + field(11, field(9, 4) + field(11, 99) + field(30, 2048)))
-    for more in (0, 1, 5):
-        trace = read_bytes(CONTENT + instant + more * sample)
-        assert [(note.kind, note.severity, note.count) for note in trace.health] == [
-            ("counters_not_read", "info", 1 + more)
-        ]
-        assert slices(trace) == slices(WHOLE)
-    # Compressed packets are read apart from those behind them: the counts of both are added.
-    assert [note.count for note in read_bytes(rocprof_pftrace(RUN, packed=True) + sample).health] == [2]
-    uncounted = field(1, field(8, 3) + field(10, 7) + field(11, field(9, 4) + field(11, 99) + field(30, 1024)))
-    assert CONTENT.endswith(uncounted)
-    assert read_bytes(CONTENT.removesuffix(uncounted)).health == ()
 
 
 @pytest.mark.parametrize("content", [CONTENT, rocprof_json(RUN)])

@@ -1,7 +1,7 @@
 """Draws a recording as rocprofv3 writes it with `--output-format pftrace`: packets of Perfetto's SDK.
 
-Names, categories and keys are written down once and referred to by number. Packets count time from a snapshot, in
-steps; what a record is lies in its annotations.
+Names, categories and keys are written down once and referred to by number; what a record is lies in its
+annotations. Times of packets are those of a Clock.
 """
 
 from __future__ import annotations
@@ -72,16 +72,65 @@ def _records(run: Run) -> Iterator[tuple[str, str, int, int, int, dict[str, int 
         }  # fmt: skip
 
 
-def _packets(run: Run) -> Iterator[bytes]:
-    clocks = field(1, field(1, 6) + field(2, BOOT))
-    clocks += field(1, field(1, 64) + field(2, BOOT // 1000) + field(3, 1) + field(4, 1000))
-    yield field(8, BOOT) + field(10, _SEQUENCE) + field(6, clocks) + field(59, field(58, 64)) + field(13, 1)
+class Clock:
+    """Times of one writer's packets, ns since BOOT.
+
+    "steps"     from one packet to the next in `unit` ns; where time goes back, as the clock that counts beside it
+    "absolute"  each packet says that it counts since the boot
+    """
+
+    def __init__(self, kind: str = "steps", unit: int = 1) -> None:
+        self.kind, self.unit = kind, unit
+        self._last = BOOT // unit * unit
+
+    def snapshot(self) -> bytes:
+        clocks = field(1, field(1, 6) + field(2, BOOT))
+        clocks += field(1, field(1, 64) + field(2, BOOT // self.unit) + field(3, 1) + field(4, self.unit))
+        return clocks + field(1, field(1, 65) + field(2, BOOT // self.unit) + field(4, self.unit))
+
+    def at(self, time: int) -> bytes:
+        if self.kind == "absolute":
+            return field(8, BOOT + time) + field(58, 6)
+        if BOOT + time < self._last:
+            return field(8, (BOOT + time) // self.unit) + field(58, 6 if self.unit == 1 else 65)
+        steps = (BOOT + time - self._last) // self.unit
+        self._last += steps * self.unit
+        return field(8, steps)
+
+
+def counter_tracks(run: Run) -> dict[str, list[tuple[int, int]]]:
+    """Name -> (time, value) of its samples: bytes under way to an agent, counters of the dispatch that runs."""
+    tracks: dict[str, dict[int, int]] = {}
+    for to_device, agent in ((True, f"Agent [{GPU_INDEX}] (GPU)"), (False, f"Agent [{CPU_INDEX}] (CPU)")):
+        copies = [copy for copy in run.copies if copy.to_device == to_device]
+        edges = {
+            time
+            for copy in copies
+            for time in (copy.start - 1000, copy.start, (copy.start + copy.end) // 2, copy.end, copy.end + 1000)
+        }
+        if copies:
+            edges |= {min(each.start for each in run.copies) - 5000, max(each.end for each in run.copies) + 5000}
+            tracks[f"COPY BYTES to {agent}"] = {
+                edge: sum(copy.size for copy in copies if copy.start <= edge <= copy.end) // 1024
+                for edge in sorted(edges)
+            }
+    for each in run.dispatches:
+        for name, value in each.counters.items():
+            track = tracks.setdefault(f"Agent [{GPU_INDEX}] PMC {name}", {})
+            middle = (each.start + each.end) // 2
+            for time, seen in ((each.start - 1000, 0), (each.start, value), (middle, value), (each.end, 0)):
+                track.setdefault(time, int(seen))
+    return {name: sorted(track.items()) for name, track in tracks.items()}
+
+
+def _packets(run: Run, clock: Clock) -> Iterator[bytes]:
+    yield field(8, 0) + field(10, _SEQUENCE) + field(6, clock.snapshot()) + field(59, field(58, 64)) + field(13, 1)
     yield field(60, field(1, 1) + field(4, field(1, PID) + field(2, PID))) + field(10, _SEQUENCE)
     for stream in (0, 1):
         yield field(60, field(1, 10 + stream) + field(2, f'STREAM [" {stream} "] ')) + field(10, _SEQUENCE)
     names = _Names()
     for category, name, track, begin, end, said in _records(run):
-        common = field(8, 3) + field(10, _SEQUENCE) + field(13, 2)
+        common = field(10, _SEQUENCE) + field(13, 2)
         event = field(9, 1) + field(11, track) + field(3, names.id(1, category)) + field(10, names.id(2, name))
         for key, value in {
             "begin_ns": BOOT + begin,
@@ -93,17 +142,21 @@ def _packets(run: Run) -> Iterator[bytes]:
             event += field(4, field(1, names.id(3, key)) + content)
         interned = field(12, names.new) if names.new else b""
         names.new = b""
-        yield common + interned + field(11, event)
-        yield common + field(11, field(9, 2) + field(11, track))
-    yield field(10, _SEQUENCE) + field(
-        60, field(1, 99) + field(2, "COPY BYTES to Agent [1] (GPU)") + field(8, b"")
-    )
-    yield field(8, 3) + field(10, _SEQUENCE) + field(11, field(9, 4) + field(11, 99) + field(30, 1024))
+        yield clock.at(begin) + common + interned + field(11, event)
+        yield clock.at(end) + common + field(11, field(9, 2) + field(11, track))
+    for track, (name, samples) in enumerate(counter_tracks(run).items(), 99):
+        copied = name.startswith("COPY")
+        described = field(3, 3) + field(4, 1024) if copied else b""
+        yield field(10, _SEQUENCE) + field(60, field(1, track) + field(2, name) + field(8, described))
+        # The tool writes samples of --pmc again for each dispatch.
+        for time, value in samples * (1 if copied else len(run.dispatches)):
+            event = field(11, field(9, 4) + field(11, track) + field(30, value))
+            yield clock.at(time) + field(10, _SEQUENCE) + field(13, 2) + event
 
 
-def rocprof_pftrace(run: Run, *, packed: bool = False) -> bytes:
+def rocprof_pftrace(run: Run, *, packed: bool = False, clock: Clock | None = None) -> bytes:
     """`packed`: all but the first packets deflated, as the tracing service may write them."""
-    written = [field(1, packet) for packet in _packets(run)]
+    written = [field(1, packet) for packet in _packets(run, clock or Clock())]
     if not packed:
         return b"".join(written)
     return b"".join(written[:20]) + field(1, field(50, zlib.compress(b"".join(written[20:]))))

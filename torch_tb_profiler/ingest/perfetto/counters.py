@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.distinct import distinct_rows
 from torch_tb_profiler.ingest.kineto.columns import Block, Columns
+from torch_tb_profiler.ingest.perfetto.content import Columns as Fields
 from torch_tb_profiler.ingest.perfetto.content import Content
 from torch_tb_profiler.ingest.perfetto.sequences import Sequences
 from torch_tb_profiler.ingest.perfetto.wire import fields, text
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int64
 
 _DESCRIBED, _SAMPLES, _GPU, _DESCRIPTION_ID = 1, 2, 3, 4
+_UNIT_MULTIPLIER, _FROM_LAST = 4, 5
+"""Of a CounterDescriptor."""
+
 VALUE = "value"
+MOST_TRACKS = 1 << 16
+"""Of counters; rocprofv3 has one for each counter and agent."""
 
 
 class Counters:
@@ -51,13 +59,15 @@ class Counters:
         self._append([self._told(*key) for key in distinct], of, time[event], value[known])
         return int(damaged.sum())
 
-    def add_tracks(self, names: dict[int, str], track: Int64, time: Int64, value: Float64) -> None:
+    def add_tracks(
+        self, names: dict[int, str], track: Int64, time: Int64, value: Float64, process: int | str = "counters"
+    ) -> None:
         """Samples of tracks, by the name of the track."""
         distinct, of = np.unique(track, return_inverse=True)
-        told = [("counters", names.get(uuid) or f"counter {uuid}") for uuid in distinct.tolist()]
+        told = [(process, names.get(uuid) or f"counter {uuid}") for uuid in distinct.tolist()]
         self._append(told, of.ravel(), time, value)
 
-    def _append(self, told: list[tuple[str, str]], of: Int64, time: Int64, value: Float64) -> None:
+    def _append(self, told: Sequence[tuple[int | str, str]], of: Int64, time: Int64, value: Float64) -> None:
         """k samples, of[i] which of `told` (process, name) they are of."""
         count = len(of)
         if count == 0:
@@ -80,6 +90,52 @@ class Counters:
                 self._described[generation, description] = known
             gpu, names = known[0] if gpu < 0 else gpu, known[1]
         return f"GPU {max(gpu, 0)}", names.get(counter) or f"counter {counter}"
+
+
+class Tracks:
+    """Tracks of counters with their samples, which a writer may repeat."""
+
+    def __init__(self) -> None:
+        self._described: dict[int, tuple[str, int]] = {}
+        self._samples: list[tuple[Int64, Int64, Float64]] = []
+
+    def describe(self, uuid: int, name: str, counter: bytes) -> None:
+        """`counter`: its CounterDescriptor. One whose samples count from the one before is left out."""
+        told = dict(fields(counter))
+        unit = told.get(_UNIT_MULTIPLIER, 1)
+        if not told.get(_FROM_LAST) and isinstance(unit, int) and len(self._described) < MOST_TRACKS:
+            self._described[uuid] = name, unit
+
+    def add(self, track: Int64, time: Int64, value: Float64) -> int:
+        """Samples; returns how many have no time, no value or no track that is described."""
+        distinct, of = np.unique(track, return_inverse=True)
+        known = np.array([each in self._described for each in distinct.tolist()], np.bool_)[of.ravel()]
+        known &= (time != ABSENT) & np.isfinite(value)
+        if known.any():
+            self._samples.append((track[known], time[known], value[known]))
+        return int(np.count_nonzero(~known))
+
+    def append_to(self, counters: Counters, process: int | None) -> None:
+        """Each sample once, by track and time, as counters of this process."""
+        if self._samples:
+            track, time, value = (np.concatenate(column) for column in zip(*self._samples, strict=True))
+            order = np.lexsort((time, track))
+            track, time, value = track[order], time[order], value[order]
+            new = np.append(True, (np.diff(track) != 0) | (np.diff(time) != 0) | (np.diff(value) != 0))
+            distinct, of = np.unique(track[new], return_inverse=True)
+            unit = np.array([self._described[uuid][1] for uuid in distinct.tolist()], np.float64)[of.ravel()]
+            names = {uuid: name for uuid, (name, _) in self._described.items()}
+            whose = "counters" if process is None else process
+            counters.add_tracks(names, track[new], time[new], value[new] * unit, whose)
+            self._samples.clear()
+
+
+def samples(read: Fields, chosen: Int64) -> Float64:
+    """float64[k]: the values of the TrackEvents `chosen`, NaN of one that has none."""
+    whole, decimal = read.numbers(30)[chosen], read.numbers(44)[chosen]
+    value = np.where(decimal != ABSENT, decimal.view(np.float64), whole.astype(np.float64))
+    found: Float64 = np.where((whole != ABSENT) | (decimal != ABSENT), value, np.nan)
+    return found
 
 
 def _described(interned: bytes | None) -> tuple[int, dict[int, str]]:

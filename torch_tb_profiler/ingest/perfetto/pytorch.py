@@ -17,7 +17,7 @@ from torch_tb_profiler.base.markers import is_data_loading, is_optimizer, is_ste
 from torch_tb_profiler.ingest.kineto.assemble import assemble
 from torch_tb_profiler.ingest.kineto.columns import Block, Columns
 from torch_tb_profiler.ingest.perfetto import content as messages
-from torch_tb_profiler.ingest.perfetto.counters import Counters
+from torch_tb_profiler.ingest.perfetto.counters import Counters, samples
 from torch_tb_profiler.ingest.perfetto.pairs import Pairs
 from torch_tb_profiler.ingest.perfetto.reading import Packets, read_packets
 from torch_tb_profiler.ingest.perfetto.sequences import Sequences
@@ -32,6 +32,8 @@ _EVENT, _COUNTER, _STAGE, _TRACK = 11, 52, 53, 60
 _BEGIN, _END, _SAMPLE = 1, 2, 4
 _CORRELATION = 3000
 """Of a track event: an extension of Perfetto's, `GpuCorrelation`."""
+
+_UNTIMED = "events without a time, or of a clock that the file does not relate to the others, are left out"
 
 _OPERATOR = re.compile(r"\w+::|autograd::|\w+Backward\d*$")
 _TELLING = {
@@ -62,6 +64,7 @@ class _Reader:
         self._open: list[tuple[int, Int64]] = []
         self._places: dict[int, tuple[int, int]] = {}
         self._tracks: dict[int, str] = {}
+        self._untimed = 0
 
     def add(self, packets: Packets) -> int:
         damaged = 0
@@ -86,6 +89,8 @@ class _Reader:
         if alone:
             message = "begin or end events without their partner"
             health.add("unmatched_begin_end", "warning", message, count=alone)
+        if self._untimed:
+            health.add("no_time", "error", _UNTIMED, count=self._untimed)
         self._stages.join()
         return assemble(self.columns, {"schemaVersion": 1, "baseTimeNanoseconds": base_ns or 0}, health)
 
@@ -107,6 +112,7 @@ class _Reader:
         """Begins, ends and samples of tracks; returns how many are damaged."""
         packet, at, size = packets.parts(_EVENT)
         timed = packets.time[packet] != ABSENT
+        self._untimed += int(np.count_nonzero(~timed))
         packet, at, size = packet[timed], at[timed], size[timed]
         content, time, generation = packets.content, packets.time[packet], packets.generation[packet]
         read = content.fields(at, size)
@@ -142,11 +148,10 @@ class _Reader:
         own = numbers_of(cells, CORRELATION, read.count)[launch]
         met = row_of[launch] >= 0
         self._stages.submit(row_of[launch][met], own[met], stage[met])
-        samples = np.flatnonzero(sound & (kind == _SAMPLE))
-        whole, decimal = read.numbers(30)[samples], read.numbers(44)[samples]
-        value = np.where(decimal != ABSENT, decimal.view(np.float64), whole.astype(np.float64))
-        said = (whole != ABSENT) | (decimal != ABSENT)
-        self._counters.add_tracks(self._tracks, track[samples][said], time[samples][said], value[said])
+        sampled = np.flatnonzero(sound & (kind == _SAMPLE))
+        value = samples(read, sampled)
+        said = ~np.isnan(value)
+        self._counters.add_tracks(self._tracks, track[sampled][said], time[sampled][said], value[said])
         return int(damaged.sum())
 
     def _named(

@@ -11,24 +11,23 @@ from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.gc import without_gc
 from torch_tb_profiler.ingest.kineto.columns import Columns
 from torch_tb_profiler.ingest.perfetto import content as messages
+from torch_tb_profiler.ingest.perfetto.clocks import BOOT, REAL, Clocks, readings
 from torch_tb_profiler.ingest.perfetto.packets import batches
 from torch_tb_profiler.ingest.perfetto.sequences import Sequences
-from torch_tb_profiler.ingest.perfetto.wire import fields, signed
+from torch_tb_profiler.ingest.perfetto.wire import signed
 from torch_tb_profiler.ingest.progress import Progress, Report
 from torch_tb_profiler.ingest.source import Source
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import Int64, Trace
 
-_TIME, _SNAPSHOT = 8, 6
-_BOOT, _REAL = 6, 1
-"""Clocks that every recording service knows by number."""
+_SNAPSHOT = 6
 
 
 @dataclass(frozen=True)
 class Packets:
     """k packets that lie in `content`.
 
-    time        int64[k]  ABSENT where not said
+    time        int64[k]  ns since the boot, ABSENT where not said or of a clock that nothing relates to it
     generation  int64[k]  of what they refer to by number
     """
 
@@ -63,11 +62,12 @@ def read_packets(reader: Reader, stream: BinaryIO, *, size: int, report: Report,
     health = HealthLog()
     source = Source(stream, size, report, health, limit)
     base_ns: int | None = None
+    clocks = Clocks()
     with without_gc():
         for content, at, length in batches(source, health):
             read = content.fields(at, length)
             generation = reader.sequences.enter(content, read, at, length)
-            packets = Packets(content, read, read.numbers(_TIME), generation)
+            packets = Packets(content, read, clocks.times(content, read, at, length), generation)
             if base_ns is None:
                 base_ns = _wall(packets)
             damaged = reader.add(packets) + int(np.count_nonzero(read.damaged))
@@ -82,16 +82,10 @@ def _wall(packets: Packets) -> int | None:
     """Epoch time less time since the boot, where a snapshot of clocks has both."""
     _, begins, sizes = packets.parts(_SNAPSHOT)
     for begin, size in zip(begins.tolist(), sizes.tolist(), strict=True):
-        clocks: dict[int, int] = {}
         try:
-            for number, clock in fields(packets.content.content[begin : begin + size]):
-                if number == 1 and isinstance(clock, bytes):
-                    told = dict(fields(clock))
-                    id, time = told.get(1), told.get(2)
-                    if isinstance(id, int) and isinstance(time, int):
-                        clocks[id] = signed(time)
+            shown = readings(packets.content.content[begin : begin + size])
         except TraceError:
             continue  # a snapshot says nothing that is shown
-        if _BOOT in clocks and _REAL in clocks:
-            return clocks[_REAL] - clocks[_BOOT]
+        if BOOT in shown and REAL in shown:
+            return signed(shown[REAL][2] % 2**64) - signed(shown[BOOT][2] % 2**64)
     return None

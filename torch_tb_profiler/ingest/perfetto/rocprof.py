@@ -2,8 +2,7 @@
 
 Each record is a slice that carries its own times (`begin_ns`, `end_ns`), whatever the clock of its packet, so the
 packet that ends it says nothing more. Products of sizes take the place of grids and blocks. Agents are told by
-their index ("GPU-1"), not described. Samples of counter tracks have no time but that of their packet, which counts
-from the packet before; they are counted, and said to be left out.
+their index ("GPU-1"), not described. Samples of counter tracks have no time but that of their packet.
 """
 
 from __future__ import annotations
@@ -17,10 +16,11 @@ import numpy as np
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.kineto.columns import Codes
 from torch_tb_profiler.ingest.perfetto.content import Columns, Content
+from torch_tb_profiler.ingest.perfetto.counters import Counters, Tracks, samples
 from torch_tb_profiler.ingest.perfetto.reading import Packets, read_packets
 from torch_tb_profiler.ingest.perfetto.sequences import Sequences
 from torch_tb_profiler.ingest.perfetto.values import Cells, Reader, numbers_of, text_codes
-from torch_tb_profiler.ingest.perfetto.wire import fields
+from torch_tb_profiler.ingest.perfetto.wire import fields, signed, text
 from torch_tb_profiler.ingest.progress import Report
 from torch_tb_profiler.ingest.rocprof.finish import finish
 from torch_tb_profiler.ingest.rocprof.records import Agent, Agents, Recording, Work
@@ -32,10 +32,7 @@ _EVENT, _TRACK = 11, 60
 _BEGIN, _SAMPLE = 1, 4
 """Types of events."""
 
-_NOT_READ = (
-    "samples of counter tracks are not shown; the sizes of copies are in the copies, and counters of kernels are "
-    "read from rocprofv3's database or JSON"
-)
+_NOT_READ = "samples of counters are left out: the file does not say their time, their value or their track"
 _CALLS = {
     "hip_api": "HIP_RUNTIME_API",
     "hsa_api": "HSA_CORE_API",
@@ -59,25 +56,29 @@ class _Reader:
         self.columns = self._recording.columns
         self._values = Reader(self.sequences)
         self._process: int | None = None
-        self._samples = 0
+        self._tracks = Tracks()
+        self._not_read = 0
 
     def finish(self, health: HealthLog, base_ns: int | None) -> Trace:
-        if self._samples:
-            health.add("counters_not_read", "info", _NOT_READ, count=self._samples)
+        self._tracks.append_to(Counters(self.columns, self.sequences), self._process)
+        if self._not_read:
+            health.add("counters_not_read", "warning", _NOT_READ, count=self._not_read)
         return finish(self._recording, health, {}, base_ns)
 
     def add(self, packets: Packets) -> int:
         damaged = 0
         for begin, size in zip(*(part.tolist() for part in packets.parts(_TRACK)[1:]), strict=True):
-            if self._process is None:
-                try:
-                    self._track(packets.content.content[begin : begin + size])
-                except TraceError:
-                    damaged += 1
+            try:
+                self._track(packets.content.content[begin : begin + size])
+            except TraceError:
+                damaged += 1
         packet, at, size = packets.parts(_EVENT)
         content, generation = packets.content, packets.generation[packet]
         read = content.fields(at, size)
-        self._samples += int(np.count_nonzero((read.numbers(9) == _SAMPLE) & ~read.damaged))
+        sampled = np.flatnonzero((read.numbers(9) == _SAMPLE) & ~read.damaged)
+        self._not_read += self._tracks.add(
+            read.numbers(11)[sampled], packets.time[packet][sampled], samples(read, sampled)
+        )
         noted = read.parts(4)
         begun = read.numbers(9)[noted[0]] == _BEGIN
         cells = list(
@@ -103,11 +104,14 @@ class _Reader:
             self._calls(category, told)
 
     def _track(self, content: bytes) -> None:
-        for field, descriptor in fields(content):
-            if field in (3, 4) and isinstance(descriptor, bytes):  # of a process, of a thread
+        told = dict(fields(content))
+        uuid, name, counter = told.get(1), told.get(2, told.get(10)), told.get(8)
+        if isinstance(uuid, int) and isinstance(name, bytes) and isinstance(counter, bytes):
+            self._tracks.describe(signed(uuid), text(name), counter)
+        for descriptor in (told.get(3), told.get(4)):  # of a process, of a thread
+            if self._process is None and isinstance(descriptor, bytes):
                 pid = dict(fields(descriptor)).get(1)
-                if isinstance(pid, int):
-                    self._process = pid
+                self._process = pid if isinstance(pid, int) else None
 
     def _named(
         self,

@@ -16,9 +16,9 @@ from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.kineto.columns import Codes
 from torch_tb_profiler.ingest.perfetto.content import Columns, Content
 from torch_tb_profiler.ingest.perfetto.wire import fields, signed, text
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64
 
-_SEQUENCE, _INTERNED, _FLAGS, _STATE_CLEARED = 10, 12, 13, 41
+SEQUENCE, _INTERNED, _FLAGS, _STATE_CLEARED = 10, 12, 13, 41
 _CLEARED = 1
 _DEEPEST = 16
 """Of values in values."""
@@ -51,25 +51,19 @@ class Sequences:
     def enter(self, content: Content, packets: Columns, at: Int64, size: Int64) -> Int64:
         """Learn what packets write down; int64[k]: the generation that each belongs to."""
         self._forget()
-        sequence = np.maximum(packets.numbers(_SEQUENCE), 0)
+        sequence = np.maximum(packets.numbers(SEQUENCE), 0)
         distinct, of = np.unique(sequence, return_inverse=True)
         of = of.ravel()
         for each in distinct.tolist():
             if each not in self._current:
                 self._begin(each)
         generation = np.array([self._current[each] for each in distinct.tolist()], np.int64)[of]
-        flags = packets.numbers(_FLAGS)
-        cleared = ((flags != ABSENT) & (flags & _CLEARED == _CLEARED)) | (packets.numbers(_STATE_CLEARED) > 0)
         interned = np.zeros(packets.count, np.bool_)
         interned[packets.parts(_INTERNED)[0]] = True
-        if cleared.any():
-            # What follows a moment at which its sequence begins anew is of the generation that begins there.
-            order = np.argsort(of, kind="stable")
-            turns = np.flatnonzero(cleared[order])
-            new = [self._begin(each) for each in sequence[order[turns]].tolist()]
-            last = np.maximum.accumulate(np.where(cleared[order], np.arange(len(order)), -1))
-            same = (last >= 0) & (of[order[last]] == of[order])
-            generation[order[same]] = np.array(new)[np.searchsorted(turns, last[same])]
+        # What follows a moment at which its sequence begins anew is of the generation that begins there.
+        turns = np.flatnonzero(cleared(packets))
+        new = np.array([self._begin(each) for each in sequence[turns].tolist()], np.int64)
+        generation = since_turn(of, turns, new, generation)
         for packet in np.flatnonzero(interned & ~packets.damaged).tolist():
             begin = int(at[packet])
             try:
@@ -153,3 +147,24 @@ class Sequences:
                 key, inner = self.annotation(content, generation, depth + 1)
                 value[key or ""] = inner
         return name, value
+
+
+def cleared(packets: Columns) -> Bool:
+    """bool[k]: packets with which their sequence begins anew."""
+    flags = packets.numbers(_FLAGS)
+    found: Bool = ((flags != ABSENT) & (flags & _CLEARED == _CLEARED)) | (packets.numbers(_STATE_CLEARED) > 0)
+    return found
+
+
+def since_turn(sequence: Int64, turns: Int64, new: Int64, before: Int64) -> Int64:
+    """int64[k]: `new` of the last of the packets `turns` in a packet's sequence up to it, else its `before`."""
+    if len(turns) == 0:
+        return before
+    told = np.full(len(sequence), -1)
+    told[turns] = np.arange(len(turns))
+    order = np.argsort(sequence, kind="stable")
+    last = np.maximum.accumulate(np.where(told[order] >= 0, np.arange(len(order)), -1))
+    same = (last >= 0) & (sequence[order[last]] == sequence[order])
+    found = before.copy()
+    found[order[same]] = new[told[order[last[same]]]]
+    return found

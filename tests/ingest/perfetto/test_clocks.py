@@ -1,0 +1,276 @@
+"""Counters of a `.pftrace`, whose times are those of packets: equal to what the other formats record."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.ingest.rocprof.test_counters import content
+from tests.ingest.rocprof.test_read import slices
+from tests.ingest.test_mutations import BYTES, survives
+from tests.support.producers.pftrace import Clock, counter_tracks, field, rocprof_pftrace
+from tests.support.producers.rocprof import BOOT, Copy, Run, training
+from tests.support.traces import read_bytes
+from tests.support.views import ask
+from torch_tb_profiler.analyses.timeline.counters import all_series
+from torch_tb_profiler.ingest.perfetto import clocks
+from torch_tb_profiler.model.counters.dispatches import PREFIX
+from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.trace import Trace
+
+COPIES, WAVES, FETCHED = "COPY BYTES to Agent [1] (GPU)", "Agent [1] PMC SQ_WAVES", "Agent [1] PMC FETCH_SIZE"
+
+
+def counted() -> Run:
+    """Copies that overlap, one of them back to the host; each kernel has a counter of its own."""
+    run = training(3)
+    run.dispatches = [
+        replace(each, counters={("SQ_WAVES", "FETCH_SIZE")[each.kernel]: 1000.0 + number})
+        for number, each in enumerate(run.dispatches)
+    ]
+    first = run.copies[0]
+    run.copies += [
+        Copy(True, first.start + 50_000, first.end + 50_000, first.correlation, 1, size=3 << 20),
+        Copy(False, first.start + 500_000, first.end + 500_000, first.correlation, 1, size=5 << 20),
+    ]
+    return run
+
+
+RUN = counted()
+
+
+def read(trace: Trace) -> dict[str, list[tuple[int, float]]]:
+    """The samples of each counter, ns since BOOT."""
+    first = trace.trace_start_ns - BOOT
+    return {
+        each.name: [
+            (time + first, value) for time, value in zip(each.times.tolist(), each.values.tolist(), strict=True)
+        ]
+        for each in all_series(trace)
+        if not each.role
+    }
+
+
+def drawn(unit: int = 1) -> dict[str, list[tuple[int, float]]]:
+    """What the tool samples: KiB under way, and the counters of the dispatch that runs."""
+    return {
+        name: [
+            (time // unit * unit, value * (1024.0 if name.startswith("COPY") else 1.0)) for time, value in samples
+        ]
+        for name, samples in counter_tracks(RUN).items()
+    }
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("kind", ["steps", "absolute"])
+def test_samples_are_at_their_times_with_their_values(kind: str, packed: bool) -> None:
+    trace = read_bytes(rocprof_pftrace(RUN, clock=Clock(kind), packed=packed))
+    assert read(trace) == drawn()
+    assert trace.health == ()
+    timeline = ask(trace, "trace")
+    shown = {
+        row["name"]: row["samples"] for row in timeline["tracks"] if row["kind"] == "counter" and not row["role"]
+    }
+    assert shown == {name: len(samples) for name, samples in drawn().items()}
+
+
+def test_a_clock_with_steps_of_a_microsecond_is_exact_to_one() -> None:
+    """All else in the file is to the ns, since records carry their own times."""
+    trace = read_bytes(rocprof_pftrace(RUN, clock=Clock("steps", 1000)))
+    assert slices(trace) == slices(read_bytes(rocprof_pftrace(RUN)))
+    # Of samples that the clock cannot tell apart the last one counts.
+    assert read(trace) == {name: [*dict(samples).items()] for name, samples in drawn(1000).items()}
+    assert read(trace) != drawn()
+
+
+@pytest.mark.parametrize("format_", ["json", "rocpd 3", "rocpd 4"])
+def test_counters_are_those_of_the_other_formats(format_: str) -> None:
+    """There they are arguments: the bytes of copies, and what was counted of a kernel from its begin on."""
+    other, mine = read_bytes(content(RUN, format_)), read(read_bytes(rocprof_pftrace(RUN)))
+    begin = other.events.start + other.trace_start_ns - BOOT
+    kernels = of_kind(other, Kind.KERNEL)
+    for name, track in (("SQ_WAVES", WAVES), ("FETCH_SIZE", FETCHED)):
+        counted_ = other.arg_float(PREFIX + name, kernels)
+        begins = begin[kernels].tolist()
+        told = {at: value for at, value in zip(begins, counted_.tolist(), strict=True) if value == value}
+        assert len(told) == 3 and told.items() <= dict(mine[track]).items()
+    copies = of_kind(other, Kind.MEMCPY)
+    names = [other.strings[code] for code in other.events.name[copies].tolist()]
+    size, end = other.arg_int("bytes", copies), begin[copies] + other.events.duration[copies]
+    inbound = np.array(["HtoD" in name for name in names])
+    for time, value in mine[COPIES]:
+        under_way = inbound & (begin[copies] <= time) & (time <= end)
+        assert value == size[under_way].sum()
+    assert max(value for _, value in mine[COPIES]) == 4 << 20
+
+
+def test_counters_before_the_first_record_move_no_step() -> None:
+    run = Run(copies=[Copy(True, 10_000, 20_000, 1, 0)], dispatches=RUN.dispatches[:1])
+    with_counters = read_bytes(rocprof_pftrace(run))
+    without = read_bytes(content(uncounted(run), "json"))
+    mine, theirs = ask(with_counters, "overview"), ask(without, "overview")
+    assert with_counters.trace_start_ns == without.trace_start_ns - 5_000
+    for step in mine["steps"]:
+        step["start_ns"] -= 5_000
+    for key in ("steps", "average", "headline"):
+        assert mine[key] == theirs[key]
+
+
+def uncounted(run: Run) -> Run:
+    return Run(copies=run.copies, dispatches=[replace(each, counters={}) for each in run.dispatches])
+
+
+def sample(time: bytes, value: int = 7, track: int = 99, sequence: int = 7) -> bytes:
+    return field(1, time + field(10, sequence) + field(11, field(9, 4) + field(11, track) + field(30, value)))
+
+
+def shown(*clocks_: bytes) -> bytes:
+    return b"".join(field(1, clock) for clock in clocks_)
+
+
+def clock(id: int, time: int, *, steps: bool = False, unit: int = 1) -> bytes:
+    return field(1, id) + field(2, time) + field(3, int(steps)) + field(4, unit)
+
+
+def snapshot(sequence: int, *clocks_: bytes, default: int | None = None, anew: bool = False) -> bytes:
+    more = field(59, field(58, default)) if default is not None else b""
+    return field(1, field(10, sequence) + field(6, shown(*clocks_)) + more + (field(13, 1) if anew else b""))
+
+
+WHOLE = rocprof_pftrace(training(1))
+"""Its copies are track 99."""
+
+
+def extra(content_: bytes) -> list[tuple[int, float]]:
+    """Samples beside those of WHOLE; how many are not read comes last, as (-1, number)."""
+    trace = read_bytes(WHOLE + content_)
+    before = read(read_bytes(WHOLE))[COPIES]
+    lost = sum(note.count for note in trace.health if note.kind == "counters_not_read")
+    return [each for each in read(trace)[COPIES] if each not in before] + ([(-1, float(lost))] if lost else [])
+
+
+NOW = BOOT + 500_000
+
+
+@pytest.mark.parametrize(
+    ("packets", "expected"),
+    [
+        # No clock: since the boot. The sequence 8 has said nothing.
+        (sample(field(8, NOW), sequence=8), [(500_000, 7168.0)]),
+        # The clock of everybody; its own sequence's default does not count.
+        (sample(field(8, NOW) + field(58, 6)), [(500_000, 7168.0)]),
+        # A clock of another sequence is not known in this one, nor one that no snapshot shows.
+        (sample(field(8, 5) + field(58, 65), sequence=8), [(-1, 1.0)]),
+        (sample(field(8, 5) + field(58, 3)), [(-1, 1.0)]),
+        # The same number means another clock in each sequence; steps count from the packet before in the sequence.
+        (
+            snapshot(8, clock(6, BOOT), clock(64, 1000, steps=True), default=64)
+            + snapshot(9, clock(6, BOOT + 300_000), clock(64, 5, steps=True, unit=1000), default=64)
+            + sample(field(8, 10), sequence=8)
+            + sample(field(8, 2), sequence=9)
+            + sample(field(8, 10), sequence=8)
+            + sample(field(8, 2), sequence=9),
+            [(10, 7168.0), (20, 7168.0), (302_000, 7168.0), (304_000, 7168.0)],
+        ),
+        # A new snapshot begins anew; a packet between them that is no sample moves the clock, too.
+        (
+            snapshot(8, clock(6, BOOT), clock(64, 0, steps=True), default=64)
+            + field(1, field(8, 40) + field(10, 8) + field(11, field(9, 3)))
+            + sample(field(8, 2), sequence=8)
+            + snapshot(8, clock(6, BOOT + 200), clock(64, 0, steps=True))
+            + sample(field(8, 2), sequence=8),
+            [(42, 7168.0), (202, 7168.0)],
+        ),
+        # A sequence that begins anew has no default until it says one.
+        (
+            snapshot(8, clock(6, BOOT), clock(64, 0, steps=True), default=64)
+            + field(1, field(10, 8) + field(13, 1))
+            + sample(field(8, NOW), sequence=8)
+            + sample(field(8, 3) + field(58, 64), sequence=8),
+            [(3, 7168.0), (500_000, 7168.0)],
+        ),
+        # Related by way of another clock of everybody.
+        (
+            snapshot(8, clock(6, BOOT + 100), clock(3, 1_000))
+            + snapshot(9, clock(3, 1_050), clock(66, 0, unit=10))
+            + sample(field(8, 4) + field(58, 66), sequence=9)
+            + sample(field(8, 1_070) + field(58, 3), sequence=9),
+            [(170, 7168.0), (190, 7168.0)],
+        ),
+        # A snapshot of clocks that nothing relates to the boot.
+        (
+            snapshot(8, clock(3, 1_000), clock(64, 0, steps=True), default=64) + sample(field(8, 1), sequence=8),
+            [(-1, 1.0)],
+        ),
+        # Times, units and sums beyond all measure are no times; the rest stays.
+        (
+            snapshot(8, clock(6, BOOT), clock(64, 0, steps=True), default=64)
+            + sample(field(8, 9), sequence=8)
+            + sample(field(8, 2**62 - 1), sequence=8) * 3
+            + sample(field(8, 2**63 + 5), sequence=8),
+            [(9, 7168.0), (-1, 4.0)],
+        ),
+        (
+            snapshot(8, clock(6, BOOT), clock(64, 2**60, steps=True, unit=2**63), default=64)
+            + snapshot(9, clock(6, BOOT), clock(65, 0, unit=0), default=65)
+            + sample(field(8, 1), sequence=8)
+            + sample(field(8, 1), sequence=9),
+            [(-1, 2.0)],
+        ),
+        # No track, no value, no time.
+        (
+            sample(field(8, NOW) + field(58, 6), track=5)
+            + sample(b"")
+            + field(1, field(8, NOW) + field(58, 6) + field(11, field(9, 4) + field(11, 99))),
+            [(-1, 3.0)],
+        ),
+    ],
+)
+def test_a_time_is_what_its_clock_shows(packets: bytes, expected: list[tuple[int, float]]) -> None:
+    found = extra(packets)
+    assert found == expected
+    # Compressed packets and those behind them are batches of their own: clocks go on from one to the other.
+    if (-1, 4.0) not in expected:
+        begins = [at for at in range(len(packets)) if packets[at:] and is_packet(packets, at)]
+        for cut in begins:
+            inner = packets[:cut] and field(1, field(50, zlib.compress(packets[:cut])))
+            assert extra(inner + packets[cut:]) == expected
+
+
+def is_packet(content_: bytes, at: int) -> bool:
+    """Whether a packet of `content_` begins at `at`."""
+    place = 0
+    while place < at:
+        size = content_[place + 1]
+        place += 2 + size
+    return place == at
+
+
+def test_what_is_kept_of_clocks_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sequences, clocks and snapshots without end: what comes first is read, the rest said."""
+    monkeypatch.setattr(clocks, "MOST_SEQUENCES", 3)
+    many = b"".join(
+        snapshot(100 + n, clock(6, BOOT), clock(64, 0, steps=True), default=64) for n in range(9)
+    ) + b"".join(sample(field(8, 1 + n) + field(58, 64), sequence=100 + n) for n in range(9))
+    # In the batch of its snapshot a clock is known whatever is kept.
+    assert len(extra(many)) == 9
+    monkeypatch.setattr(clocks, "MOST_TURNS", 2)
+    trace = read_bytes(WHOLE + many)
+    assert {note.kind for note in trace.health} == {"skipped_event", "counters_not_read"}
+    assert slices(trace) == slices(read_bytes(WHOLE))
+
+
+@pytest.mark.slow
+def test_no_damage_to_clocks_crashes(long: bool) -> None:
+    whole = rocprof_pftrace(RUN)[:900] + rocprof_pftrace(RUN)[-4000:]
+    chance = random.Random("clocks")
+    for _ in range(1000 if long else 60):
+        damaged = bytearray(whole)
+        for _ in range(chance.choice((1, 2, 5, 40))):
+            if damaged:
+                chance.choice(BYTES)(damaged, chance)
+        survives(bytes(damaged))
