@@ -7637,6 +7637,7 @@ export interface components {
      * Verdict
      * @description Whether ranks keep the others waiting.
      *
+     *     kind      uncertain: one or a few may, at a cost that matters, but it may be chance; the text names them
      *     worker, rank  the one that costs most, null if none stands out or it is unknown
      *     text      the headline
      *     cost_ns   per step, of all ranks that stand out; cause: why the first of them is late
@@ -7644,7 +7645,7 @@ export interface components {
      */
     Verdict: {
       /** @enum {unknown} */
-      kind: 'balanced' | 'straggler' | 'unknown';
+      kind: 'balanced' | 'straggler' | 'uncertain' | 'unknown';
       worker: string | null;
       rank: number | null;
       text: components['schemas']['Phrase'][];

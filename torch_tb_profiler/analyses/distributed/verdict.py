@@ -20,6 +20,9 @@ from torch_tb_profiler.analyses.distributed.totals import WorkerTotal
 WORTH_NAMING = 0.02
 """A cost below this share of a step is not worth naming."""
 
+DOUBTFUL = 0.1
+"""Who may cost this share of a step is named as a doubt: that no rank stands out would be a claim."""
+
 MOST_COST = 0.7
 """The ranks that cost this share of what all differences between the ranks cost are the stragglers."""
 
@@ -44,18 +47,19 @@ class Communication(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """kind     straggler: `ranks` keep the others waiting, most cost first; balanced: no rank stands out; unknown
+    """kind     straggler: `ranks` keep the others waiting, most cost first; uncertain: `weak` may, which would
+             matter; balanced: no rank stands out; unknown
     reason   why it is unknown: no rank, one alone, no collective matched, the late rank is not here, too few
              of the job's ranks are, or it is not recorded who communicates with whom
     suspect  who costs how much, together; of ranks that are not here `members` is empty
     most     the rank with the most cost, None if none has any
-    weak     balanced: who would be named, did their lateness not vary so much that it may be chance
+    weak     who would be named, did their lateness not vary so much that it may be chance
     spread   balanced: ns per step that differences between the ranks cost of which no few ranks cause most; None
              where that is not worth naming
     communication  of the other ranks, cause: why the first of `ranks` is late; None if unknown
     """
 
-    kind: Literal["straggler", "balanced", "unknown"]
+    kind: Literal["straggler", "uncertain", "balanced", "unknown"]
     reason: Literal["empty", "alone", "unmatched", "absent", "few", "groups"] | None = None
     suspect: Suspect | None = None
     ranks: tuple[Straggler, ...] = ()
@@ -91,8 +95,9 @@ def judge(
     named = tuple(row for row in rows if suspect is not None and row.member in suspect.members)
     least = least_cost(comparison)
     weak = None if suspect else _working_longest(costs, least)
+    doubtful = weak is not None and weak.cost >= DOUBTFUL * mean_step(comparison)
     return Verdict(
-        kind="straggler" if suspect else "balanced",
+        kind="straggler" if suspect else "uncertain" if doubtful else "balanced",
         suspect=suspect,
         ranks=named,
         most=most,
@@ -117,8 +122,13 @@ def suspected(comparison: Comparison, costs: Costs) -> Suspect | None:
 
 def least_cost(comparison: Comparison) -> float:
     """ns per step that are worth naming."""
+    return max(WORTH_NAMING * mean_step(comparison), 1.0)
+
+
+def mean_step(comparison: Comparison) -> float:
+    """ns; 0 without any."""
     steps = [step.duration for source in comparison.sources for step in source.summary.steps]
-    return max(WORTH_NAMING * float(np.mean(steps)) if steps else 0.0, 1.0)
+    return float(np.mean(steps)) if steps else 0.0
 
 
 def _groups_unknown(comparison: Comparison) -> bool:

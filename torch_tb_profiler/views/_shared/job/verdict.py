@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
+from torch_tb_profiler.analyses.distributed.costs.costs import Suspect
 from torch_tb_profiler.analyses.distributed.groups import expected_ranks
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
@@ -17,7 +18,7 @@ from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
 
 
 def headline(members: Members[RankSummary], verdict: Verdict) -> Text:
-    """Who keeps the others waiting, that no rank (of those read so far) stands out, or why that is unknown."""
+    """Who keeps the others waiting, or may; that no rank (of those read so far) stands out; or why that is unknown."""
     comparison = compare_members(members)
     if verdict.kind == "unknown":
         return text("Reading the ranks.") if coming(members) else _unknown(comparison, verdict)
@@ -25,7 +26,26 @@ def headline(members: Members[RankSummary], verdict: Verdict) -> Text:
         return _costly(comparison, verdict)
     if coming(members):
         return text("Of the {count} ranks read so far, none stands out.", count=f"{len(comparison.sources):,}")
+    if verdict.kind == "uncertain" and verdict.weak is not None:
+        return _doubtful(comparison, verdict.weak)
     return text("No rank stands out.")
+
+
+def _doubtful(comparison: Comparison, weak: Suspect) -> Text:
+    """What it would cost, if it were no chance."""
+    return text(
+        "{names} may keep {others} waiting: {cost} {per_step}, which {steps} cannot tell from chance.",
+        names=names_of(comparison, weak.members),
+        others="the other" if len(comparison.sources) == 2 else "the others",
+        cost=format_duration(weak.cost), per_step=per_step(comparison), steps=_recorded(comparison),
+    )  # fmt: skip
+
+
+def _recorded(comparison: Comparison) -> str:
+    """What there is to tell from."""
+    steps = max(len(source.summary.steps) for source in comparison.sources)
+    one = "one step" if per_step(comparison) == "per step" else "one recording"
+    return one if steps == 1 else plural(steps, "step")
 
 
 def _unknown(comparison: Comparison, verdict: Verdict) -> Text:
@@ -91,12 +111,10 @@ def differences(comparison: Comparison, verdict: Verdict) -> Text:
     """Of a job of which no rank stands out: what the differences between its ranks cost nevertheless."""
     times = per_step(comparison)
     if verdict.weak is not None:
-        steps = max(len(source.summary.steps) for source in comparison.sources)
-        one = "one step" if times == "per step" else "one recording"
         return text(
             "{cost}, which {steps} cannot tell from chance.",
             cost=_most(comparison, verdict.weak.members, verdict.weak.cost),
-            steps=one if steps == 1 else plural(steps, "step"),
+            steps=_recorded(comparison),
         )
     if verdict.spread is not None:
         return text(

@@ -23,13 +23,14 @@ from torch_tb_profiler.views.distributed.payload.stragglers import CauseKind, He
 class Verdict(msgspec.Struct, frozen=True):
     """Whether ranks keep the others waiting.
 
+    kind      uncertain: one or a few may, at a cost that matters, but it may be chance; the text names them
     worker, rank  the one that costs most, null if none stands out or it is unknown
     text      the headline
     cost_ns   per step, of all ranks that stand out; cause: why the first of them is late
     host      whose ranks they are, if they are late together; null otherwise
     """
 
-    kind: Literal["straggler", "balanced", "unknown"]
+    kind: Literal["straggler", "uncertain", "balanced", "unknown"]
     worker: str | None
     rank: int | None
     text: Text
