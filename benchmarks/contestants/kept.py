@@ -79,8 +79,7 @@ def read(folder: str, settings: Settings) -> list[str]:
         file = session.find(None, None, None).file.id
         missing = session.unavailable(session.find(None, None, None)) or {}
         slugs = [slug for slug in slugs_ahead() if slug.partition("/")[0] not in missing]
-        for slug in slugs:
-            until(lambda slug=slug: session._files.result(file, slug, None) is not None)
+        until(lambda: all(session._files.result(file, slug, None) is not None for slug in slugs))
     return slugs
 
 
@@ -89,7 +88,7 @@ def first_picture(session: Session) -> None:
     answer = session.view("trace").payload
     assert answer is not None
     trace = json.loads(answer)
-    begin, end = trace["begin_ns"], trace["end_ns"]
+    begin, end = trace["first_begin_ns"], trace["first_end_ns"]
     length = 1024 * 2 ** floor(log2(1.04 * (end - begin) / PIXELS))
     for part in ("tile", "counters"):
         for at in range(begin // length, end // length + 1):

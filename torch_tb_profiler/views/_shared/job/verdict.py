@@ -18,7 +18,7 @@ from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
 
 
 def headline(members: Members[RankSummary], verdict: Verdict) -> Text:
-    """Who keeps the others waiting, or may; that no rank (of those read so far) stands out; or why that is unknown."""
+    """Who keeps the others waiting, or may; that no rank (read so far) stands out; or why that is unknown."""
     comparison = compare_members(members)
     if verdict.kind == "unknown":
         return text("Reading the ranks.") if coming(members) else _unknown(comparison, verdict)
