@@ -14,6 +14,7 @@ import pytest
 from tests.support.traces import document, event
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.cli.main import COMMANDS, main
+from torch_tb_profiler.ingest.kineto import native
 from torch_tb_profiler.views import SLUGS, all_tabs
 
 HEAVY = (
@@ -124,7 +125,7 @@ def test_a_command_that_works_imports_what_it_needs(tmp_path: Path) -> None:
 def test_the_module_is_the_program() -> None:
     command = [sys.executable, "-m", "torch_tb_profiler", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
-    assert done.stdout == f"torch-tb-profiler {version('torch-tb-profiler')}\n"
+    assert done.stdout == f"torch-tb-profiler {version('torch-tb-profiler')}\nnative reader: {native.state()}\n"
 
 
 def test_the_slugs_in_the_help_are_those_of_the_views() -> None:

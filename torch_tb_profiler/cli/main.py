@@ -111,12 +111,14 @@ def _command(name: str) -> Command:
 
 
 class _Version(argparse.Action):
-    """Reads the installed version only when it is asked for."""
+    """Reads the installed version, and whether the native reader came with it, only when that is asked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *given: Any) -> None:
         from importlib.metadata import version
 
-        sys.stdout.write(f"{PROGRAM} {version(PROGRAM)}\n")
+        from torch_tb_profiler.ingest.kineto import native
+
+        sys.stdout.write(f"{PROGRAM} {version(PROGRAM)}\nnative reader: {native.state()}\n")
         parser.exit()
 
 

@@ -103,7 +103,7 @@ def derived_from(cache: Cache, key: str, catalog: Catalog) -> Trace | None:
 
 def use_compiled() -> None:
     """What this process derives from traces is derived in C where it may be, and where that was compiled."""
-    from torch_tb_profiler.ingest.kineto.native import compiled_nest
+    from torch_tb_profiler.ingest.kineto.native.nesting import compiled_nest
 
     nest_with(compiled_nest())
 

@@ -37,6 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_without_the_library_files_are_read_as_before(folder: Path) -> None:
     assert native.load() is None
+    assert native.state() == "not part of this installation"
     trace = outcome(KINETO)
     assert isinstance(trace, Trace) and len(trace) > 100
 
@@ -45,6 +46,7 @@ def test_a_library_that_cannot_be_loaded_is_told_and_left(folder: Path, caplog: 
     (folder / library.NAME).write_bytes(b"of another machine")
     assert native.load() is None
     assert "cannot be loaded" in caplog.text
+    assert native.state().startswith("cannot be loaded: ")
     assert isinstance(outcome(KINETO), Trace)
 
 
@@ -56,6 +58,7 @@ def test_a_library_of_another_version_is_told_and_left(folder: Path, caplog: pyt
     subprocess.run(command, input=source, text=True, check=True)
     assert native.load() is None
     assert "another version" in caplog.text
+    assert native.state().startswith("is of another version (99, not ")
 
 
 @NEEDED
@@ -64,6 +67,7 @@ def test_workers_alone_use_it_and_a_variable_says_otherwise(monkeypatch: pytest.
     for given, used in {"": True, "1": True, "0": False}.items():
         if given:
             monkeypatch.setenv("TORCH_PROFILER_NATIVE", given)
+        assert native.state() == ("in use" if used else "turned off by TORCH_PROFILER_NATIVE=0")
         executor = ProcessExecutor(1)
         try:
             assert executor.submit(_loads).result(PATIENCE) is used

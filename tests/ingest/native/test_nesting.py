@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.ingest.native.comparison import NEEDED
 from tests.support.traces import draw
-from torch_tb_profiler.ingest.kineto.native import compiled_nest
+from torch_tb_profiler.ingest.kineto.native.nesting import compiled_nest
 from torch_tb_profiler.model.calls import nesting
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.trace import Bool, Int64

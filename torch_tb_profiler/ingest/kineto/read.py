@@ -14,7 +14,7 @@ from torch_tb_profiler.ingest.kineto.assemble import assemble
 from torch_tb_profiler.ingest.kineto.columns import MAX_ARGUMENTS, Columns
 from torch_tb_profiler.ingest.kineto.decode import BlockDecoder
 from torch_tb_profiler.ingest.kineto.document import read_document
-from torch_tb_profiler.ingest.kineto.native import NativeDecoder
+from torch_tb_profiler.ingest.kineto.native.decode import NativeDecoder
 from torch_tb_profiler.ingest.kineto.part import PartColumns, StartColumns, Window
 from torch_tb_profiler.ingest.kineto.repair import Salvage
 from torch_tb_profiler.ingest.progress import Progress, Report, ignore

@@ -1,9 +1,10 @@
-"""Events read by a small library in C (`native/` of the source), where it was built."""
+"""Events read by a small library in C (`native/` of the source), where it was built.
+
+What says whether it was is imported here; what uses it, and numpy with it, by who reads.
+"""
 
 from __future__ import annotations
 
-from torch_tb_profiler.ingest.kineto.native.decode import NativeDecoder
-from torch_tb_profiler.ingest.kineto.native.library import Library, load
-from torch_tb_profiler.ingest.kineto.native.nesting import compiled_nest
+from torch_tb_profiler.ingest.kineto.native.library import Library, load, state
 
-__all__ = ["Library", "NativeDecoder", "compiled_nest", "load"]
+__all__ = ["Library", "load", "state"]

@@ -27,6 +27,7 @@ CRASH = (
 """What it says on standard error before its process ends."""
 
 _ABI = 4
+_ABSENT = "not part of this installation"
 _SWITCH = "TORCH_PROFILER_NATIVE"
 _LOG = logging.getLogger(__name__)
 
@@ -93,21 +94,37 @@ def load() -> Library | None:
     return _load() if os.environ.get(_SWITCH, "0") != "0" else None
 
 
+def state() -> str:
+    """In words, whether those processes that may read natively do."""
+    if os.environ.get(_SWITCH) == "0":
+        return f"turned off by {_SWITCH}=0"
+    found = _open()
+    return found if isinstance(found, str) else "in use"
+
+
 @cache
 def _load() -> Library | None:
+    found = _open()
+    if isinstance(found, str):
+        if found is not _ABSENT:
+            _LOG.warning("%s %s; files are read without it", NAME, found)
+        return None
+    found.reader_say_crash(CRASH.encode())
+    return found
+
+
+def _open() -> Library | str:
+    """The library, or in words why there is none."""
     path = Path(__file__).with_name(NAME)
     if not path.is_file():
-        return None
+        return _ABSENT
     try:
         library = ctypes.CDLL(str(path))
         for name, (result, *parameters) in _FUNCTIONS.items():
             function = getattr(library, name)
             function.restype, function.argtypes = result, parameters
     except (OSError, AttributeError) as error:
-        _LOG.warning("%s cannot be loaded, files are read without it: %s", path, error)
-        return None
-    if library.reader_abi() != _ABI:
-        _LOG.warning("%s is of another version, files are read without it", path)
-        return None
-    library.reader_say_crash(CRASH.encode())
+        return f"cannot be loaded: {error}"
+    if (version := library.reader_abi()) != _ABI:
+        return f"is of another version ({version}, not {_ABI}); install this package again"
     return library
