@@ -108,12 +108,19 @@ def _columns(trace: Trace) -> Iterator[tuple[str, Any]]:
 
 def _cell(values: Any) -> pa.Array:
     """One row whose list holds all values."""
-    if isinstance(values, np.ndarray):
-        flat = pa.array(values)
-    else:
-        flat = pa.array([_encodable(value) for value in values], pa.large_string())
-    return pa.LargeListArray.from_arrays(pa.array([0, len(flat)], pa.int64()), flat)
+    flat = _numbers(values) if isinstance(values, np.ndarray) else _texts(values)
+    return pa.LargeListArray.from_arrays(_numbers(np.array([0, len(flat)], np.int64)), flat)
 
 
-def _encodable(text: str) -> str:
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+def _numbers(values: npt.NDArray[Any]) -> pa.Array:
+    """The values where they lie. (`pa.array` imports pandas, if it is there, to ask whether they are its own.)"""
+    values = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+
+
+def _texts(values: Sequence[str]) -> pa.Array:
+    encoded = [text.encode("utf-8", "replace") for text in values]
+    offsets = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum([len(text) for text in encoded], out=offsets[1:])
+    content = [pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
+    return pa.LargeStringArray.from_buffers(len(encoded), *content)

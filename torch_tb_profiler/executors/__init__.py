@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.executors.job import JobExecutor, ProgressTuple, SerialExecutor, report_progress
-from torch_tb_profiler.executors.memory import limited_memory
+from torch_tb_profiler.executors.memory import give_back_memory, limited_memory
 from torch_tb_profiler.executors.processes import ProcessExecutor
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "ProcessExecutor",
     "ProgressTuple",
     "SerialExecutor",
+    "give_back_memory",
     "limited_memory",
     "make_executor",
     "report_progress",

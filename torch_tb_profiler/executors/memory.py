@@ -1,7 +1,9 @@
-"""How much memory a process may take, where the system knows such a limit."""
+"""How much memory a process may take, where the system knows such a limit, and what it gives back."""
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,6 +19,12 @@ def limit_memory(memory: int) -> None:
         most = resource.getrlimit(resource.RLIMIT_DATA)[1]
         allowed = memory if most == resource.RLIM_INFINITY else min(memory, most)
         resource.setrlimit(resource.RLIMIT_DATA, (allowed, most))
+
+
+def give_back_memory() -> None:
+    """What was freed goes back to the system, where the C library otherwise keeps it (glibc)."""
+    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+        libc.malloc_trim(0)
 
 
 @contextmanager

@@ -1,0 +1,52 @@
+"""A written trace comes back equal, and writing it needs no more than Arrow."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.ingest.native.comparison import differences
+from tests.ingest.test_mutations import LAYOUTS
+from tests.support.traces import read_bytes
+from tests.support.waiting import PATIENCE
+from torch_tb_profiler.cache.arrow import read_trace_file, write_trace
+
+WRITE = """
+import sys
+from tests.support.traces import draw
+from torch_tb_profiler.cache.arrow import write_trace
+write_trace(draw("host cpu_op aten::mm 0 10"), sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_trace_comes_back_equal(layout: str, tmp_path: Path) -> None:
+    trace = read_bytes(LAYOUTS[layout])
+    write_trace(trace, str(tmp_path / "trace"))
+    kept = read_trace_file(pa.py_buffer((tmp_path / "trace").read_bytes()))
+    assert differences(kept, trace) == []
+
+
+def test_texts_that_no_encoding_holds_are_written_with_marks(tmp_path: Path) -> None:
+    trace = read_bytes(LAYOUTS["kineto"])
+    trace = replace(trace, strings=["a\ud800b", "\u00e9", *trace.strings[2:]])
+    write_trace(trace, str(tmp_path / "trace"))
+    kept = read_trace_file(pa.py_buffer((tmp_path / "trace").read_bytes()))
+    assert list(kept.strings) == ["a?b", "\u00e9", *trace.strings[2:]]
+
+
+def test_pandas_is_not_imported_where_it_is_installed(tmp_path: Path) -> None:
+    """It would take longer than writing a small trace does, and 40 MB."""
+    (tmp_path / "pandas.py").write_text("raise SystemExit('imported')")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    command = [sys.executable, "-c", WRITE, str(tmp_path / "trace")]
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert done.returncode == 0, done.stderr
