@@ -24,6 +24,8 @@ from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.base.memo import Memo
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from torch_tb_profiler.model.pair import Pair
     from torch_tb_profiler.model.trace import Clock, Trace
 
@@ -148,6 +150,18 @@ class _View(Generic[P, R]):
 
 
 @dataclass(frozen=True)
+class KeptColumns:
+    """Tables derived from a trace that a server keeps with a large one and maps into memory.
+
+    of       their columns by name
+    restore  has the trace answer these tables from such columns
+    """
+
+    of: Callable[[Trace], Mapping[str, npt.NDArray[Any]]]
+    restore: Callable[[Trace, Mapping[str, npt.NDArray[Any]]], None]
+
+
+@dataclass(frozen=True)
 class TraceView(_View[P, R]):
     """A view of one trace.
 
@@ -156,12 +170,14 @@ class TraceView(_View[P, R]):
     is_all  of a view that answers the first part of what its tab's view answers: whether an answer is all of that
     first   of a view that is asked with parameters: those that the page asks a trace with before anybody has done
             anything, whose answers a server makes ahead and keeps
+    columns of such a view: what its other answers take, kept with them
     """
 
     build: Callable[[Trace, P], R]
     kept: Literal["never", "asked", "parsed"] = "never"
     is_all: Callable[[R], bool] | None = field(default=None, kw_only=True)
     first: Callable[[Trace], tuple[P, ...]] | None = field(default=None, kw_only=True)
+    columns: KeptColumns | None = field(default=None, kw_only=True)
 
     def answered_by(self, payload: R) -> tuple[str, ...]:
         """Slugs of the views that a payload is the answer of."""

@@ -5,7 +5,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.support.traces import draw
-from torch_tb_profiler.model.trace import Trace, derived
+from tests.support.waiting import PATIENCE
+from torch_tb_profiler.model.trace import Trace, derived, known
 
 
 def test_requests_at_the_same_time_compute_a_derived_table_once() -> None:
@@ -25,6 +26,40 @@ def test_requests_at_the_same_time_compute_a_derived_table_once() -> None:
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(ask, [trace] * 4)) == [1] * 4
     assert calls == [1]
+
+
+def test_a_table_is_derived_while_another_one_is() -> None:
+    held, began = threading.Event(), threading.Event()
+
+    @derived
+    def slow(trace: Trace) -> int:
+        began.set()
+        assert held.wait(PATIENCE)
+        return 1
+
+    @derived
+    def quick(trace: Trace) -> int:
+        return 2
+
+    trace = draw("host cpu_op a 0 1")
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(slow, trace)
+        assert began.wait(PATIENCE)
+        assert pool.submit(quick, trace).result(PATIENCE) == 2 and not first.done()
+        held.set()
+        assert first.result() == 1
+
+
+def test_what_is_known_is_not_derived() -> None:
+    @derived
+    def table(trace: Trace, number: int) -> int:
+        return number
+
+    trace = draw("host cpu_op a 0 1")
+    table(trace, 1)
+    known(trace, table, 1, value=10)
+    known(trace, table, 2, value=20)
+    assert [table(trace, number) for number in (1, 2, 3)] == [1, 20, 3], "what was derived already stays"
 
 
 def test_a_trace_travels_without_what_was_derived_from_it() -> None:

@@ -8,16 +8,21 @@ from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import msgspec
 import pytest
 
 from tests.support.traces import document
 from tests.support.waiting import PATIENCE, until
+from torch_tb_profiler.analyses.tracks import lanes
+from torch_tb_profiler.base.memo import Memo
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.executors import JobExecutor
 from torch_tb_profiler.session import FileState, Root, Session, ahead, jobs
+from torch_tb_profiler.session.answers import Answer
+from torch_tb_profiler.session.answers.prepare import Preparation
 from torch_tb_profiler.session.kept.structure import entry_key
 from torch_tb_profiler.session.kept.summary import encode
 from torch_tb_profiler.view import TraceView
@@ -202,6 +207,45 @@ def test_an_answer_that_a_worker_is_making_is_waited_for_there(serving: Serving)
     queue.run_first()
     assert session.view("overview", worker="one").payload
     assert session.view("overview", worker="one").state.state == "ready"
+
+
+def test_a_zoom_of_a_cached_timeline_takes_its_lanes_from_the_cache(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, queue, _ = serving
+    session.view("overview/preview", worker="one")
+    queue.run_first()
+    session.view("overview/preview", worker="one")
+    while queue.jobs:
+        queue.run_first()
+    session._files._open.keep_only(frozenset())
+    window = {"begin": "0", "end": "7000", "width": "64"}
+    view: Any = find_view("trace/tile")
+    trace = session.trace(worker="one")[1]
+    assert trace is not None
+    expected = encode(view.build(replace(trace, _memo=Memo()), view.params(0, 7000, 64)))
+    monkeypatch.setattr(lanes, "_arrange", lambda *_: pytest.fail("the lanes were derived again"))
+    assert session.view("trace/tile", worker="one", params=window).payload == expected
+    assert session.view("trace", worker="one").payload
+
+
+def test_the_tab_that_was_opened_last_is_prepared_first() -> None:
+    order: list[str] = []
+    held = threading.Event()
+
+    class Held(Preparation):
+        def _derive(self, file: Any, part: int | None, slug: str) -> None:
+            order.append(slug)
+            assert held.wait(PATIENCE)
+
+    files, targets = MagicMock(), MagicMock()
+    preparation = Held(files, targets)
+    for slug in ("operators", "kernels", "trace", "kernels"):
+        preparation.begin(Answer(slug, "run", "one", "1", FileState("ready"), b""))
+        until(lambda: order)
+    held.set()
+    until(lambda: not any(thread.name == "profiler-prepare" for thread in threading.enumerate()))
+    assert order == ["operators", "trace", "kernels"]
 
 
 @pytest.mark.parametrize("serves", [True, False])

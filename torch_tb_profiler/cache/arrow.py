@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -92,6 +92,20 @@ def read_trace_file(content: pa.Buffer) -> Trace:
         clock=facts["clock"],
         recordings=tuple(facts["recordings"]),
     )
+
+
+def write_columns(columns: Mapping[str, npt.NDArray[Any]], path: str) -> None:
+    """Write arrays by name; OSError if that fails."""
+    batch = pa.RecordBatch.from_arrays([_cell(values) for values in columns.values()], names=list(columns))
+    with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+
+
+def read_columns_file(content: pa.Buffer) -> dict[str, npt.NDArray[Any]]:
+    """Written arrays, views of `content`; raises whatever Arrow raises if that is damaged."""
+    batch = pa.ipc.open_file(pa.BufferReader(content)).get_batch(0)
+    names = batch.schema.names
+    return {name: batch.column(i).values.to_numpy(zero_copy_only=True) for i, name in enumerate(names)}
 
 
 def _columns(trace: Trace) -> Iterator[tuple[str, Any]]:

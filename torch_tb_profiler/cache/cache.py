@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import platformdirs
 
@@ -14,6 +14,9 @@ from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache.folder import AbsentError, BoundedFolder
 from torch_tb_profiler.cache.seal import content_length, seal_file, sealed
 from torch_tb_profiler.storage import Depot, local_path
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +57,17 @@ class Cache:
 
         return self._save(_trace_name(key), write)
 
+    def save_columns(self, key: str, name: str, columns: Mapping[str, npt.NDArray[Any]]) -> bool:
+        """Keep arrays of numbers beside a trace."""
+
+        def write(path: str) -> None:
+            from torch_tb_profiler.cache.arrow import write_columns
+
+            write_columns(columns, path)
+            seal_file(path)
+
+        return self._save(_columns_name(key, name), write)
+
     def save_json(self, key: str, name: str, payload: bytes) -> bool:
         """Keep a small result beside a trace."""
         return self._save(_json_name(key, name), lambda path: _write(path, sealed(payload)))
@@ -62,15 +76,22 @@ class Cache:
         """The trace kept under a key, or None."""
 
         def read(path: Path) -> Any:
-            import pyarrow as pa
-
             from torch_tb_profiler.cache.arrow import read_trace_file
 
-            with pa.memory_map(str(path)) as file:
-                content = file.read_buffer()
-            return read_trace_file(content.slice(0, content_length(content)))
+            return read_trace_file(_mapped(path))
 
         return self._load(_trace_name(key), read)
+
+    def load_columns(self, key: str, name: str) -> dict[str, npt.NDArray[Any]] | None:
+        """Arrays kept under a key, mapped into memory, or None."""
+
+        def read(path: Path) -> dict[str, npt.NDArray[Any]]:
+            from torch_tb_profiler.cache.arrow import read_columns_file
+
+            return read_columns_file(_mapped(path))
+
+        columns: dict[str, npt.NDArray[Any]] | None = self._load(_columns_name(key, name), read)
+        return columns
 
     def load_json(self, key: str, name: str) -> bytes | None:
         """A small result kept under a key, or None."""
@@ -160,6 +181,19 @@ def _trace_name(key: str) -> str:
 
 def _json_name(key: str, name: str) -> str:
     return f"{key}.{name}.json"
+
+
+def _columns_name(key: str, name: str) -> str:
+    return f"{key}.{name}.arrow"
+
+
+def _mapped(path: Path) -> Any:
+    """The bytes of an entry as an Arrow buffer, read when they are touched."""
+    import pyarrow as pa
+
+    with pa.memory_map(str(path)) as file:
+        content = file.read_buffer()
+    return content.slice(0, content_length(content))
 
 
 def _write(path: str, content: bytes) -> None:

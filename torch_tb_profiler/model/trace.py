@@ -14,7 +14,7 @@ The arguments of the events are sparse columns by key (`Trace.args`): most keys 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from inspect import signature
@@ -278,9 +278,15 @@ def derived(function: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[M,
         rest = (kwargs.get(each, default) for each, default in defaults[len(args) :])
         memo, key = trace._memo, (name, *args, *rest)
         if key not in memo:
-            with memo.lock:
+            with memo.lock_of(key):
                 if key not in memo:
                     memo[key] = function(trace, *args, **kwargs)
         return memo[key]  # type: ignore[no-any-return]
 
     return memoized
+
+
+def known(trace: Memoized, table: Callable[..., T], *args: Hashable, value: T) -> None:
+    """Have a derived table with these arguments answer what it was before, in another process; nothing if it has
+    been derived meanwhile. All arguments are given, in order."""
+    trace._memo.setdefault((f"{table.__module__}.{table.__qualname__}", *args), value)

@@ -6,6 +6,7 @@ from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.ingest import without_gc
 from torch_tb_profiler.model.ranks import split
 from torch_tb_profiler.session.jobs import LoadRequest, derived_from, use_compiled
+from torch_tb_profiler.session.kept.columns import keep_columns
 from torch_tb_profiler.session.kept.structure import entry_key
 from torch_tb_profiler.session.kept.summary import asked_name, encode, result_name
 from torch_tb_profiler.view import TraceView
@@ -21,7 +22,8 @@ def slugs_ahead() -> tuple[str, ...]:
 
 def answer_in_worker(request: LoadRequest, part: int | None, slug: str, cache_dir: str, cache_bytes: int) -> None:
     """Make and keep what a view answers without parameters, or to the parameters it is asked with first (the names
-    of these answers stand in its own then); nothing if that is kept, or the trace is lost."""
+    of these answers stand in its own then, and its columns are kept beside it); nothing if that is kept, or the
+    trace is lost."""
     cache = Cache(cache_dir, cache_bytes)
     key, name = entry_key(cache, request.id, request.catalog), result_name(slug, part)
     if cache.load_json(key, name) is not None:
@@ -40,5 +42,6 @@ def answer_in_worker(request: LoadRequest, part: int | None, slug: str, cache_di
             asked = {asked_name(slug, part, params): params for params in view.first(trace)}
             for kept_as, params in asked.items():
                 cache.save_json(key, kept_as, encode(view.build(trace, params)))
+            keep_columns(trace, view, part, cache, key)
             answer = encode(list(asked))
         cache.save_json(key, name, answer)

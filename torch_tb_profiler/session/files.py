@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from torch_tb_profiler.executors import ProgressTuple
     from torch_tb_profiler.model.trace import Trace
     from torch_tb_profiler.session.jobs import Loaded
+    from torch_tb_profiler.view import TraceView
 
 logger = logging.getLogger(__name__)
 
@@ -195,6 +196,12 @@ class Files:
             if id_ in self._files:
                 self._files[id_].lost = 0
         return trace
+
+    def restore(self, id_: FileId, part: int | None, view: TraceView[Any, Any], trace: Trace) -> None:
+        """Have an open trace answer the tables that are kept for a view, once."""
+        from torch_tb_profiler.session.kept.columns import restore_columns
+
+        restore_columns(trace, view, part, self._cache, self._key(id_))
 
     def open(self, id_: FileId, part: int | None) -> tuple[FileState, Trace | None]:
         """The trace of a file if it is ready; if the cache has lost it, it is loading again."""

@@ -62,6 +62,8 @@ class TraceAnswers:
         state, trace = self._files.open(id_, target.part)
         if trace is None:
             return state, None
+        if view.columns is not None:
+            self._files.restore(id_, target.part, view, trace)
         payload = encode(view.build(trace, params))
         if keeps and view.kept == "asked":
             self._files.keep(id_, view.slug, target.part, payload)

@@ -8,10 +8,11 @@ import msgspec
 
 from torch_tb_profiler.analyses.timeline.colors import SliceColor
 from torch_tb_profiler.analyses.timeline.grid import Grid
+from torch_tb_profiler.analyses.timeline.pyramid import from_columns, to_columns
 from torch_tb_profiler.analyses.timeline.tile import Tile, tile
 from torch_tb_profiler.model.families import kernel_labels
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.view import Int32s, TraceView, UInt16s, UInt32s
+from torch_tb_profiler.view import Int32s, KeptColumns, TraceView, UInt16s, UInt32s
 from torch_tb_profiler.views._shared.lists import parse_numbers
 from torch_tb_profiler.views.trace.params import (
     TILE_BUCKETS,
@@ -138,6 +139,7 @@ PARTS = (
         build_tile,
         answers="The slices of a window, by lane.",
         first=lambda trace: tuple(TileParams(*window, TILE_BUCKETS) for window in first_tiles(trace)),
+        columns=KeptColumns(to_columns, from_columns),
     ),
     TraceView("trace/names", "Timeline names", NamesParams, TraceNames, build_names),
 )

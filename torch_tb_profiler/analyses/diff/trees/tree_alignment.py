@@ -99,7 +99,7 @@ def align(pair: Pair) -> AlignedTree:
     """Both timelines as one. Kept with the candidate until other recordings are compared with it."""
     memo, key = pair.candidate[0]._memo, f"{__name__}.align"
     others = [trace._memo for trace in (*pair.base, *pair.candidate[1:])]
-    with memo.lock:
+    with memo.lock_of(key):
         kept = memo.get(key)
         if kept is None or not _same(kept[0], others) or kept[1] != len(pair.base):
             kept = [weakref.ref(each) for each in others], len(pair.base), _Aligner(pair).run()
