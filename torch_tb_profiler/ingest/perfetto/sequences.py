@@ -165,6 +165,6 @@ def since_turn(sequence: Int64, turns: Int64, new: Int64, before: Int64) -> Int6
     order = np.argsort(sequence, kind="stable")
     last = np.maximum.accumulate(np.where(told[order] >= 0, np.arange(len(order)), -1))
     same = (last >= 0) & (sequence[order[last]] == sequence[order])
-    found = before.copy()
+    found: Int64 = before.copy()
     found[order[same]] = new[told[order[last[same]]]]
     return found
