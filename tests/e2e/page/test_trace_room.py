@@ -94,6 +94,42 @@ def test_who_zoomed_with_the_wheel_is_told_no_more_while_it_scrolls(open_page: O
     expect(frame.locator("[data-part=wheel-hint]")).to_have_count(0)
 
 
+def test_the_pinch_of_safari_zooms_at_the_pointer(open_page: Open) -> None:
+    """Its own events, which no other browser has."""
+    page, frame = open_page(**RUN)
+    box = drawn(frame)
+    begin, end = pinched(page, frame, box["width"] / 4, None)
+    near = pinched(page, frame, box["width"] / 4, (begin, end))
+    assert near[1] - near[0] == pytest.approx((end - begin) / 2, rel=0.01)
+    assert near[0] + (near[1] - near[0]) / 4 == pytest.approx(begin + (end - begin) / 4, abs=(end - begin) / 200)
+
+
+def pinched(page: Page, frame: FrameLocator, x: float, before: tuple[int, int] | None) -> tuple[int, int]:
+    """Spreads two fingers to twice their distance; the window then."""
+    frame.locator("[data-part=stage]").evaluate(
+        """(stage, x) => {
+            const clientX = stage.getBoundingClientRect().left + x;
+            for (const [name, scale] of [['start', 1], ['change', 1.5], ['change', 2], ['end', 2]]) {
+                const event = new Event(`gesture${name}`, { bubbles: true, cancelable: true });
+                stage.dispatchEvent(Object.assign(event, { scale, clientX }));
+            }
+        }""",
+        x,
+    )
+    return until(lambda: window(page), lambda now: now not in (None, before)) or (0, 0)
+
+
+def test_with_reduced_motion_the_hint_of_the_wheel_goes_without_fading(open_page: Open) -> None:
+    page, frame = open_page(**RUN)
+    page.emulate_media(reduced_motion="reduce")
+    box = drawn(frame)
+    page.mouse.move(box["x"] + 100, box["y"] + 100)
+    page.mouse.wheel(0, 60)
+    hint = frame.locator("[data-part=wheel-hint]")
+    expect(hint).to_have_css("animation-timing-function", "steps(1)")
+    expect(hint).to_have_count(0)
+
+
 def test_the_name_of_a_track_stays_while_a_part_of_it_is_in_sight(open_page: Open) -> None:
     page, frame = open_page(**LOW, **RUN)
     placed(frame, LOW)

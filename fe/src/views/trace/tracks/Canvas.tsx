@@ -13,7 +13,7 @@ import { wallClock, type Clock } from '../../../base/ticks';
 import type { Moment } from '../state';
 import { Labels } from './Labels';
 import { Pointer, type Pointed } from './Pointer';
-import { wheelOf } from './wheel';
+import { onPinch, wheelOf } from './wheel';
 import { WheelHint } from './WheelHint';
 import css from './Canvas.module.css';
 
@@ -88,6 +88,13 @@ export function Canvas(props: Props) {
     });
     observer.observe(node);
     let zooms = readSetting(ZOOMS) === true;
+    const zoom = (factor: number, clientX: number) => {
+      if (!zooms) {
+        zooms = true;
+        writeSetting(ZOOMS, true);
+      }
+      made.zoomBy(factor, clientX - stage.current!.getBoundingClientRect().left);
+    };
     const onWheel = (event: WheelEvent) => {
       const wheel = wheelOf(event, node.clientHeight);
       if (wheel.does === 'scroll') {
@@ -101,17 +108,18 @@ export function Canvas(props: Props) {
       event.preventDefault();
       setHinted(false);
       if (wheel.does === 'zoom') {
-        if (!zooms) {
-          zooms = true;
-          writeSetting(ZOOMS, true);
-        }
-        made.zoomBy(wheel.factor, event.clientX - stage.current!.getBoundingClientRect().left);
+        zoom(wheel.factor, event.clientX);
       } else {
         made.panBy(wheel.pixels);
       }
     };
     node.addEventListener('wheel', onWheel, { passive: false });
+    const unpinch = onPinch(node, (factor, clientX) => {
+      setHinted(false);
+      zoom(factor, clientX);
+    });
     return () => {
+      unpinch();
       observer.disconnect();
       node.removeEventListener('wheel', onWheel);
       made.destroy();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { wheelOf } from './wheel';
+import { onPinch, wheelOf } from './wheel';
 
 const turn = { deltaX: 0, deltaY: 0, deltaMode: 0, ctrlKey: false, metaKey: false, shiftKey: false };
 
@@ -32,4 +32,34 @@ test('Shift and a turn to the side pan, in pixels', () => {
     does: 'pan',
     pixels: 600,
   });
+});
+
+const gesture = (name: string, scale: number, clientX = 0) =>
+  Object.assign(new Event(name, { cancelable: true }), { scale, clientX });
+
+test('the pinch of Safari zooms at the pointer by what it grew since it was last told', () => {
+  const node = document.createElement('div');
+  const zooms: [number, number][] = [];
+  const end = onPinch(node, (factor, x) => zooms.push([factor, x]));
+  for (const event of [
+    gesture('gesturestart', 1, 300),
+    gesture('gesturechange', 2, 300),
+    gesture('gesturechange', 8, 310),
+    gesture('gesturechange', 0, 310),
+    gesture('gestureend', 8, 310),
+    // The next one counts from its own start.
+    gesture('gesturestart', 1, 40),
+    gesture('gesturechange', 0.5, 40),
+  ]) {
+    node.dispatchEvent(event);
+    expect(event.defaultPrevented).toBe(true);
+  }
+  expect(zooms).toEqual([
+    [1 / 2, 300],
+    [1 / 4, 310],
+    [2, 40],
+  ]);
+  end();
+  node.dispatchEvent(gesture('gesturechange', 4));
+  expect(zooms).toHaveLength(3);
 });

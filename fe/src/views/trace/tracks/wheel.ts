@@ -27,3 +27,27 @@ export function wheelOf(
   }
   return Math.abs(deltaX) > Math.abs(deltaY) ? { does: 'pan', pixels: deltaX * unit } : { does: 'scroll' };
 }
+
+/** What Safari says of a pinch, which it does not report as a turn of the wheel: the size since its start. */
+type Pinch = Event & Readonly<{ scale: number; clientX: number }>;
+
+/** Calls `zoom` with the part of a pinch that was made since the last call; returns what ends that. */
+export function onPinch(node: HTMLElement, zoom: (factor: number, clientX: number) => void): () => void {
+  let before = 1;
+  const start = (event: Event) => {
+    event.preventDefault(); // the browser would zoom the page
+    before = 1;
+  };
+  const change = (event: Event) => {
+    event.preventDefault();
+    const { scale, clientX } = event as Pinch;
+    if (scale > 0) {
+      zoom(before / scale, clientX);
+      before = scale;
+    }
+  };
+  const end = (event: Event) => event.preventDefault();
+  const heard = { gesturestart: start, gesturechange: change, gestureend: end };
+  Object.entries(heard).forEach(([name, hear]) => node.addEventListener(name, hear, { passive: false }));
+  return () => Object.entries(heard).forEach(([name, hear]) => node.removeEventListener(name, hear));
+}
