@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tensorboard.plugins import base_plugin
+from werkzeug.test import Client
 
 from tests.support.servers.tensorboard import tensorboard
 from tests.support.traces import document
@@ -72,6 +73,9 @@ def flags(**values: object) -> argparse.Namespace:
     return namespace
 
 
+STARTED = "base", "cache", "discovery", "ingest", "model", "plugin", "session", "storage", "views"
+"""Packages that listing a log folder takes. What answers a request is imported with the first one."""
+
 START = """
 import argparse, sys
 from tensorboard.plugins import base_plugin
@@ -83,6 +87,9 @@ plugin.get_plugin_apps()
 until(lambda: plugin._session.scanned)
 views = "torch_tb_profiler.views.overview", "numpy"
 print(*(name in sys.modules for name in views))
+started = sorted(name for name in sys.modules if name.startswith(("torch_tb_profiler.", "pyarrow", "fsspec")))
+for name in started:
+    print("started", name)
 assert plugin.is_active()
 plugin._session.close()
 print(*(name in sys.modules for name in views))
@@ -93,7 +100,26 @@ def test_the_views_are_imported_once_a_browser_asks_for_the_tab_and_not_at_the_s
     done = subprocess.run(
         [sys.executable, "-c", START, str(folder)], capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT
     )
-    assert done.stdout.splitlines() == ["False False", "True True"], done.stderr
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if not line.startswith("started")] == ["False False", "True True"], done.stderr
+    started = {line.partition(" ")[2] for line in lines if line.startswith("started")}
+    assert "torch_tb_profiler.discovery.arrange" in started, "the log folder has been listed"
+    packages = {".".join(name.split(".")[:2]) for name in started}
+    assert packages == {f"torch_tb_profiler.{name}" for name in STARTED}, (
+        "each costs every user of TensorBoard time"
+    )
+
+
+def test_a_path_that_ends_with_a_slash_is_the_same_and_an_unknown_one_is_said(
+    folder: Path, tmp_path: Path
+) -> None:
+    plugin = PluginLoader().load(base_plugin.TBContext(logdir=str(folder), flags=flags(logdir=str(folder))))
+    client = Client(plugin.get_plugin_apps()["/*"])
+    assert plugin._session is not None
+    with plugin._session:
+        for path in ("runs", "runs/"):
+            assert client.get(f"/{PREFIX}/{path}").json is not None
+        assert "there is no route '/nothing'" in client.get(f"/{PREFIX}/nothing").text
 
 
 def test_the_constructor_does_nothing_and_activity_comes_from_memory(tmp_path: Path) -> None:

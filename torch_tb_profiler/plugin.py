@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tensorboard.plugins import base_plugin
@@ -16,6 +17,9 @@ from tensorboard.plugins import base_plugin
 from torch_tb_profiler.base.settings import Settings
 
 if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+    from torch_tb_profiler.http import App
     from torch_tb_profiler.session import Root, Session
 
 PLUGIN_NAME = "pytorch_profiler"
@@ -51,13 +55,25 @@ class ProfilerPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         self._session: Session | None = None
 
     def get_plugin_apps(self) -> Mapping[str, Callable[..., Any]]:
-        """The routes; the first listing of the log folder starts in the background here."""
-        from torch_tb_profiler.http import App
+        """One route for all below the plugin's name, so that what answers is imported with the first request; the
+        first listing of the log folder starts in the background here."""
         from torch_tb_profiler.session import Session
 
         self._session = Session(_roots(self._logdir, self._flags), _settings(self._flags))
         self._session.start()
-        return App(self._session).mount()
+        return {"/*": self._answer}
+
+    @cached_property
+    def _app(self) -> App:
+        from torch_tb_profiler.http import App
+
+        assert self._session is not None, "TensorBoard asks for the routes before it serves any"
+        return App(self._session)
+
+    def _answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Any:
+        """As the application answers below its own root."""
+        _, _, path = environ["PATH_INFO"].partition(f"/plugin/{PLUGIN_NAME}/")
+        return self._app({**environ, "PATH_INFO": f"/{path.rstrip('/')}"}, start_response)
 
     def is_active(self) -> bool:
         """True if there is a run or an error to show, or the first listing is not done; never touches the disk.

@@ -22,13 +22,14 @@ logger = logging.getLogger(__name__)
 
 
 class App:
-    """WSGI handlers over a session. `mount` gives the routes as TensorBoard wants them."""
+    """WSGI handlers over a session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._static = StaticFiles()
+        self._routes = self._mounted()
 
-    def mount(self) -> dict[str, Callable[..., Any]]:
+    def _mounted(self) -> dict[str, Callable[..., Any]]:
         """Path -> WSGI application, below the plugin's prefix; "*" at the end stands for any rest."""
         page = _wsgi("the page", self._static.response)
         routes: dict[str, Callable[..., Any]] = {"/index.js": page, "/assets/*": page}
@@ -38,9 +39,9 @@ class App:
         return routes
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Any:
-        """The whole surface as one WSGI application (tests, and serving without TensorBoard)."""
+        """The whole surface as one WSGI application."""
         path = environ.get("PATH_INFO", "")
-        for pattern, application in self.mount().items():
+        for pattern, application in self._routes.items():
             if path == pattern or (pattern.endswith("/*") and path.startswith(pattern[:-1])):
                 return application(environ, start_response)
         error = NotFoundError(f"there is no route {path!r}")
