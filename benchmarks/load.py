@@ -4,7 +4,7 @@ To its first page, that is; what the rest takes is printed below each table.
 
     python benchmarks/load.py --folder /tmp/benchmark --rounds 5
 
-First it says whether the native reader takes part, in each environment.
+First it says whether the native reader takes part.
 
 `command` is all of `torch-tb-profiler view overview`. With `--before PYTHON`, of an environment with another
 version of this package, that version's takes part, too.
@@ -46,8 +46,7 @@ def main() -> None:
     parser.add_argument("--sample", type=Path, default=SAMPLE, help="the recording that is repeated")
     wanted = parser.parse_args()
     wanted.folder.mkdir(parents=True, exist_ok=True)
-    for python in filter(None, (sys.executable, wanted.before)):
-        print(version(python), flush=True)
+    print(version(), flush=True)
     print(check_small(wanted.sample))
     old_python = make_old_environment(wanted.folder) if wanted.old_up_to else None
     for size in wanted.sizes:
@@ -62,10 +61,9 @@ def main() -> None:
         report(size, trace, measure(contestants, wanted.rounds))
 
 
-def version(python: str) -> str:
-    """What an environment holds, in the words of its program."""
-    isolated = [] if python == sys.executable else ["-E"]
-    command = [python, *isolated, "-m", "torch_tb_profiler", "--version"]
+def version() -> str:
+    """What takes part, in the words of the program."""
+    command = [sys.executable, "-m", "torch_tb_profiler", "--version"]
     return subprocess.run(command, capture_output=True, text=True, check=True, cwd=HERE).stdout.strip()
 
 

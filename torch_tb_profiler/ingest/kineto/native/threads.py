@@ -9,7 +9,7 @@ from concurrent.futures import Executor, Future
 from torch_tb_profiler.ingest.kineto.ahead import NotReadError, Stretch
 from torch_tb_profiler.ingest.kineto.native.reader import Reader
 
-BLOCKS = 8
+BLOCKS = 16
 """Of a job: long enough that handing it over costs nothing, short enough that its columns stay small."""
 
 TakeOver = Callable[[Reader, Sequence[Stretch]], int]
