@@ -100,3 +100,42 @@ def test_as_many_steps_as_needed_tell_four_times_in_five() -> None:
 def test_where_no_number_of_steps_would_tell() -> None:
     base = 1000 + 300 * np.random.default_rng(0).standard_normal((1, 4))
     assert np.isinf(weigh(base, base.mean() + (base - base.mean())[:, ::-1] + 20, RULES).needed[0])
+
+
+VARIES = [937.0, 76, 1167, 70, 1520, 375, 967, 263, 635, 499]
+"""ms of an operator on a busy machine."""
+
+
+@pytest.mark.parametrize("added", [True, False])
+def test_what_one_side_never_does_is_a_change_however_much_it_varies(added: bool) -> None:
+    """Among rows that the correction for many takes into account."""
+    none, some = np.zeros(9), np.array(VARIES)
+    base, candidate = (none, some) if added else (some, none)
+    noise = np.random.default_rng(3).normal(500, 300, (60, 19))
+    evidence = weigh(
+        np.vstack((base, noise[:, : len(base)])), np.vstack((candidate, noise[:, -len(candidate) :])), RULES
+    )
+    assert evidence.changed[0] and not evidence.changed[1:].any()
+    assert evidence.low[0] >= 0 if added else evidence.high[0] <= 0
+
+
+def test_a_single_call_on_the_other_side_is_no_certainty() -> None:
+    """Nor are so few steps that one way in ten of sharing them out has it."""
+    some = np.array([VARIES])
+    once = np.zeros((1, 9))
+    once[0, 3] = 1.0
+    assert weigh(np.zeros((1, 9)), some, RULES).q[0] < 1e-4 < weigh(once, some, RULES).q[0]
+    assert weigh(np.zeros((1, 3)), some[:, :3], RULES).q[0] == pytest.approx(0.1)
+
+
+def test_a_step_without_it_is_no_certainty_either() -> None:
+    none, some = np.zeros((1, 9)), np.array([[0.0, *VARIES]])
+    assert weigh(none, some, RULES).q[0] > 1e-4 < weigh(some, none, RULES).q[0]
+
+
+@pytest.mark.parametrize("added", [True, False])
+def test_its_interval_ends_at_zero_and_is_no_doubt(added: bool) -> None:
+    none, some = np.zeros((1, 9)), np.array([[1.0, 1, 1, 900, 950, 1000]])
+    evidence = weigh(none, some, RULES) if added else weigh(some, none, RULES)
+    assert evidence.changed[0]
+    assert (evidence.low[0] if added else evidence.high[0]) == 0.0

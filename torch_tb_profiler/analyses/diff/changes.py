@@ -116,7 +116,7 @@ def _verdict(evidence: Evidence, row: int, equal: bool) -> Verdict:
     if equal:
         return "equal"
     if evidence.changed[row]:
-        return "slower" if evidence.low[row] > 0 else "faster"
+        return "slower" if evidence.typical[1, row] > evidence.typical[0, row] else "faster"
     return "unchanged" if evidence.unchanged[row] else "cannot_tell"
 
 

@@ -5,6 +5,8 @@
 
 - Typical steps of both sides (`step_means`) are compared by Welch's t test; the interval is its interval.
 - Many rows: Benjamini and Hochberg's step-up procedure (1995).
+- What one side never does and the other does in each of its steps differs by no chance of times: of all ways to
+  share out the steps one has that, either way (an exact permutation test). Its interval ends at zero.
 - Changed: the corrected p is at most 1 - confidence, the interval excludes zero, and the change is not below the
   least effect that matters. Unchanged: the whole interval lies within plus and minus that effect. Else nothing is
   proven, and `needed` says how much would have to be recorded.
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
+from math import comb
 from statistics import NormalDist
 
 import msgspec
@@ -104,13 +107,21 @@ def weigh(base: Float64, candidate: Float64, rules: Rules, alone: int = 0) -> Ev
         # What is too small on both sides to matter is not tested, so that it does not weaken the other tests.
         tested = np.maximum(first, second) >= STEP_SHARE * rules.step
         p = student_two_sided(shift / error, freedom)
+        added, removed = (
+            ~base.any(axis=1) & (candidate > 0).all(axis=1),
+            (base > 0).all(axis=1) & ~candidate.any(axis=1),
+        )
+        apart = 2 / comb(sum(side.count for side in sides), sides[0].count)
+        p = np.where(added | removed, np.minimum(p, apart), p)
+        low, high = np.where(added, np.maximum(low, 0.0), low), np.where(removed, np.minimum(high, 0.0), high)
         q = np.where(tested, p, np.nan)
         others = np.flatnonzero(tested)
         others = others[others >= alone]
         q[others] = adjust(p[others])
         several = max(len(side) for side in recordings) > 1
         if several or not rules.one_run:
-            changed = tested & (q <= 1 - CONFIDENCE) & ((low > 0) | (high < 0)) & (np.abs(shift) >= margin)
+            beyond = (low > 0) | (high < 0) | added | removed
+            changed = tested & (q <= 1 - CONFIDENCE) & beyond & (np.abs(shift) >= margin)
             needed = _needed(np.abs(shift), margin, error2, freedom, [side.count for side in sides])
         # A rare long call is trimmed: the plain means must agree that nothing changed.
         unchanged = (low >= -margin) & (high <= margin) & (np.abs(second - first) <= margin)
