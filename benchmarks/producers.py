@@ -1,9 +1,9 @@
-"""What it takes to open a large database of rocprofv3 and a large `.pftrace` of PyTorch.
+"""What it takes to open a large database of rocprofv3 and large `.pftrace` of it and of PyTorch.
 
-    python -m benchmarks.producers --folder /tmp/benchmark --megabytes 1000
+    python -m benchmarks.producers --folder /tmp/benchmark --megabytes 1000 [--only NAME] [--what "parsed alone"]
 
-Each is drawn with the writers of the tests and repeated, every time later and with calls of its own. A step of the
-database has 44,000 events.
+Each is drawn with the writers of the tests and repeated, every time later and with calls of its own. A step of
+rocprofv3's has 44,000 events.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.measure import run
-from tests.support.producers.pftrace import field, varint
+from tests.support.producers.pftrace import field, rocprof_pftrace, varint
 from tests.support.producers.pytorch_pftrace import pytorch_pftrace
 from tests.support.producers.rocpd import UUID, write_rocpd
-from tests.support.producers.rocprof import Run, training
-from torch_tb_profiler.ingest.perfetto.wire import fields
+from tests.support.producers.rocprof import BOOT, Run, training
+from torch_tb_profiler.ingest.perfetto.wire import BYTES, VARINT, fields, walk
 
 _READ = """
 import json, os, sys, time
@@ -130,6 +132,38 @@ def packets(path: Path, size: int) -> None:
             step += 1
 
 
+def rocprof_packets(path: Path, size: int) -> None:
+    """The packets of one step with its counters, whose times and correlations are moved."""
+    recorded = _one_step(training(4000))
+    recorded.calls = [replace(each, correlation=each.correlation + _CALL) for each in recorded.calls]
+    recorded.copies = [replace(each, correlation=each.correlation + _CALL) for each in recorded.copies]
+    recorded.dispatches = [replace(each, correlation=each.correlation + _CALL) for each in recorded.dispatches]
+    span = max(each.end for each in recorded.calls) + 100_000
+    content = rocprof_pftrace(recorded)
+    at, value = np.array(_numbers(content, 0, len(content))).T
+    moved, calls = value >= BOOT, (value >= _CALL) & (value < 2 * _CALL)
+    bytes_ = np.frombuffer(content, np.uint8).copy()
+    with path.open("wb") as stream:
+        for part in range(size // len(content) + 1):
+            for chosen, by, width in ((moved, span, 8), (calls, 40_000, 4)):
+                for place in range(width):
+                    part_ = (value[chosen] + part * by) >> 7 * place & 0x7F
+                    bytes_[at[chosen] + place] = part_ | (0x80 if place < width - 1 else 0)
+            stream.write(bytes_.tobytes())
+
+
+def _numbers(content: bytes, at: int, end: int, path: tuple[int, ...] = ()) -> list[tuple[int, int]]:
+    """(where, value) of the times of packets and snapshots, and of the numbers of annotations."""
+    found = []
+    for number, kind, value, begin in walk(content, at, end):
+        inner = (*path, number)
+        if kind == BYTES and inner in ((1,), (1, 11), (1, 11, 4), (1, 6), (1, 6, 1)):
+            found += _numbers(content, begin, begin + value, inner)
+        elif kind == VARINT and inner in ((1, 8), (1, 11, 4, 3), (1, 6, 1, 2)):
+            found.append((begin - len(varint(value)), value))
+    return found
+
+
 def _groups() -> Sequence[Sequence[dict[str, Any]]]:
     """Operators with what PyTorch records of them, two launches and their kernels; µs."""
     shapes = {"Input Dims": [[64, 1024], [1024, 1024]], "Input type": ["float", "float"],
@@ -158,9 +192,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--megabytes", type=int, default=1000)
+    parser.add_argument("--only", default="", help="files whose name contains this")
+    parser.add_argument("--what", default="", help="what is measured, if not all")
     options = parser.parse_args()
-    for name, draw in (("1_results.db", database), ("rank0.pftrace", packets)):
-        path = options.folder / name.rpartition(".")[2] / name
+    drawn = (("1_results.db", database), ("rank0.pftrace", packets), ("2_results.pftrace", rocprof_packets))
+    for name, draw in drawn:
+        if options.only not in name:
+            continue
+        path = options.folder / name.replace(".", "-") / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             draw(path, options.megabytes * 10**6)
@@ -170,6 +209,8 @@ def main() -> None:
             ("stopped", _STOP, path.parent),
             ("opened", _READ, path.parent),
         ):
+            if options.what not in ("", what):
+                continue
             result = run([sys.executable, "-c", program, str(target)])
             print(f"  {what}", result.facts, f"{result.peak_mb:.0f} MB at the peak", flush=True)
 

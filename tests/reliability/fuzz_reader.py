@@ -58,7 +58,8 @@ def main() -> None:
         import torch_tb_profiler.ingest.composer.beside
         import torch_tb_profiler.session.jobs  # noqa: F401
 
-    atheris.Setup([*sys.argv, "-rss_limit_mb=3000", "-timeout=120", "-max_len=40000"], read)
+    program, *options = sys.argv
+    atheris.Setup([program, "-rss_limit_mb=3000", "-timeout=120", "-max_len=40000", *options], read)
     atheris.Fuzz()
 
 
