@@ -110,18 +110,6 @@ def test_arguments_have_units_and_numbers_that_name_something_keep_their_digits(
     )
 
 
-def test_a_picture_says_what_it_is_of_and_what_its_colors_mean(open_page: Open) -> None:
-    page, frame = open_page(run="a_training", worker="w", span="1")
-    steps = frame.locator("section", has=frame.get_by_role("heading", name="Step by step"))
-    with page.expect_download() as saved:
-        steps.get_by_title("Save the picture as SVG").click()
-    assert saved.value.suggested_filename == "a_training.w.span_1.steps.svg"
-    picture = saved.value.path().read_text()
-    for text in ("a_training · w · span 1", ">Kernel<", ">DataLoader<", ">1.00<"):
-        assert text in picture
-    assert re.search('paint-order="stroke', picture), "labels are drawn below their halo"
-
-
 def test_a_tree_is_saved_whole_and_stays_folded_while_away(open_page: Open) -> None:
     page, frame = open_page(view="modules", run="m_modules")
     rows = frame.locator("[data-part=table-body] [role=row]")

@@ -20,11 +20,13 @@ const NAMES = 16;
 interface Props {
   level: DiffLevel;
   time: TimeOf;
+  /** What is compared with what. */
+  compared: string;
   onOpen: (path: string) => void;
   onHover: (path: string | null) => void;
 }
 
-export function Parts({ level, time, onOpen, onHover }: Props) {
+export function Parts({ level, time, compared, onOpen, onHover }: Props) {
   const { ref, width } = useWidth();
   const { parts } = level;
   const inner = Math.max(width - LEFT, parts.length * NARROWEST);
@@ -55,7 +57,13 @@ export function Parts({ level, time, onOpen, onHover }: Props) {
   return (
     <div ref={ref} className={css.chart} style={{ minHeight: height }}>
       {width > 0 && (
-        <svg width={LEFT + inner} height={height} role="group" aria-label="Parts of the step on both sides">
+        <svg
+          width={LEFT + inner}
+          height={height}
+          role="group"
+          aria-label="Parts of the step on both sides"
+          data-picture={`Parts of ${level.part.name || 'the step'}, ${time} time, ${unit.unit}: ${compared}`}
+        >
           <text x={LEFT - 8} y={10} textAnchor="end" className="dim">
             {unit.unit}
           </text>
@@ -105,6 +113,7 @@ export function Parts({ level, time, onOpen, onHover }: Props) {
                   width={bar}
                   height={Math.max(TALL - y(own.base_ns ?? 0), own.base_ns ? 1 : 0)}
                   className={`${css.side} ${css.base}`}
+                  data-legend="base"
                 />
                 <rect
                   x={middle(i) + 1}
@@ -112,6 +121,7 @@ export function Parts({ level, time, onOpen, onHover }: Props) {
                   width={bar}
                   height={Math.max(TALL - y(own.candidate_ns ?? 0), own.candidate_ns ? 1 : 0)}
                   className={`${css.side} ${css.candidate}`}
+                  data-legend="candidate"
                 />
                 <rect
                   x={middle(i) - bar / 2}
@@ -119,6 +129,7 @@ export function Parts({ level, time, onOpen, onHover }: Props) {
                   width={bar}
                   height={Math.max(Math.abs(below(0) - below(delta)), delta ? 1 : 0)}
                   className={`${css.delta} ${css[real ? own.verdict : 'noise'] ?? ''}`}
+                  data-legend={`difference: ${real ? own.verdict : 'not proven'}`}
                 />
                 {slot > 46 && (
                   <text x={middle(i)} y={height - 3} textAnchor="middle" className="soft">
@@ -128,7 +139,11 @@ export function Parts({ level, time, onOpen, onHover }: Props) {
               </g>
             );
           })}
-          <path d={accumulated ?? undefined} className={css.added} />
+          <path
+            d={accumulated ?? undefined}
+            className={css.added}
+            data-legend="what the differences add up to"
+          />
         </svg>
       )}
     </div>

@@ -33,10 +33,11 @@ function look(by: DiffWaterfall['by'], name: string): [string, string] {
 
 interface Props {
   waterfall: DiffWaterfall;
-  register: (svg: SVGSVGElement | null) => void;
+  /** What is compared with what. */
+  compared: string;
 }
 
-export function Waterfall({ waterfall, register }: Props) {
+export function Waterfall({ waterfall, compared }: Props) {
   const { ref, width } = useWidth();
   const { base_ns: base, candidate_ns: candidate, by } = waterfall;
   const bars = waterfall.bars.filter(
@@ -62,13 +63,13 @@ export function Waterfall({ waterfall, register }: Props) {
     <div ref={ref} style={{ minHeight: HEIGHT }}>
       {width > 0 && (
         <svg
-          ref={register}
           width={width}
           height={HEIGHT}
           className={css.waterfall}
           data-part="waterfall"
           role="img"
           aria-label="What makes the difference"
+          data-picture={`What makes the difference, ${unit} a step: ${compared}`}
         >
           <text x={LEFT - 8} y={12} textAnchor="end" className="dim">
             {unit}
@@ -103,7 +104,14 @@ export function Waterfall({ waterfall, register }: Props) {
               <g key={bar.name} className={real || bar.verdict === 'unknown' ? undefined : css.noise}>
                 <title>{`${title}: ${signed(bar.delta_ns)}.${interval(bar)}`}</title>
                 <line x1={x(i) + column} x2={x(i + 1)} y1={y(from)} y2={y(from)} className="leader" />
-                <rect x={x(i + 1)} y={top} width={column} height={height} fill={color} />
+                <rect
+                  x={x(i + 1)}
+                  y={top}
+                  width={column}
+                  height={height}
+                  fill={color}
+                  data-legend={`${title} ${signed(bar.delta_ns)}`}
+                />
                 <text
                   x={x(i + 1) + column / 2}
                   y={below ? top + height + 13 : top - 6}

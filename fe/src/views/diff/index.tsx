@@ -1,7 +1,6 @@
-import { useMemo, useRef } from 'react';
+import { useMemo } from 'react';
 import type { DiffLevel, DiffPayload, Selectors } from '../../api/types';
 import { plural } from '../../base/format';
-import { saveFile, svgText } from '../../base/browser/save';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
@@ -12,6 +11,7 @@ import { Icon } from '../../widgets/Icon';
 import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
+import { SavePicture } from '../../widgets/charts/SavePicture';
 import { Parts } from './Parts';
 import {
   familyRows,
@@ -64,7 +64,6 @@ interface Props {
 export default function DiffView({ payload, crumb, run, worker, span, base }: Props) {
   const { selection, select } = useSelection();
   const { params } = selection;
-  const svg = useRef<SVGSVGElement | null>(null);
   const put = (change: Record<string, string>) =>
     select({
       params: Object.fromEntries(
@@ -117,6 +116,8 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
     }
   };
   const against = base ? [base.run, base.worker, `span ${base.span}`].join(' · ') : '';
+  const sides = against && `base ${against}`;
+  const beside = against && `_from_${against}`;
   const before = (
     <>
       <Choice
@@ -203,20 +204,11 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
                   options={payload.waterfalls.map(each => [each.by, BY[each.by]] as const)}
                   onPick={by => put({ by })}
                 />
-                <Button
-                  look="quiet"
-                  title="Save as SVG"
-                  aria-label="Save as SVG"
-                  onClick={() =>
-                    svg.current && saveFile('difference.svg', svgText(svg.current), 'image/svg+xml')
-                  }
-                >
-                  <Icon name="download" size={14} />
-                </Button>
+                <SavePicture name={`difference_by_${waterfall.by}${beside}`} />
               </>
             }
           >
-            <Waterfall waterfall={waterfall} register={node => (svg.current = node)} />
+            <Waterfall waterfall={waterfall} compared={sides} />
           </Panel>
         )}
         <Panel title="As a whole">
@@ -254,11 +246,14 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
                 onPick={next => put({ time: next === 'host' ? '' : next })}
               />
             )}
+            {level && level.parts.length > 0 && (
+              <SavePicture name={`parts_of_${level.part.name || 'the_step'}_${time}${beside}`} />
+            )}
           </>
         }
       >
         {level && level.parts.length > 0 ? (
-          <Parts level={level} time={time} onOpen={open} onHover={() => undefined} />
+          <Parts level={level} time={time} compared={sides} onOpen={open} onHover={() => undefined} />
         ) : (
           <p className={`dim ${css.none}`}>
             {opened.error?.message ?? (level ? 'This part has no parts of its own.' : 'Loading parts')}

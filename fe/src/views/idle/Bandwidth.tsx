@@ -5,6 +5,7 @@ import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Select } from '../../widgets/inputs/Select';
 import { Panel } from '../../widgets/Panel';
+import { SavePicture } from '../../widgets/charts/SavePicture';
 import { Curve } from './Curve';
 import { chosen } from './select';
 import css from './Panels.module.css';
@@ -25,15 +26,17 @@ export function Bandwidth() {
       title="Bandwidth"
       note="bytes that copies move over time"
       actions={
-        found &&
-        found.rows.length > 1 && (
-          <Select
-            label="Copies"
-            value={String(found.rows.indexOf(row!))}
-            options={found.rows.map((each, i) => [String(i), titleOf(each)] as const)}
-            onChange={setAt}
-          />
-        )
+        <>
+          {found && found.rows.length > 1 && (
+            <Select
+              label="Copies"
+              value={String(found.rows.indexOf(row!))}
+              options={found.rows.map((each, i) => [String(i), titleOf(each)] as const)}
+              onChange={setAt}
+            />
+          )}
+          {row && <SavePicture name={`bandwidth_${titleOf(row)}`} />}
+        </>
       }
     >
       {answer.error && <p className="status error">{answer.error.message}</p>}

@@ -27,7 +27,7 @@ export function Curve({ values, edges, color, format, label }: Props) {
   return (
     <div ref={ref} style={{ minHeight: HEIGHT }}>
       {width > 0 && values.length > 0 && (
-        <svg width={width} height={HEIGHT} role="img" aria-label={label}>
+        <svg width={width} height={HEIGHT} role="img" aria-label={label} data-picture={label}>
           {[0, most / 2, most].map(value => (
             <g key={value}>
               <line x1={LEFT} x2={width} y1={toY(value)} y2={toY(value)} className="grid" />

@@ -5,6 +5,7 @@ import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { FlameGraph } from '../../widgets/charts/FlameGraph';
 import { Panel } from '../../widgets/Panel';
+import { SavePicture } from '../../widgets/charts/SavePicture';
 import { chosen, flameRoot } from './select';
 
 /** What the host did meanwhile: causes, and in them frames, annotations, operators and calls. */
@@ -19,6 +20,7 @@ export function Flame() {
     <Panel
       title="What the host did meanwhile"
       note="width is time the device waited, color the cause; a click zooms in, another shows a slice on the timeline"
+      actions={<SavePicture name="idle_flame" />}
     >
       {answer.error && <p className="status error">{answer.error.message}</p>}
       {root && root.value > 0 && (

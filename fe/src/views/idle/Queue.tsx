@@ -4,6 +4,7 @@ import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Choice } from '../../widgets/inputs/Choice';
 import { Panel } from '../../widgets/Panel';
+import { SavePicture } from '../../widgets/charts/SavePicture';
 import { useState } from 'react';
 import { Curve } from './Curve';
 import { chosen } from './select';
@@ -23,17 +24,19 @@ export function Queue() {
       title="Queue length"
       note="work launched and not yet started"
       actions={
-        found &&
-        found.rows.length > 1 && (
-          <Choice
-            name="Stream"
-            value={String(found.rows.indexOf(row!))}
-            options={found.rows
-              .slice(0, 5)
-              .map((each, i) => [String(i), `stream ${each.stream ?? '?'}`] as const)}
-            onPick={setAt}
-          />
-        )
+        <>
+          {found && found.rows.length > 1 && (
+            <Choice
+              name="Stream"
+              value={String(found.rows.indexOf(row!))}
+              options={found.rows
+                .slice(0, 5)
+                .map((each, i) => [String(i), `stream ${each.stream ?? '?'}`] as const)}
+              onPick={setAt}
+            />
+          )}
+          {row && <SavePicture name={`queue_of_stream_${row.stream ?? 'unknown'}`} />}
+        </>
       }
     >
       {answer.error && <p className="status error">{answer.error.message}</p>}

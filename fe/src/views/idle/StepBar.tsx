@@ -24,7 +24,7 @@ interface Part {
 }
 
 /** An average step, and below the bracket of its idle time the causes of that. */
-export function StepBar({ payload, rows }: { payload: IdlePayload; rows: Row[] }) {
+export function StepBar({ payload, rows, title }: { payload: IdlePayload; rows: Row[]; title: string }) {
   const { ref, width } = useWidth();
   const { select } = useSelection();
   const steps = Math.max(payload.counted, 1);
@@ -58,6 +58,7 @@ export function StepBar({ payload, rows }: { payload: IdlePayload; rows: Row[] }
           aria-label={[...parts.filter(part => part.ns > 0), { title: 'Idle', ns: idle }, ...causes]
             .map(part => `${part.title} ${formatDuration(part.ns)}`)
             .join(', ')}
+          data-picture={`${title}: what the device does, and below the causes of its idle time`}
         >
           <defs>
             <pattern
@@ -167,6 +168,7 @@ function Piece({ part, y, height }: { part: Part; y: number; height: number }) {
         width={Math.max(part.width - 1, 0.75)}
         height={height}
         style={{ fill: part.color }}
+        data-legend={`${part.title} ${formatDuration(part.ns)}`}
       >
         <title>{`${part.title}: ${exactDuration(part.ns)}`}</title>
       </rect>

@@ -5,6 +5,7 @@ import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Answer } from '../../widgets/Answer';
 import { Panel } from '../../widgets/Panel';
+import { SavePicture } from '../../widgets/charts/SavePicture';
 import { Sentence } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
 import { Bandwidth } from './Bandwidth';
@@ -40,8 +41,13 @@ export default function IdleView({
             <Term id="idle" /> below, the idle time by cause; each part shows its longest gap
           </>
         }
+        actions={
+          <SavePicture
+            name={`idle_of_device_${payload.device}${payload.stream === null ? '' : `_stream_${payload.stream}`}`}
+          />
+        }
       >
-        <StepBar payload={payload} rows={rows} />
+        <StepBar payload={payload} rows={rows} title={titleOf(payload)} />
         {payload.beside.length > 0 && (
           <p className={css.beside} data-part="beside">
             <Sentence text={payload.beside} />

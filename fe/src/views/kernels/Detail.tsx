@@ -65,7 +65,9 @@ export function Detail({ row, onClose }: Props) {
       <Facts facts={facts} />
       <h3>Time per launch</h3>
       <div className={rowDetailCss.spread}>
-        {instances && instances.calls > 0 && <Spread instances={instances} noun="launch" onOutlier={show} />}
+        {instances && instances.calls > 0 && (
+          <Spread instances={instances} noun="launch" of={row.name} onOutlier={show} />
+        )}
       </div>
       <h3>Whole name</h3>
       <p className={`mono ${rowDetailCss.shape}`}>{row.name}</p>

@@ -8,6 +8,7 @@ import { useTableState } from '../../state/table';
 import { Button } from '../../widgets/inputs/Button';
 import { Answer } from '../../widgets/Answer';
 import { Sentence } from '../../widgets/Sentence';
+import { SavePicture } from '../../widgets/charts/SavePicture';
 import { Donut } from '../../widgets/charts/Donut';
 import { Select } from '../../widgets/inputs/Select';
 import type { Column } from '../../widgets/table/columns';
@@ -120,6 +121,9 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
               format={formatDuration}
             />
           )}
+          <div className={splitCss.save}>
+            <SavePicture name="kernel_shares" />
+          </div>
         </div>
       )}
       <div className={`${splitCss.split} ${chosen ? splitCss.withDetail : ''}`}>

@@ -19,7 +19,6 @@ interface Props {
   range: Range | null;
   onAt: (at: number) => void;
   onRange: (range: Range | null) => void;
-  register: (svg: SVGSVGElement | null) => void;
 }
 
 const HEIGHT = 300;
@@ -31,9 +30,9 @@ const DRAG = 4;
 /** The capacity is drawn where the curve comes near it; else the curve would be a flat line below it. */
 const NEAR = 2;
 
-export function Curve({ curve, device, steps, at, range, onAt, onRange, register }: Props) {
+export function Curve({ curve, device, steps, at, range, onAt, onRange }: Props) {
   const { ref, width } = useWidth();
-  const svg = useRef<SVGSVGElement | null>(null);
+  const svg = useRef<SVGSVGElement>(null);
   const drag = useRef<{ x: number; moved: boolean } | null>(null);
   const [draft, setDraft] = useState<Range | null>(null);
   const [pointed, setPointed] = useState<number | null>(null);
@@ -112,14 +111,12 @@ export function Curve({ curve, device, steps, at, range, onAt, onRange, register
       {paths && (
         // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- a slider over time
         <svg
-          ref={node => {
-            svg.current = node;
-            register(node);
-          }}
+          ref={svg}
           width={width}
           height={HEIGHT}
           role="slider"
           aria-label={`Instant in the memory of ${device.name}`}
+          data-picture={`Memory of ${device.hardware ?? device.name} over time`}
           aria-valuemin={data.begin}
           aria-valuemax={data.end}
           aria-valuenow={instant ?? data.begin}
@@ -137,8 +134,10 @@ export function Curve({ curve, device, steps, at, range, onAt, onRange, register
         >
           <Grid ticks={byteTicks(low, high, 6)} y={y} left={LEFT} right={width - RIGHT} label={formatBytes} />
           <path d={paths.fill} className={css.area} />
-          <path d={paths.reserved} className={css.reserved} />
-          <path d={paths.allocated} className={css.allocated} data-part="allocated" />
+          {paths.reserved && (
+            <path d={paths.reserved} className={css.reserved} data-legend="reserved by the allocator" />
+          )}
+          <path d={paths.allocated} className={css.allocated} data-part="allocated" data-legend="allocated" />
           {capacity !== null && (
             <g>
               <line x1={LEFT} x2={width - RIGHT} y1={y(capacity)} y2={y(capacity)} className={css.capacity} />

@@ -1,7 +1,6 @@
 // The memory of a trace: the curve, what lives at an instant, and the tables.
-import { useCallback, useMemo, useRef } from 'react';
+import { useCallback, useMemo } from 'react';
 import type { MemoryCurve, MemoryLive, MemoryPayload } from '../../api/types';
-import { saveFile, svgText } from '../../base/browser/save';
 import { formatDuration } from '../../base/format';
 import { since } from '../../base/ticks';
 import { useView } from '../../state/queries';
@@ -13,6 +12,7 @@ import { Choice } from '../../widgets/inputs/Choice';
 import { Select } from '../../widgets/inputs/Select';
 import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
+import { SavePicture } from '../../widgets/charts/SavePicture';
 import { Curve } from './Curve';
 import curveCss from './Curve.module.css';
 import css from './index.module.css';
@@ -39,7 +39,6 @@ export function TraceMemory({ payload, crumb, files }: Props) {
   const state = readState(params, payload.default_device ?? '');
   const device = payload.devices.find(each => each.name === state.device) ?? payload.devices[0];
   const name = device?.name ?? '';
-  const svg = useRef<SVGSVGElement | null>(null);
   const change = (next: Partial<MemoryState>) => select({ params: writeState(params, next) });
   const put = (next: Record<string, string>) =>
     select({
@@ -140,14 +139,7 @@ export function TraceMemory({ payload, crumb, files }: Props) {
                   Show all
                 </Button>
               )}
-              <Button
-                look="quiet"
-                title="Save as SVG"
-                aria-label="Save as SVG"
-                onClick={() => svg.current && saveFile('memory.svg', svgText(svg.current), 'image/svg+xml')}
-              >
-                <Icon name="download" size={14} />
-              </Button>
+              <SavePicture name={`memory_of_${name}`} />
             </>
           }
         >
@@ -160,7 +152,6 @@ export function TraceMemory({ payload, crumb, files }: Props) {
               range={range}
               onAt={at => change({ at })}
               onRange={next => change({ range: next })}
-              register={node => (svg.current = node)}
             />
           ) : (
             <div className={`${curveCss.curve} skeleton`} data-part="memory-curve" />

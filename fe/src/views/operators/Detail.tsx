@@ -73,7 +73,9 @@ export function Detail({ row, payload, onClose }: Props) {
         )}
       </h3>
       <div className={rowDetailCss.spread}>
-        {instances && instances.calls > 0 && <Spread instances={instances} noun="call" onOutlier={show} />}
+        {instances && instances.calls > 0 && (
+          <Spread instances={instances} noun="call" of={row.name} onOutlier={show} />
+        )}
         {instances && instances.calls === 0 && <p className="dim">No call of it has {time} time.</p>}
       </div>
       <h3>

@@ -7,6 +7,7 @@ import { useTableState } from '../../state/table';
 import { Button } from '../../widgets/inputs/Button';
 import { Answer } from '../../widgets/Answer';
 import { Sentence } from '../../widgets/Sentence';
+import { SavePicture } from '../../widgets/charts/SavePicture';
 import { Donut, type Share } from '../../widgets/charts/Donut';
 import { Select } from '../../widgets/inputs/Select';
 import { Term } from '../../widgets/Term';
@@ -65,6 +66,9 @@ export default function OperatorsView({ payload, crumb }: { payload: OperatorsPa
               picked={params.select}
             />
           ))}
+          <div className={splitCss.save}>
+            <SavePicture name="operator_shares" />
+          </div>
         </div>
       )}
       <div className={`${splitCss.split} ${chosen ? splitCss.withDetail : ''}`}>

@@ -1,4 +1,4 @@
-import { useRef, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import { categoryColor, categoryInk, type Category } from '../../base/category';
 import { exactDuration, formatDuration, formatRatio } from '../../base/format';
 import { useWidth } from '../../widgets/charts/useWidth';
@@ -54,13 +54,11 @@ interface Props {
   device: string | null;
   /** Opens what a part counts. */
   onOpen: (category: Category) => void;
-  register: (svg: SVGSVGElement | null) => void;
 }
 
-export function StepBar({ now, device, onOpen, register }: Props) {
+export function StepBar({ now, device, onOpen }: Props) {
   const top = device ? 34 : 4; // brackets above say busy and waiting
   const { ref, width } = useWidth();
-  const svg = useRef<SVGSVGElement>(null);
   const found = parts(now.times, now.duration);
   const toX = (ns: number) => (now.duration > 0 ? (ns / now.duration) * width : 0);
   const placed: Placed[] = found.map(part => ({ ...part, x: toX(part.from), width: toX(part.ns) }));
@@ -75,14 +73,11 @@ export function StepBar({ now, device, onOpen, register }: Props) {
     <div ref={ref} style={{ minHeight: top + BAR + 30 }}>
       {width > 0 && (
         <svg
-          ref={node => {
-            svg.current = node;
-            register(node);
-          }}
           width={width}
           height={height}
           role="group"
           aria-label="What the step is spent on"
+          data-picture={`${now.title}, ${formatDuration(now.duration)}: each category counts only time not counted to its left`}
         >
           {device && busyShare > 0 && (
             <Bracket
@@ -118,6 +113,7 @@ export function StepBar({ now, device, onOpen, register }: Props) {
                 width={Math.max(part.width - 1, 0.75)}
                 height={BAR}
                 fill={categoryColor(part.category)}
+                data-legend={`${part.title} ${formatDuration(part.ns)}`}
               >
                 <title>{`${part.title}: ${exactDuration(part.ns)}, ${formatRatio(part.share)}`}</title>
               </rect>

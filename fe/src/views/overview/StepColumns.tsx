@@ -18,11 +18,10 @@ interface Props {
   overview: Overview;
   chosen: string | undefined;
   onChoose: (step: string | undefined) => void;
-  register: (svg: SVGSVGElement | null) => void;
 }
 
 /** One column per step; a click shows that step alone, another click the average again. */
-export function StepColumns({ overview, chosen, onChoose, register }: Props) {
+export function StepColumns({ overview, chosen, onChoose }: Props) {
   const { ref, width } = useWidth();
   const [focused, setFocused] = useState<string | null>(null);
   const { steps, average } = overview;
@@ -45,7 +44,7 @@ export function StepColumns({ overview, chosen, onChoose, register }: Props) {
   return (
     <div ref={ref} style={{ height: HEIGHT }}>
       {width > 0 && (
-        <svg ref={register} width={width} height={HEIGHT} className={css.columns}>
+        <svg width={width} height={HEIGHT} className={css.columns} data-picture={`Step by step, ${unit}`}>
           <defs>
             <pattern
               id="hatch"

@@ -1,17 +1,15 @@
-import { useRef, type RefObject } from 'react';
 import type { Overview } from '../../api/types';
 import type { Category } from '../../base/category';
 import { formatDuration } from '../../base/format';
-import { saveFile, savePng, svgText } from '../../base/browser/save';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { Answer } from '../../widgets/Answer';
-import { Icon } from '../../widgets/Icon';
 import { Panel } from '../../widgets/Panel';
 import { Room } from '../../widgets/Room';
 import { Sentence } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
+import { SavePicture } from '../../widgets/charts/SavePicture';
 import { Advice } from './Advice';
 import { Breakdown } from './Breakdown';
 import { Configuration, DeviceCard } from './Devices';
@@ -46,8 +44,6 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
   const coming = payload.preview && !whole.error;
   const comparing = communicates(first) && !ranks.error && ranks.data?.state !== 'ready';
   const failed = whole.error ? [{ text: whole.error.message }] : undefined;
-  const bar = useRef<SVGSVGElement | null>(null);
-  const columns = useRef<SVGSVGElement | null>(null);
   const chosen = payload.steps.some(step => step.name === selection.params.step)
     ? selection.params.step
     : undefined;
@@ -119,25 +115,20 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
         actions={
           <>
             {chosen !== undefined && <Button onClick={() => choose(undefined)}>Show the average</Button>}
-            <SavePicture name="step" svg={bar} />
+            <SavePicture name={chosen === undefined ? 'average_step' : `step_${chosen}`} />
           </>
         }
       >
-        <StepBar now={now} device={gpu} onOpen={open} register={node => (bar.current = node)} />
+        <StepBar now={now} device={gpu} onOpen={open} />
       </Panel>
       <div className={`${css.grid} ${several ? '' : css.single}`}>
         {several && (
           <Panel
             title="Step by step"
             note="click a step to see it alone"
-            actions={<SavePicture name="steps" svg={columns} />}
+            actions={<SavePicture name="steps" />}
           >
-            <StepColumns
-              overview={payload}
-              chosen={chosen}
-              onChoose={choose}
-              register={node => (columns.current = node)}
-            />
+            <StepColumns overview={payload} chosen={chosen} onChoose={choose} />
           </Panel>
         )}
         <Breakdown
@@ -157,28 +148,6 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
           )}
         </div>
       </div>
-    </>
-  );
-}
-
-function SavePicture({ name, svg }: { name: string; svg: RefObject<SVGSVGElement | null> }) {
-  const background = () => getComputedStyle(document.documentElement).getPropertyValue('--sf');
-  return (
-    <>
-      <Button
-        look="quiet"
-        title="Save the picture as SVG"
-        onClick={() => svg.current && saveFile(`${name}.svg`, svgText(svg.current), 'image/svg+xml')}
-      >
-        <Icon name="download" size={14} /> SVG
-      </Button>
-      <Button
-        look="quiet"
-        title="Save the picture as PNG"
-        onClick={() => svg.current && void savePng(`${name}.png`, svg.current, background())}
-      >
-        <Icon name="download" size={14} /> PNG
-      </Button>
     </>
   );
 }

@@ -80,7 +80,13 @@ function Plane({
   const powers = (low: number, high: number) =>
     Array.from({ length: Math.round(Math.log10(high / low)) + 1 }, (_, i) => low * 10 ** i);
   return (
-    <svg width={width} height={HEIGHT} role="group" aria-label="Roofline">
+    <svg
+      width={width}
+      height={HEIGHT}
+      role="group"
+      aria-label="Roofline"
+      data-picture="Roofline: TFLOP/s over FLOPs for each byte of memory traffic, sized by device time"
+    >
       {powers(x0, x1).map(tick => (
         <g key={tick}>
           <line className={css.grid} x1={x(tick)} x2={x(tick)} y1={TOP} y2={HEIGHT - BOTTOM} />
@@ -179,7 +185,13 @@ function Strip({
       <h3>
         No FLOPs, or unknown ones <span className="dim">placed by bandwidth</span>
       </h3>
-      <svg width={width} height={STRIP} role="group" aria-label="Operators by bandwidth">
+      <svg
+        width={width}
+        height={STRIP}
+        role="group"
+        aria-label="Operators by bandwidth"
+        data-picture="Without known FLOPs, by bandwidth: GB/s"
+      >
         <line className="axis" x1={LEFT} x2={width - RIGHT} y1={floor} y2={floor} />
         {x.ticks(4).map(tick => (
           <text key={tick} className="dim" x={x(tick)} y={STRIP - 6} textAnchor="middle">
@@ -218,6 +230,7 @@ function Dot({
       cy={cy}
       r={radius}
       fill={COLORS[row.bound]}
+      data-legend={`bound: ${row.bound}`}
       role="button"
       tabIndex={0}
       aria-label={text}

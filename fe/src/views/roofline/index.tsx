@@ -8,6 +8,7 @@ import { Meter } from '../../widgets/charts/Meter';
 import { Button } from '../../widgets/inputs/Button';
 import { Select } from '../../widgets/inputs/Select';
 import { Panel } from '../../widgets/Panel';
+import { SavePicture } from '../../widgets/charts/SavePicture';
 import { Sentence } from '../../widgets/Sentence';
 import { DataTable } from '../../widgets/table/DataTable';
 import splitCss from '../../widgets/table/Split.module.css';
@@ -68,6 +69,7 @@ export default function RooflineView({ payload, crumb }: { payload: RooflinePayl
             </>
           }
           note="a point is a row, sized by device time"
+          actions={<SavePicture name={`roofline_by_${payload.group_by}`} />}
         >
           <p className={css.legend}>
             {BOUNDS.filter(bound => payload.rows.some(row => row.bound === bound)).map(bound => (

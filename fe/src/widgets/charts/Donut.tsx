@@ -52,17 +52,35 @@ export function Donut({ title, note, shares, top, color, format, onPick, picked 
     path: outline(slices[i]!) ?? undefined,
     fill: typeof color === 'string' ? shade(color, i, parts.length) : color(part.key),
   }));
+  const said = (part: Share) => `${part.title}: ${format(part.value)}, ${formatRatio(part.value / total)}`;
   return (
     <figure className={css.donut} data-part="donut">
       <figcaption>
         <strong>{title}</strong> {total > 0 ? (note ?? format(total)) : 'none'}
       </figcaption>
-      <svg width={SIZE} height={SIZE} viewBox={`0 0 ${SIZE} ${SIZE}`} role="img" aria-label={title}>
-        <circle cx={SIZE / 2} cy={SIZE / 2} r={(OUTER + INNER) / 2} className={css.rest} />
+      <svg
+        width={SIZE}
+        height={SIZE}
+        viewBox={`0 0 ${SIZE} ${SIZE}`}
+        role="img"
+        aria-label={title}
+        data-picture={total > 0 ? `${title}, ${format(total)}` : `${title}: none`}
+      >
+        <circle
+          cx={SIZE / 2}
+          cy={SIZE / 2}
+          r={(OUTER + INNER) / 2}
+          className={css.rest}
+          data-legend={
+            rest.length > 0
+              ? `${plural(rest.length, 'other')}: ${format(others)}, ${formatRatio(others / total)}`
+              : undefined
+          }
+        />
         <g transform={`translate(${SIZE / 2} ${SIZE / 2})`}>
           {arcs.map(({ part, path, fill }) => (
-            <path key={part.key} d={path} fill={fill}>
-              <title>{`${part.title}: ${format(part.value)}, ${formatRatio(part.value / total)}`}</title>
+            <path key={part.key} d={path} fill={fill} data-legend={said(part)}>
+              <title>{said(part)}</title>
             </path>
           ))}
         </g>

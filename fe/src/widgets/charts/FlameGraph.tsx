@@ -118,6 +118,7 @@ export function FlameGraph({ root, color, format, highlight, onOpen, maxHeight =
       >
         <canvas
           ref={canvas}
+          data-picture={`${zoomed.name}, ${format(zoomed.value)}: callers above what they call, as wide as they take`}
           width={Math.max(1, Math.round(width * devicePixelRatio))}
           height={Math.max(1, Math.round(height * devicePixelRatio))}
           style={{ height }}

@@ -10,6 +10,7 @@ export interface Outlier {
 }
 
 interface Props {
+  title: string;
   /** Edges of the bins, one more than counts; ns. */
   edges: number[];
   counts: number[];
@@ -25,7 +26,7 @@ const TOP = 18;
 const BOTTOM = 18;
 
 /** How the durations are spread; outliers are marked and lead to their place on the timeline. */
-export function Histogram({ edges, counts, median, p95, outliers, onOutlier }: Props) {
+export function Histogram({ title, edges, counts, median, p95, outliers, onOutlier }: Props) {
   const { ref, width } = useWidth();
   const low = edges[0] ?? 0;
   const high = Math.max(edges[edges.length - 1] ?? 1, low + 1);
@@ -38,7 +39,13 @@ export function Histogram({ edges, counts, median, p95, outliers, onOutlier }: P
   return (
     <div ref={ref} className={css.histogram} data-part="histogram" style={{ minHeight: HEIGHT }}>
       {width > 0 && (
-        <svg width={width} height={HEIGHT} role="group" aria-label="Distribution of the durations">
+        <svg
+          width={width}
+          height={HEIGHT}
+          role="group"
+          aria-label="Distribution of the durations"
+          data-picture={`${title}, ${unit}; heights are how many`}
+        >
           {counts.map((count, i) => {
             const left = x(edges[i]!);
             const size = Math.max(x(edges[i + 1]!) - left - 1, 1);

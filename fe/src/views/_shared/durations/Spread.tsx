@@ -1,19 +1,24 @@
 import type { Instances } from '../../../api/types';
 import { formatCount } from '../../../base/format';
 import { Histogram } from '../../../widgets/charts/Histogram';
+import { SavePicture } from '../../../widgets/charts/SavePicture';
+import css from './Spread.module.css';
 
 interface Props {
   instances: Instances;
   /** What one of them is called. */
   noun: string;
+  /** Whose durations they are. */
+  of: string;
   onOutlier: (event: number) => void;
 }
 
 /** How durations are spread, and those far above the rest. */
-export function Spread({ instances, noun, onOutlier }: Props) {
+export function Spread({ instances, noun, of, onOutlier }: Props) {
   return (
-    <>
+    <figure className={css.spread}>
       <Histogram
+        title={`Time per ${noun} of ${of}`}
         edges={instances.edges}
         counts={instances.counts}
         median={instances.median_ns!}
@@ -27,6 +32,9 @@ export function Spread({ instances, noun, onOutlier }: Props) {
           timeline.
         </p>
       )}
-    </>
+      <figcaption>
+        <SavePicture name={`time_per_${noun}_of_${of}`} />
+      </figcaption>
+    </figure>
   );
 }

@@ -5,6 +5,7 @@ import { useView } from '../../../state/queries';
 import { useSelection } from '../../../state/selection';
 import { FlameGraph } from '../../../widgets/charts/FlameGraph';
 import { Panel } from '../../../widgets/Panel';
+import { SavePicture } from '../../../widgets/charts/SavePicture';
 import { matcher, type Search } from '../../../widgets/table/search';
 import { SearchBox } from '../../../widgets/table/SearchBox';
 import { Choice } from '../../../widgets/inputs/Choice';
@@ -44,6 +45,7 @@ export function Flame({ tab, hasDevice, onPlace }: Props) {
               onPick={picked => select({ params: { ...params, time: picked } })}
             />
           )}
+          <SavePicture name={`${tab}_${time}_flame`} />
         </>
       }
     >

@@ -10,6 +10,7 @@ import { Panel } from '../../../widgets/Panel';
 import { Select } from '../../../widgets/inputs/Select';
 import { Sentence } from '../../../widgets/Sentence';
 import { SourceFrame } from '../../../widgets/SourceFrame';
+import { SavePicture } from '../../../widgets/charts/SavePicture';
 import { Grid } from '../../../widgets/charts/Grid';
 import { useWidth } from '../../../widgets/charts/useWidth';
 import { bounds, byteTicks, outline, surface, type Curve } from '../curve';
@@ -66,6 +67,11 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
         <Panel
           title="Recorded history"
           note={`${formatCount(held.entries)} ${held.entries === 1 ? 'entry' : 'entries'}; peak ${formatBytes(snapshot.peak_allocated_bytes)}`}
+          actions={
+            !snapshot.reasons.entry && (
+              <SavePicture name={`history_of_${file.name}_device_${snapshot.device}`} />
+            )
+          }
         >
           {snapshot.reasons.entry ? (
             <p className="dim">
@@ -179,11 +185,25 @@ function History({ snapshot }: { snapshot: MemorySnapshot }) {
   return (
     <div ref={ref} className={curveCss.curve} data-part="memory-curve" style={{ minHeight: HEIGHT }}>
       {width > 0 && (
-        <svg width={width} height={HEIGHT} role="img" aria-label="Memory over the entries of the history">
+        <svg
+          width={width}
+          height={HEIGHT}
+          role="img"
+          aria-label="Memory over the entries of the history"
+          data-picture={`Memory of device ${snapshot.device} over the entries of the history`}
+        >
           <Grid ticks={byteTicks(low, top, 5)} y={y} left={LEFT} right={width - 8} label={formatBytes} />
           <path d={surface(curve, curve.allocated, x, y)} className={curveCss.area} />
-          <path d={outline(curve, curve.reserved, x, y)} className={curveCss.reserved} />
-          <path d={outline(curve, curve.allocated, x, y)} className={curveCss.allocated} />
+          <path
+            d={outline(curve, curve.reserved, x, y)}
+            className={curveCss.reserved}
+            data-legend="reserved by the allocator"
+          />
+          <path
+            d={outline(curve, curve.allocated, x, y)}
+            className={curveCss.allocated}
+            data-legend="allocated"
+          />
           <text x={LEFT} y={HEIGHT - 6} className="dim">
             entry {formatCount(curve.begin)}
           </text>

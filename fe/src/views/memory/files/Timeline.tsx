@@ -10,6 +10,7 @@ import { since, ticks } from '../../../base/ticks';
 import { Answer } from '../../../widgets/Answer';
 import { Sentence } from '../../../widgets/Sentence';
 import { Panel } from '../../../widgets/Panel';
+import { SavePicture } from '../../../widgets/charts/SavePicture';
 import { Grid } from '../../../widgets/charts/Grid';
 import { useWidth } from '../../../widgets/charts/useWidth';
 import { byteTicks, stacked } from '../curve';
@@ -63,7 +64,11 @@ export function Timeline({ selectors, file, crumb, files }: Props) {
       <div className={pageCss.tools} data-part="file-tools">
         {files}
       </div>
-      <Panel title="Memory by kind of tensor" note="stacked; the dashed line is the peak">
+      <Panel
+        title="Memory by kind of tensor"
+        note="stacked; the dashed line is the peak"
+        actions={<SavePicture name={`memory_by_kind_of_${file.name}`} />}
+      >
         <Stack timeline={timeline} />
       </Panel>
     </div>
@@ -95,6 +100,7 @@ function Stack({ timeline }: { timeline: MemoryTimeline }) {
             height={HEIGHT}
             role="img"
             aria-label="Memory by kind over time"
+            data-picture="Memory by kind of tensor over time, stacked; sizes at the peak"
             onPointerMove={event => {
               const px = event.clientX - event.currentTarget.getBoundingClientRect().left;
               setPointed(px >= LEFT ? px : null);
@@ -103,7 +109,12 @@ function Stack({ timeline }: { timeline: MemoryTimeline }) {
           >
             <Grid ticks={byteTicks(0, high, 6)} y={y} left={LEFT} right={width - 8} label={formatBytes} />
             {paths.map((path, i) => (
-              <path key={timeline.categories[i]} d={path} fill={colorOf(timeline.categories[i]!)} />
+              <path
+                key={timeline.categories[i]}
+                d={path}
+                fill={colorOf(timeline.categories[i]!)}
+                data-legend={`${timeline.categories[i]} ${formatBytes(timeline.peak_sizes[i] ?? 0)}`}
+              />
             ))}
             <line
               x1={LEFT}
@@ -111,6 +122,7 @@ function Stack({ timeline }: { timeline: MemoryTimeline }) {
               y1={y(timeline.peak_bytes)}
               y2={y(timeline.peak_bytes)}
               className={curveCss.reserved}
+              data-legend={`peak ${formatBytes(timeline.peak_bytes)}`}
             />
             {ticks({ begin, end }, inner, begin).map(tick => (
               <text
