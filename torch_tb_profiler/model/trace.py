@@ -57,6 +57,8 @@ they are laid end to end; local: the time of day somewhere, of a zone that the f
 
 PYTORCH = "PyTorch"
 ROCPROF = "rocprofv3"
+COMPOSER = "Composer"
+AORTA = "AORTA"
 
 
 @dataclass(frozen=True, slots=True)

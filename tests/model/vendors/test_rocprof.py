@@ -114,4 +114,4 @@ def test_two_processes_are_one_job(opened: Opened) -> None:
 def test_memory_of_the_driver_is_not_recorded(opened: Opened) -> None:
     opened.view("trace")
     reasons = opened.session.unavailable(opened.session.find(None, "7", None))
-    assert reasons is not None and reasons["memory"].startswith("rocprofv3 records calls of the driver")
+    assert reasons is not None and "(rocprofv3 records calls of the driver" in reasons["memory"]

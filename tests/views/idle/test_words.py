@@ -162,4 +162,4 @@ def test_devices_and_streams_are_named_where_there_are_several() -> None:
 
 def test_without_the_host_the_explanation_says_so() -> None:
     _, explanation = said("gpu0 kernel a 0 10 stream=7\ngpu0 kernel b 50 10 stream=7")
-    assert explanation.startswith("The profiler did not record the host")
+    assert "the profiler did not record the host" in explanation

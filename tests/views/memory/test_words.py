@@ -167,7 +167,7 @@ def test_the_headline_speaks_of_the_default_device_alone() -> None:
 
 def test_without_events_the_headline_names_the_option() -> None:
     assert plain(build(draw(CALLS), NoParams()).headline) == (
-        "No memory events are recorded (`profile(profile_memory=True)` records them)."
+        "No memory events are recorded (`profile(profile_memory=True)`)."
     )
 
 

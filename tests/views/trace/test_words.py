@@ -145,7 +145,7 @@ def test_how_each_device_spends_a_selection() -> None:
 def test_why_steps_and_counters_are_missing() -> None:
     reasons = ask(draw(ONE_DEVICE), "trace")["reasons"]
     assert {name: words(reason).split(" (")[0] for name, reason in reasons.items()} == {
-        "steps": "No `ProfilerStep` is recorded",
+        "steps": "No step is recorded",
         "sm_efficiency": "The kernels of this trace have no `blocks per SM`.",
         "memory": "No allocation is recorded",
         "wall": "No time of day: the file does not say from when its times count.",

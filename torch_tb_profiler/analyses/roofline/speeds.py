@@ -14,15 +14,14 @@ from torch_tb_profiler.analyses.shared.shapes import shape_texts
 from torch_tb_profiler.model.counters.ranges import ranges
 from torch_tb_profiler.model.kinds import DEVICE, of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
+from torch_tb_profiler.model.vendors.records import option
 from torch_tb_profiler.model.work.calls import work
 from torch_tb_profiler.model.work.measured import measured_events
 
-NO_DEVICE = "no device work is recorded; `activities=[..., ProfilerActivity.CUDA]` (or XPU, MTIA) records it"
 COUNTED = (
     "hardware counters were recorded instead of the times of kernels: the range profiler runs every kernel alone, "
     "and several times"
 )
-NO_SHAPES = "no input shapes are recorded, so FLOPs and bytes are unknown (`profile(record_shapes=True)`)"
 NO_WORK = "no device work counts as its own: it launched none, or a modeled operator inside or around it did"
 
 
@@ -47,8 +46,12 @@ class Speed(msgspec.Struct, frozen=True):
 def untold(trace: Trace) -> str | None:
     """Why a trace says nothing about work; None if it does."""
     if not len(of_kind(trace, *DEVICE)):
-        return COUNTED if len(ranges(trace)) else NO_DEVICE
-    return None if len(shape_texts(trace)) or measured_events(trace) is not None else NO_SHAPES
+        return COUNTED if len(ranges(trace)) else f"no device work is recorded; {option(trace, 'device')}"
+    return None if len(shape_texts(trace)) or measured_events(trace) is not None else _no_shapes(trace)
+
+
+def _no_shapes(trace: Trace) -> str:
+    return f"no input shapes are recorded, so FLOPs and bytes are unknown ({option(trace, 'shapes')})"
 
 
 def operator_speeds(trace: Trace, rows: Int32, which: Int64, count: int) -> list[Speed | None]:

@@ -14,6 +14,7 @@ from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, names_of, of_kind
 from torch_tb_profiler.model.steps import Steps, has_host_events, steps
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, name_mask
 from torch_tb_profiler.model.trainer.events import trainer_loading
+from torch_tb_profiler.model.vendors.records import option
 
 CATEGORIES = (
     "kernel",
@@ -27,7 +28,7 @@ CATEGORIES = (
 )
 """In order of priority: an instant counts for the first of these that covers it."""
 
-NO_HOST = "the profiler did not record the host (ProfilerActivity.CPU)"
+NO_HOST = "the profiler did not record the host"
 TRAINER_ONLY = "the trainer recorded its own loop; the PyTorch profiler did not run beside it"
 NO_DEVICE = "kernels were launched, but the profiler did not record the device"
 
@@ -97,13 +98,18 @@ def _merged(trace: Trace, rows: Int32) -> Intervals:
     return merge(trace.events.start[rows], ends(trace)[rows])
 
 
+def no_host(trace: Trace) -> str:
+    """Why nothing is known of the host."""
+    return f"{NO_HOST}; {option(trace, 'host')}"
+
+
 def _unknown(trace: Trace) -> dict[str, str]:
     if not has_host_events(trace) and len(of_kind(trace, Kind.TRAINER)):
         work = () if len(of_kind(trace, *DEVICE)) else ("kernel", "memcpy", "memset", "communication")
         loading = () if len(trainer_loading(trace)) else ("dataloader",)
         return dict.fromkeys((*work, "runtime", *loading, "cpu_exec"), TRAINER_ONLY)
     if not has_host_events(trace):
-        return dict.fromkeys(("runtime", "dataloader", "cpu_exec"), NO_HOST)
+        return dict.fromkeys(("runtime", "dataloader", "cpu_exec"), no_host(trace))
     if len(of_kind(trace, *DEVICE)) == 0 and _launches(trace):
         return dict.fromkeys(("kernel", "memcpy", "memset"), NO_DEVICE)
     return {}

@@ -19,8 +19,8 @@ import numpy as np
 from torch_tb_profiler.base.markers import STEP
 from torch_tb_profiler.ingest.aorta.records import Record
 from torch_tb_profiler.model.health import HealthLog
-from torch_tb_profiler.model.iterations.ranges import AORTA, ITERATION_LANE, MARKER, RANGE
-from torch_tb_profiler.model.trace import ABSENT, WEEK_NS, ArgColumn, ArgKind, Events, Thread, Trace
+from torch_tb_profiler.model.iterations.ranges import ITERATION_LANE, MARKER, RANGE
+from torch_tb_profiler.model.trace import ABSENT, AORTA, WEEK_NS, ArgColumn, ArgKind, Events, Thread, Trace
 
 _LATEST = 2**62
 """ns; where all iterations together last longer, their lengths are damage."""

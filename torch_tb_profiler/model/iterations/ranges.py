@@ -9,8 +9,6 @@ import numpy as np
 from torch_tb_profiler.model.kinds import Kind, ends, of_kind
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived
 
-AORTA = "AORTA"
-
 ITERATION_LANE = "iterations"
 """The lane of the iterations themselves."""
 

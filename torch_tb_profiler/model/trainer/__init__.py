@@ -1,3 +1,5 @@
 """What a trainer records of its own loop and of the machine, beside what PyTorch records."""
 
-COMPOSER = "Composer"
+from torch_tb_profiler.model.trace import COMPOSER
+
+__all__ = ["COMPOSER"]

@@ -13,6 +13,7 @@ from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace
+from torch_tb_profiler.model.vendors.records import option
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.text import Text, explained
 from torch_tb_profiler.views._shared.truncated import truncated
@@ -127,11 +128,13 @@ def unavailable(trace: Trace) -> str | None:
     """A path needs a host, a complete step and, if there is device work, the calls that launched it."""
     graph = schedule(trace)
     if graph.main_thread == NO_CODE:
-        return "the host is not recorded; `activities=[ProfilerActivity.CPU, ...]` records it"
+        return f"the host is not recorded; {option(trace, 'host')}"
     if recorded_spans(trace).end.size == 0:
         return "there is no complete step"
     if len(graph.items) and not (graph.items.call >= 0).any():
-        return "no runtime call is recorded, so what launched the device work is unknown (`ProfilerActivity.CPU`)"
+        return (
+            f"no runtime call is recorded, so what launched the device work is unknown; {option(trace, 'runtime')}"
+        )
     return None
 
 

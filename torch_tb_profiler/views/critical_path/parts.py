@@ -95,7 +95,7 @@ def build_groups(trace: Trace, params: GroupsParams) -> PathGroupsPayload:
         duration_ns=int(found.times.sum()) / count,
         steps=count,
         rows=[*rows[:MOST_GROUPS], *_rest(rows[MOST_GROUPS:])],
-        reasons=explained({} if found.name != (None,) else {"rows": words.NO_PLACES[params.by]}),
+        reasons=explained({} if found.name != (None,) else {"rows": words.no_places(trace, params.by)}),
     )
 
 

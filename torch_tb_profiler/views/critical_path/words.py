@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.model.schedule.schedule import LEAST_EXPLAINED
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.vendors.records import Topic, option
 from torch_tb_profiler.views._shared.bounds import bounded
 from torch_tb_profiler.views._shared.clock import clock_moved
 from torch_tb_profiler.views._shared.names import spoken_name
@@ -54,12 +56,12 @@ NOWHERE = {
 }
 """What of the path belongs to nothing of a kind."""
 
-NO_PLACES = {
-    "operator": "no operator is recorded (`ProfilerActivity.CPU`)",
-    "module": "no nn.Module is recorded (`profile(with_stack=True)` or `with_modules=True`)",
-    "line": "no Python source is recorded (`profile(with_stack=True)`)",
+_NO_PLACES: dict[str, tuple[str, Topic]] = {
+    "operator": ("no operator is recorded", "operators"),
+    "module": ("no nn.Module is recorded", "modules"),
+    "line": ("no Python source is recorded", "stacks"),
 }
-"""Why all of the path belongs to nothing of a kind."""
+"""Why all of the path belongs to nothing of a kind: what is not recorded."""
 
 _LIT = link("trace", path="true")
 """The timeline with the path lit."""
@@ -230,3 +232,9 @@ def job_headline(ranks: Sequence[RankOnPath], duration_ns: float) -> Text:
         return text("{said}.", said=said)
     part, time = host.title[:1].lower() + host.title[1:], format_duration(host.time_ns)
     return text("{said}, {time} of it in {part}.", said=said, time=time, part=part)
+
+
+def no_places(trace: Trace, by: str) -> str:
+    """Why all of the path belongs to nothing of a kind."""
+    said, topic = _NO_PLACES[by]
+    return f"{said} ({option(trace, topic)})"

@@ -22,8 +22,8 @@ from torch_tb_profiler.model.pair import Pair, Recordings
 from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.vendors.records import option
 from torch_tb_profiler.view import PairView, Tab
-from torch_tb_profiler.views._shared.memory_tables import memory_elsewhere
 from torch_tb_profiler.views._shared.text import explained
 from torch_tb_profiler.views.diff import notes, verdicts, whole, words, work_words
 from torch_tb_profiler.views.diff.level import build_part, level
@@ -137,12 +137,13 @@ def _reasons(pair: Pair, step: Change) -> dict[str, str]:
     without = [name for name, side in sides if not all(is_memory(trace).any() for trace in side)]
     if without:
         listed = " and ".join(f"the {name}" for name in without)
-        elsewhere = next((where for trace in traces if (where := memory_elsewhere(trace)) is not None), None)
-        reasons["memory"] = elsewhere or f"{listed} recorded no memory events (`profile(profile_memory=True)`)"
+        silent = next(trace for trace in traces if not is_memory(trace).any())
+        reasons["memory"] = f"{listed} recorded no memory events ({option(silent, 'memory')})"
     elif any(level.relative for trace in traces for level in levels(trace)):
         reasons["memory"] = "a file has no totals: PyTorch records them since 1.10"
     if not all(len(shape_texts(trace)) for trace in traces):
-        reasons["work"] = "a side recorded no input shapes (`profile(record_shapes=True)`)"
+        silent = next(trace for trace in traces if not len(shape_texts(trace)))
+        reasons["work"] = f"a side recorded no input shapes ({option(silent, 'shapes')})"
     if step.low_ns is None:
         reasons["low_ns"] = reasons["high_ns"] = reasons["q"] = "a side has fewer than two steps"
     return reasons

@@ -16,6 +16,7 @@ from torch_tb_profiler.views._shared.job.members import coming, compare_members,
 from torch_tb_profiler.views._shared.job.rank_names import RANKS_TABLE, rank_names, short_ranks
 from torch_tb_profiler.views._shared.text import Phrase, link, text
 from torch_tb_profiler.views.distributed.payload.job import Problem
+from torch_tb_profiler.views.distributed.reasons import options
 
 MOST_OF_A_KIND = 20
 """So many ranks with a problem of one kind are listed; of more their number is."""
@@ -168,8 +169,9 @@ def _of_collectives(comparison: Comparison) -> Iterator[Problem]:
         yield Problem("unmatched", words, source.worker, source.rank)
     if excluded.unaddressed:
         words = text(
-            "{messages} not compared: the traces do not record sender and receiver (`record_shapes=True` does)",
+            "{messages} not compared: the traces do not record sender and receiver ({option})",
             messages=_are(excluded.unaddressed, "message"),
+            option=options(comparison, "sizes"),
         )
         yield Problem("unmatched", words, None, None)
     if excluded.uneven:

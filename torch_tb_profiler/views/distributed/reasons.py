@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.gaps import gaps
+from torch_tb_profiler.model.vendors.records import Topic, option_of
 from torch_tb_profiler.views._shared.text import Text, explained
 
 _ALONE = "there is only one rank here; the traces of the others are needed"
@@ -28,7 +29,7 @@ def reasons(comparison: Comparison) -> dict[str, Text]:
         why = "the arrivals lie closer together than the error of the clocks"
         reason["late_worker"] = reason["late_rank"] = why
     if gap.unsized:
-        size = "the trace does not record the size (`record_shapes=True`, or a newer PyTorch)"
+        size = f"the trace does not record the size ({options(comparison, 'sizes')})"
         reason.update(dict.fromkeys(("bytes", "message_bytes", "out_bytes"), size))
         reason["algorithm_bandwidth"] = reason["bus_bandwidth"] = (
             "size, number of ranks, or the device's time is not recorded, or the collective moves no data"
@@ -43,7 +44,7 @@ def reasons(comparison: Comparison) -> dict[str, Text]:
     if gap.unnamed_groups:
         reason["name"] = "the trace does not record in which process group it communicates"
     if gap.stepless:
-        reason["steps"] = "no `ProfilerStep` is recorded (call `prof.step()`): a whole recording is one step"
+        reason["steps"] = f"no step is recorded ({options(comparison, 'steps')}): a whole recording is one step"
     if gap.host_computation:
         reason["computation_ns"] = "without kernels, computation is the host's CPU Exec"
     if not comparison.arrivals.attributable.any():
@@ -70,3 +71,9 @@ def elsewhere(ranks: int) -> dict[str, Text]:
     return explained(
         {name: f"of {ranks:,} ranks; `distributed/{part}` has them page by page" for name, part in _PARTS.items()}
     )
+
+
+def options(comparison: Comparison, topic: Topic) -> str:
+    """Of those who wrote the traces."""
+    producers = dict.fromkeys(source.summary.producer for source in comparison.sources)
+    return "; ".join(option_of(producer, topic) for producer in producers)

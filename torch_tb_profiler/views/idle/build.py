@@ -13,7 +13,7 @@ from torch_tb_profiler.analyses.idle.table import IdleTable, idle_table
 from torch_tb_profiler.analyses.schedule.causes import CAUSES
 from torch_tb_profiler.analyses.schedule.gaps import default_device
 from torch_tb_profiler.analyses.schedule.what_if import unexplained
-from torch_tb_profiler.analyses.shared.breakdown import NO_HOST
+from torch_tb_profiler.analyses.shared.breakdown import no_host
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.devices import device_kind
@@ -25,6 +25,7 @@ from torch_tb_profiler.model.schedule.items import items
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import has_host_events, steps
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.vendors.records import option
 from torch_tb_profiler.view import RankView, Tab, TraceView
 from torch_tb_profiler.views._shared.job.exposed import MOST_RANKS
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
@@ -198,7 +199,7 @@ def _reasons(trace: Trace) -> dict[str, str | Text]:
         "waiting_ns": WAITING,
     }
     if not has_host_events(trace):
-        reasons["causes"] = f"{NO_HOST}, so no gap can be attributed to it"
+        reasons["causes"] = f"no gap can be attributed to the host: {no_host(trace)}"
     elif len(of_kind(trace, Kind.RUNTIME, Kind.DRIVER)) == 0:
         reasons["causes"] = "no runtime calls are recorded, so nothing tells which thread launches what, and when"
     return reasons
@@ -208,7 +209,7 @@ def unavailable(trace: Trace) -> str | None:
     """Idle time needs a device that works."""
     if len(of_kind(trace, *DEVICE)):
         return None
-    return "no device work is recorded; `activities=[..., ProfilerActivity.CUDA]` (or XPU, MTIA) records it"
+    return f"no device work is recorded; {option(trace, 'device')}"
 
 
 _ALONE = TraceView("idle", "Idle time", IdleParams, IdlePayload, build, kept="asked", rows="causes")

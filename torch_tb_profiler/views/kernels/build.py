@@ -30,6 +30,7 @@ from torch_tb_profiler.model.kernels.families import FAMILIES
 from torch_tb_profiler.model.kinds import DEVICE, of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.vendors.records import option
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.instances import Instances, instances
 from torch_tb_profiler.views._shared.tensor_cores import cores_name, tensor_core_time
@@ -173,8 +174,8 @@ def unavailable(trace: Trace) -> str | None:
     if len(of_kind(trace, *DEVICE)):
         return None
     if devices(trace):
-        return "no kernels are recorded; `activities=[..., ProfilerActivity.CUDA]` (or XPU, MTIA) records them"
-    return "no device work is recorded; `activities=[..., ProfilerActivity.CUDA]` (or XPU, MTIA) records it"
+        return f"no kernels are recorded; {option(trace, 'kernels')}"
+    return f"no device work is recorded; {option(trace, 'device')}"
 
 
 TAB = Tab(

@@ -48,7 +48,7 @@ def build(trace: Trace, _: NoParams) -> MemoryPayload:
         _growth(trace, level, change) for level in levels(trace) if (change := growth(trace, level)) is not None
     ]
     return MemoryPayload(
-        headline=_headline(default_device(trace), devices, grown),
+        headline=_headline(trace, default_device(trace), devices, grown),
         devices=devices,
         default_device=default_device(trace),
         steps=_steps(trace),
@@ -63,10 +63,10 @@ def build(trace: Trace, _: NoParams) -> MemoryPayload:
     )
 
 
-def _headline(default: str | None, devices: list[MemoryDevice], grown: list[MemoryGrowth]) -> Text:
+def _headline(trace: Trace, default: str | None, devices: list[MemoryDevice], grown: list[MemoryGrowth]) -> Text:
     """Of the default device: its peak, and that it may leak."""
     if not devices:
-        return words.no_events()
+        return words.no_events(trace)
     leaks = [change.verdict for change in grown if change.device == default and change.growing]
     return sentences(*(device.headline for device in devices if device.name == default), *leaks)
 

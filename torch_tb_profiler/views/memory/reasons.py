@@ -11,24 +11,27 @@ from torch_tb_profiler.model.memory.blocks import has_addresses
 from torch_tb_profiler.model.modules.modules import has_modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.views._shared.memory_tables import memory_elsewhere
-
-NO_EVENTS = "no memory events are recorded (`profile(profile_memory=True)` records them)"
+from torch_tb_profiler.model.vendors.records import option
 
 NO_ADDRESSES = (
     "the file has no addresses, so allocations and releases cannot be matched (PyTorch records them since 1.10)"
 )
 
 
+def no_events(trace: Trace) -> str:
+    """Why nothing is known of memory."""
+    return f"no memory events are recorded ({option(trace, 'memory')})"
+
+
 def unavailable(trace: Trace) -> str | None:
     """The tab needs one memory event with a time."""
-    return None if has_memory(trace) else memory_elsewhere(trace) or NO_EVENTS
+    return None if has_memory(trace) else no_events(trace)
 
 
 def reasons(trace: Trace, devices: Sequence[DeviceMemory], grown: int) -> dict[str, str]:
     """Field -> reason; `grown`: of how many devices the growth is known."""
     if not devices:
-        return {"devices": memory_elsewhere(trace) or NO_EVENTS}
+        return {"devices": no_events(trace)}
     return {
         **_of_devices(devices),
         **_of_recording(trace),
@@ -58,16 +61,16 @@ def _of_recording(trace: Trace) -> dict[str, str]:
     if not has_addresses(trace):
         reasons["unreleased"] = reasons["older"] = "the file has no addresses: PyTorch records them since 1.10"
     if not has_stacks(trace):
-        reasons["stacks"] = "no call stacks are recorded (`profile(with_stack=True)`)"
+        reasons["stacks"] = f"no call stacks are recorded ({option(trace, 'stacks')})"
     if not has_modules(trace):
-        reasons["modules"] = "no nn.Module is recorded (`profile(with_stack=True)` or `with_modules=True`)"
+        reasons["modules"] = f"no nn.Module is recorded ({option(trace, 'modules')})"
     return reasons
 
 
 def _of_growth(trace: Trace, known: bool) -> dict[str, str]:
     recorded = steps(trace)
     if not recorded.recorded:
-        return {"growth": "no steps are recorded (call `profiler.step()` after each)"}
+        return {"growth": f"no steps are recorded ({option(trace, 'steps')})"}
     if len(recorded.names) < LEAST_STEPS:
         return {"growth": f"growth needs {LEAST_STEPS} steps; this trace has {len(recorded.names)}"}
     if not has_addresses(trace):

@@ -8,6 +8,7 @@ from torch_tb_profiler.analyses.modules.times import module_times
 from torch_tb_profiler.model.kinds import Kind, of_kind
 from torch_tb_profiler.model.modules.modules import has_modules, modules
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.vendors.records import option
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.module_rows import class_rows, module_rows, reasons, unplaced
 from torch_tb_profiler.views._shared.module_words import modules_details, modules_headline
@@ -45,7 +46,4 @@ def unavailable(trace: Trace) -> str | None:
             "Python frames are recorded, but none of them is a call of an `nn.Module`: profile a part of the "
             "program that calls the model"
         )
-    return (
-        "no module call is recorded: set `with_stack=True` in `torch.profiler.profile(...)` "
-        "(`with_modules=True` alone records modules of scripted models only)"
-    )
+    return f"no module call is recorded: {option(trace, 'calls')}"

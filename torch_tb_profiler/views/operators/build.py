@@ -16,10 +16,11 @@ from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.phases import PHASES
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.vendors.records import option
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.tensor_cores import cores_name
 from torch_tb_profiler.views._shared.text import explained
-from torch_tb_profiler.views.operators.parts import NO_STACKS, PARTS
+from torch_tb_profiler.views.operators.parts import PARTS, no_stacks
 from torch_tb_profiler.views.operators.payload import (
     OperatorRow,
     OperatorsParams,
@@ -96,7 +97,7 @@ def _reasons(trace: Trace, device: bool, group_by: str) -> dict[str, str]:
         reasons["device_self_ns"] = reasons["device_total_ns"] = reasons["unlinked"] = (
             "operators are compiled into graphs, and the profiler of Gaudi does not say which node is whose"
             if device_kind(trace) == "HPU"
-            else "no device work is recorded (`activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`)"
+            else f"no device work is recorded; {option(trace, 'device')}"
         )
     reasons["tc_self_ratio"] = reasons["tc_total_ratio"] = (
         "there is no device time, or the names of the kernels do not tell"
@@ -104,11 +105,11 @@ def _reasons(trace: Trace, device: bool, group_by: str) -> dict[str, str]:
     if (silent := untold(trace)) is not None:
         reasons["speed"] = silent
     if not len(shape_texts(trace)):
-        reasons["input_shape"] = "no input shapes are recorded (`profile(record_shapes=True)`)"
+        reasons["input_shape"] = f"no input shapes are recorded ({option(trace, 'shapes')})"
     if group_by == "module" and not modules(trace).names:
-        reasons["module"] = "no nn.Module is recorded (`profile(with_stack=True)` or `with_modules=True`)"
+        reasons["module"] = f"no nn.Module is recorded ({option(trace, 'modules')})"
     if not has_stacks(trace):
-        reasons["stacks"] = NO_STACKS
+        reasons["stacks"] = no_stacks(trace)
     return reasons
 
 
@@ -116,7 +117,7 @@ def unavailable(trace: Trace) -> str | None:
     """The table needs one operator."""
     if len(of_kind(trace, Kind.CPU_OP)):
         return None
-    return "no operators are recorded (`activities=[ProfilerActivity.CPU, ...]` records them)"
+    return f"no operators are recorded ({option(trace, 'operators')})"
 
 
 TAB = Tab(

@@ -8,6 +8,7 @@ from torch_tb_profiler.analyses.shared.call_stacks import MergedFrame, has_stack
 from torch_tb_profiler.analyses.tracks.sources import frame
 from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.trace import NO_CODE, Int64, Trace
+from torch_tb_profiler.model.vendors.records import option
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views._shared.instances import Instances, instances
 from torch_tb_profiler.views._shared.text import text
@@ -34,7 +35,7 @@ def build_stacks(trace: Trace, params: RowParams) -> OperatorStacks:
         )
         for each in answer.stacks
     ]
-    missing = "no frame is around these calls" if has_stacks(trace) else NO_STACKS
+    missing = "no frame is around these calls" if has_stacks(trace) else no_stacks(trace)
     return OperatorStacks(
         name=trace.strings[trace.events.name[params.event]],
         stacks=stacks,
@@ -44,7 +45,9 @@ def build_stacks(trace: Trace, params: RowParams) -> OperatorStacks:
     )
 
 
-NO_STACKS = "no call stacks are recorded (`profile(with_stack=True)`)"
+def no_stacks(trace: Trace) -> str:
+    """Why no operator has a call stack."""
+    return f"no call stacks are recorded ({option(trace, 'stacks')})"
 
 
 def _merged(merged: MergedFrame) -> StackFrame:

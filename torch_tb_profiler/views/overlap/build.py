@@ -12,8 +12,7 @@ from torch_tb_profiler.analyses.overlap.job import (
     series,
 )
 from torch_tb_profiler.analyses.overlap.summary import COLLECTIVES, RankOverlap, summarize
-from torch_tb_profiler.model.iterations.ranges import AORTA
-from torch_tb_profiler.model.trace import Trace, derived
+from torch_tb_profiler.model.trace import AORTA, Trace, derived
 from torch_tb_profiler.view import Member, Members, NoParams, Reduction, RunView, Tab
 from torch_tb_profiler.views._shared.text import link
 from torch_tb_profiler.views.overlap import words

@@ -85,7 +85,7 @@ def build_preview(trace: Trace, params: NoParams) -> Overview:
 def _measured(trace: Trace) -> Overview:
     """What the file says by itself."""
     times = breakdown(trace)
-    listed, average, reasons = step_list(times), average_of(times), unknown(times)
+    listed, average, reasons = step_list(times), average_of(times), unknown(trace, times)
     configured = configuration(trace)
     silent, reason = untold(trace), no_advice(trace)
     if silent is not None:

@@ -15,6 +15,7 @@ from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.model.kinds import Kind, of_kind
 from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.vendors.records import option
 from torch_tb_profiler.views._shared.tensor_cores import tensor_core_time
 from torch_tb_profiler.views._shared.text import explained
 from torch_tb_profiler.views.overview.payload import Average, Categories, Configuration, Device, Step
@@ -102,14 +103,11 @@ def configuration(trace: Trace) -> Configuration:
     )
 
 
-def unknown(times: Breakdown) -> dict[str, str]:
+def unknown(trace: Trace, times: Breakdown) -> dict[str, str]:
     """Why categories, steps or the average are not known."""
     reasons = dict(times.unknown)
     if not times.steps.recorded:
-        reasons["steps"] = (
-            "no `ProfilerStep` is recorded (call `prof.step()` in the training loop): "
-            "the whole trace is shown as one step"
-        )
+        reasons["steps"] = f"no step is recorded ({option(trace, 'steps')}): the whole trace is shown as one step"
     if not times.steps.complete.any():
         reasons["average"] = "there is no complete step"
     return reasons

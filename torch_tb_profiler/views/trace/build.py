@@ -16,7 +16,6 @@ from torch_tb_profiler.analyses.tracks.tracks import Track, device_labels, track
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.steps import Steps, steps
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.views._shared.memory_tables import memory_elsewhere
 from torch_tb_profiler.views.trace import words
 from torch_tb_profiler.views.trace.blame import blame_tracks
 from torch_tb_profiler.views.trace.payload import (
@@ -61,7 +60,7 @@ def build(trace: Trace, params: TraceParams) -> TracePayload:
             steps=not table.recorded,
             sm_efficiency=bool(devices(trace)) and all(counter.role != "sm_efficiency" for counter in series),
             memory=all(counter.role != "memory" for counter in series),
-            elsewhere=memory_elsewhere(trace),
+            trace=trace,
             clock=trace.clock if wall is None else None,
         ),
     )

@@ -127,6 +127,7 @@ def build_event(trace: Trace, params: EventParams) -> TraceEvent:
         operator_name=name_of(trace, nearest_operator) if nearest_operator != NO_CODE else None,
         kernel_name=name_of(trace, row) if kind == Kind.KERNEL else None,
         reasons=words.missing_links(
+            trace,
             launch=kind in DEVICE and launch == NO_CODE,
             operator=kind in DEVICE and operator == NO_CODE,
             stack=not frames,
@@ -171,7 +172,7 @@ def build_module(trace: Trace, params: EventParams) -> TraceModule:
     """The module of an event, of device work by its launch, of backward work by its forward operator."""
     row = check_event(trace, params.event)
     module = module_of(trace, row)
-    reason = None if module.path else words.no_module(module.recorded)
+    reason = None if module.path else words.no_module(trace, module.recorded)
     return TraceModule(row, list(module.path), module.backward, reason)
 
 

@@ -8,7 +8,8 @@ from torch_tb_profiler.analyses.timeline.device_times import DeviceTime
 from torch_tb_profiler.analyses.timeline.summary import WindowSummary, busiest
 from torch_tb_profiler.base.units import format_duration, format_ratio, plural
 from torch_tb_profiler.model.kinds import Kind
-from torch_tb_profiler.model.trace import Clock
+from torch_tb_profiler.model.trace import Clock, Trace
+from torch_tb_profiler.model.vendors.records import option
 from torch_tb_profiler.views._shared.causes import SPOKEN
 from torch_tb_profiler.views._shared.names import spoken_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
@@ -118,20 +119,16 @@ _NO_WALL: Mapping[Clock, str] = {
 
 
 def missing(
-    *, steps: bool, sm_efficiency: bool, memory: bool, elsewhere: str | None, clock: Clock | None
+    *, steps: bool, sm_efficiency: bool, memory: bool, trace: Trace, clock: Clock | None
 ) -> dict[str, Text]:
     """Why what is missing in a trace is missing.
 
-    elsewhere  where its profiler keeps memory instead
-    clock      that of a trace which does not know the time of day
+    clock  that of a trace which does not know the time of day
     """
     reasons = {
-        "steps": "No `ProfilerStep` is recorded (call `prof.step()` in the training loop), so the whole trace is "
-        "shown as one step.",
+        "steps": f"No step is recorded ({option(trace, 'steps')}), so the whole trace is shown as one step.",
         "sm_efficiency": "The kernels of this trace have no `blocks per SM`.",
-        "memory": "No allocation is recorded (`profile(profile_memory=True)`)."
-        if elsewhere is None
-        else f"{elsewhere}.",
+        "memory": f"No allocation is recorded ({option(trace, 'memory')}).",
     }
     absent = {"steps": steps, "sm_efficiency": sm_efficiency, "memory": memory}
     said = {name: text(reason) for name, reason in reasons.items() if absent[name]}
@@ -163,22 +160,22 @@ def event(kind: Kind, duration: int | None, self_time: int | None, step: str | N
     return text("{words}{step}.", words=words, step="" if step is None else f", in step {step}")
 
 
-def missing_links(*, launch: bool, operator: bool, stack: bool) -> dict[str, Text]:
+def missing_links(trace: Trace, *, launch: bool, operator: bool, stack: bool) -> dict[str, Text]:
     """Why an event has no launch, operator or stack."""
     reasons = {
         "launch": "No runtime or driver call with the same `correlation` is recorded.",
         "operator": "No operator encloses the launch.",
-        "stack": "No Python source is recorded here (`profile(with_stack=True)`).",
+        "stack": f"No Python source is recorded here ({option(trace, 'stacks')}).",
     }
     absent = {"launch": launch, "operator": operator, "stack": stack}
     return {name: text(reason) for name, reason in reasons.items() if absent[name]}
 
 
-def no_module(recorded: bool) -> Text:
+def no_module(trace: Trace, recorded: bool) -> Text:
     """Why an event belongs to no module; `recorded`: whether the trace has any."""
     if recorded:
         return text("This runs outside of all modules.")
-    return text("No `nn.Module` is recorded (`profile(with_stack=True)`).")
+    return text("No `nn.Module` is recorded ({option}).", option=option(trace, "modules"))
 
 
 def flows(delay: int | None, launched: int) -> Text:

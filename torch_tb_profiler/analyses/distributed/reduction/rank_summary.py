@@ -88,6 +88,7 @@ class RankSummary(msgspec.Struct, frozen=True):
     families    its device work by family of kernels
     operations  bytes of an array of OPERATION, in order of time
     by_kernels  computation is measured by kernels; False: by CPU Exec, as there is no GPU
+    producer    what wrote the file
     recorded_steps  False: no ProfilerStep is recorded, and the only step is the whole recording
     """
 
@@ -103,6 +104,7 @@ class RankSummary(msgspec.Struct, frozen=True):
     devices: tuple[DeviceInfo, ...]
     groups: tuple[ProcessGroup, ...]
     steps: tuple[StepParts, ...]
+    producer: str
     recorded_steps: bool
     by_kernels: bool
     names: tuple[str, ...]
@@ -144,6 +146,7 @@ def summarize(trace: Trace) -> RankSummary:
         devices=devices(trace),
         groups=tuple(operations.groups),
         steps=_step_parts(trace, spans, computation),
+        producer=trace.producer,
         recorded_steps=spans.recorded,
         by_kernels=_has_kernels(trace),
         names=tuple(names.texts),
