@@ -10,13 +10,23 @@ from __future__ import annotations
 
 import io
 import os
+import pkgutil
+import signal
 import sys
 import tempfile
+from importlib import import_module
+from typing import NoReturn
 
 LIMIT = 64 << 20
 
 BESIDE = b"\n--beside--\n"
 """Parts a trainer's file from the file of PyTorch beside it, which is read for its first two ranks."""
+
+HANG_SECONDS = 60
+"""Of processor time: how long an input waits for a processor on a busy machine says nothing about the reader."""
+
+WALL_SECONDS = 1200
+"""After which libFuzzer ends a run that hangs outside of Python, where no signal is handled."""
 
 
 def read(content: bytes) -> None:
@@ -47,6 +57,17 @@ def read(content: bytes) -> None:
     assert again.args.keys() == trace.args.keys()
 
 
+def _hangs(number: int, frame: object) -> NoReturn:
+    raise RuntimeError(f"this input takes more than {HANG_SECONDS} s of processor time")
+
+
+def read_in_time(content: bytes) -> None:
+    """`read`, with an error if it hangs."""
+    signal.setitimer(signal.ITIMER_VIRTUAL, HANG_SECONDS)
+    read(content)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+
 def main() -> None:
     import atheris
 
@@ -54,12 +75,18 @@ def main() -> None:
     os.environ["TORCH_PROFILER_NATIVE"] = "0"
     with atheris.instrument_imports(include=["torch_tb_profiler"]):
         import torch_tb_profiler.cache.arrow
-        import torch_tb_profiler.ingest
-        import torch_tb_profiler.ingest.composer.beside
         import torch_tb_profiler.session.jobs  # noqa: F401
+        from torch_tb_profiler import ingest
+
+        # Importers import their parser on first use, which would be too late for the instrumentation.
+        for module in pkgutil.walk_packages(ingest.__path__, f"{ingest.__name__}."):
+            if ".native." not in module.name:
+                import_module(module.name)
 
     program, *options = sys.argv
-    atheris.Setup([program, "-rss_limit_mb=3000", "-timeout=120", "-max_len=40000", *options], read)
+    limits = ["-rss_limit_mb=3000", f"-timeout={WALL_SECONDS}", "-max_len=40000"]
+    atheris.Setup([program, *limits, *options], read_in_time)
+    signal.signal(signal.SIGVTALRM, _hangs)
     atheris.Fuzz()
 
 

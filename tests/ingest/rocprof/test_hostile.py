@@ -16,7 +16,7 @@ from tests.support.producers.rocpd import UUID, write_rocpd
 from tests.support.producers.rocprof import rocprof_json, training
 from tests.support.traces import read_bytes
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
-from torch_tb_profiler.ingest import read_trace
+from torch_tb_profiler.ingest import Progress, read_trace
 from torch_tb_profiler.ingest.rocprof import database as sqlite
 from torch_tb_profiler.ingest.rocprof import split
 from torch_tb_profiler.model.trace import Trace
@@ -55,6 +55,27 @@ def test_a_computed_column_is_not_computed(tmp_path: Path) -> None:
     trace = read_bytes(path.read_bytes())
     assert len(trace) == EVENTS - len(RUN.calls) + 1 + NAMES
     assert "no_name" in kinds(trace)
+
+
+def test_an_error_of_sqlite_that_quotes_no_utf8_is_an_error_of_the_file() -> None:
+    """Python's module fails to decode it."""
+    content = database(RUN)
+    damaged = content.replace(b"CREATE VIEW", b"CREATE \xd6IEW", 1)
+    assert damaged != content
+    with pytest.raises(TraceError, match="this database cannot be read: its schema is damaged"):
+        read_bytes(damaged)
+
+
+def test_no_piece_of_any_table_is_read_without_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those, too, that are read before the first piece of calls: each record has a row in the table of events."""
+    rows, run, seen = 30, training(50), list[Progress]()
+    monkeypatch.setattr(sqlite, "ROWS", rows)
+    content, events = database(run), len(run.calls) + len(run.dispatches) + len(run.copies)
+    read_trace(io.BytesIO(content), size=len(content), report=seen.append)
+    arranging = [each.events for each in seen if each.stage == "arranging"]
+    assert arranging == sorted(arranging)
+    assert sum(done < rows for done in arranging) >= events // rows > 15
+    assert len(set(arranging)) > events // rows
 
 
 def test_more_rows_than_a_file_can_hold_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:

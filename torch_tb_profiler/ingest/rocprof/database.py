@@ -10,7 +10,7 @@ more rows are read than the file can hold.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,14 +33,24 @@ _LARGEST_PAGE = 1 << 16
 _LEAST_ROW_BYTES = 8
 """Of a row of three columns or more: two bytes of a pointer, a length, an id, a header."""
 
+_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What Python's module raises of a damaged file: UnicodeDecodeError where an error of SQLite quotes bytes that
+are no UTF-8."""
+
 
 class Database:
-    """An open file; errors of SQLite inside a table end the table and are noted."""
+    """An open file; errors of SQLite inside a table end the table and are noted.
 
-    def __init__(self, connection: sqlite3.Connection, size: int, health: HealthLog) -> None:
+    advance  called after each piece of a table that is read; what it raises ends the reading
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, size: int, health: HealthLog, advance: Callable[[], None]
+    ) -> None:
         self._connection = connection
         self._most_rows = size // _LEAST_ROW_BYTES
         self._health = health
+        self._advance = advance
 
     def tables(self) -> list[str]:
         """Names of the tables that hold rows of their own."""
@@ -69,16 +79,17 @@ class Database:
                         self._damaged(f"{table} leads in circles")
                         return
                     yield list(zip(*piece, strict=True))
-        except sqlite3.Error as error:
-            self._damaged(str(error))
+                    self._advance()
+        except _ERRORS as error:
+            self._damaged(_reason(error))
 
     def _all(self, query: str) -> list[tuple[Any, ...]]:
         found: list[tuple[Any, ...]] = []
         try:
             with closing(self._connection.execute(query)) as cursor:
                 found.extend(cursor.fetchmany(ROWS))
-        except sqlite3.Error as error:
-            self._damaged(str(error))
+        except _ERRORS as error:
+            self._damaged(_reason(error))
         return found
 
     def _damaged(self, reason: str) -> None:
@@ -87,7 +98,7 @@ class Database:
 
 
 @contextmanager
-def open_database(source: Source, health: HealthLog) -> Iterator[Database]:
+def open_database(source: Source, health: HealthLog, advance: Callable[[], None]) -> Iterator[Database]:
     """The database that `source` holds; TraceError if it is none, TooLargeError as `source` says."""
     with TemporaryDirectory(prefix="torch-tb-profiler-") as folder:
         path = Path(folder) / "copy.db"
@@ -99,9 +110,9 @@ def open_database(source: Source, health: HealthLog) -> Iterator[Database]:
                 connection.execute("PRAGMA trusted_schema = OFF")
                 connection.execute("PRAGMA cell_size_check = ON")
                 connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
-            except sqlite3.Error as error:
-                raise TraceError(f"this database cannot be read: {error}") from error
-            yield Database(connection, path.stat().st_size, health)
+            except _ERRORS as error:
+                raise TraceError(f"this database cannot be read: {_reason(error)}") from error
+            yield Database(connection, path.stat().st_size, health, advance)
 
 
 def _copy(source: Source, path: Path, health: HealthLog) -> None:
@@ -121,6 +132,10 @@ def _copy(source: Source, path: Path, health: HealthLog) -> None:
             health.add("truncated", "error", "the file ends too early; what came before is shown")
             target.seek(_COUNT_AT)
             target.write(min(pages, 2**32 - 1).to_bytes(4, "big"))
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, sqlite3.Error) else "its schema is damaged"
 
 
 def _quoted(name: str) -> str:

@@ -38,12 +38,16 @@ def read_rocpd(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Tr
     health, recording = HealthLog(), Recording()
     environment: dict[str, Any] = {}
     source = Source(stream, size, report, health, limit)
-    with without_gc(), open_database(source, health) as database:
+
+    def advance() -> None:
+        # Tables that are joined with later ones hold no events; reading them takes as long.
+        report(Progress("arranging", size, size, recording.columns.length))
+
+    with without_gc(), open_database(source, health, advance) as database:
         for suffix in _processes(database):
             process = _Process(database, suffix, recording)
             environment = environment or process.environment
-            for done in process.read():
-                report(Progress("arranging", size, size, done))
+            process.read()
     return finish(recording, health, environment)
 
 
@@ -74,11 +78,11 @@ class _Process:
         self._times = lookup_of(self._rows("timestamp", ("id", "value")), 1)
         self._tracks = lookup_of(self._rows("track", ("id", "pid", "tid", "agent_id", "queue_id", "stream_id")), 5)
 
-    def read(self) -> Iterator[int]:
-        """Appends all records; yields how many events there are so far."""
-        for read in (self._read_calls, self._read_dispatches, self._read_copies):
-            for _ in read():
-                yield self._recording.columns.length
+    def read(self) -> None:
+        """Appends all records."""
+        self._read_calls()
+        self._read_dispatches()
+        self._read_copies()
 
     def _begin(self) -> None:
         pid, command = None, None
@@ -94,7 +98,7 @@ class _Process:
         ]
         self._recording.begin_process(pid, command, Agents(agent for agent in agents if agent is not None))
 
-    def _read_calls(self) -> Iterator[None]:
+    def _read_calls(self) -> None:
         for columns in self._rows(
             "region", ("start", "end", "start_id", "end_id", "pid", "tid", "track_id", "name_id", "event_id")
         ):
@@ -111,9 +115,8 @@ class _Process:
                 either(end, self._times.of(end_id)[0]),
                 stack,
             )
-            yield
 
-    def _read_dispatches(self) -> Iterator[None]:
+    def _read_dispatches(self) -> None:
         symbols, counted = self._texts("info_kernel_symbol", "display_name"), self._counted()
         sizes = [f"{what}_size_{axis}" for what in ("grid", "workgroup") for axis in _AXES]
         names = (
@@ -133,14 +136,12 @@ class _Process:
                 shared_memory=local,
                 scratch_memory=scratch,
             )
-            yield
 
-    def _read_copies(self) -> Iterator[None]:
+    def _read_copies(self) -> None:
         for work, track, (name, source, target, size) in self._work(
             "memory_copy", ("name_id", "src_agent_id", "dst_agent_id", "size")
         ):
             self._recording.copies(self._placed(work, named(self._strings, name), track), source, target, size)
-            yield
 
     def _counted(self) -> Counted:
         """Counters by the event of their dispatch."""
