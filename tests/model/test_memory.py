@@ -39,7 +39,7 @@ def test_records_come_by_time_with_their_device() -> None:
     60  GPU0  a -512    16  2048
     """))  # fmt: skip
     records = memory_records(trace)
-    assert [device.name for device in records.devices] == ["CPU", "GPU0"]
+    assert [device.name for device in records.devices] == ["CPU", "GPU 0"]
     assert records.time.tolist() == [20_000, 30_000, 60_000, 60_000]
     assert records.size.tolist() == [512, 64, 16, -512]  # in file order where times are equal
     assert records.device.tolist() == [1, 0, 1, 1]
@@ -51,14 +51,14 @@ def test_every_type_of_device_has_a_name() -> None:
         ("CPU", "GPU1", "XPU0", "HPU0")))))  # fmt: skip
     assert [(each.name, each.kind) for each in memory_records(trace).devices] == [
         ("CPU", "CPU"),
-        ("GPU1", "CUDA"),
-        ("XPU0", "XPU"),
-        ("HPU0", "HPU"),
+        ("GPU 1", "CUDA"),
+        ("XPU 0", "XPU"),
+        ("HPU 0", "HPU"),
     ]
     hip = draw("gpu2 kernel k 0 10", *memory("1 HIP0 a 1 1 1"), hip_runtime_version=1,
                deviceProperties=[{"id": 2, "name": "MI300X", "totalGlobalMem": 2**37}])  # fmt: skip
     (device,) = memory_records(hip).devices
-    assert (device.name, device.kind, device.hardware, device.capacity) == ("GPU0", "ROCm", "MI300X", 2**37)
+    assert (device.name, device.kind, device.hardware, device.capacity) == ("GPU 0", "ROCm", "MI300X", 2**37)
 
 
 def test_unusual_devices_are_kept() -> None:
@@ -69,7 +69,7 @@ def test_unusual_devices_are_kept() -> None:
     events[3]["args"].update({"Device Type": 1, "Device Id": 0})
     hip = memory("5 HIP0 a 1 1 1")
     names = [device.name for device in memory_records(draw("gpu0 kernel k 0 10", *events, *hip)).devices]
-    assert names == ["unknown", "GPU0", "GPU0 (device type 6)", "PrivateUse1:1", "device type 77:0"]
+    assert names == ["unknown", "GPU 0", "GPU 0 (device type 6)", "PrivateUse1:1", "device type 77:0"]
 
 
 def test_a_record_belongs_to_the_innermost_operator_on_its_thread() -> None:

@@ -61,6 +61,14 @@ def _number(value: int | str | None) -> int:
     return int(digits) if digits and len(digits) < 19 else int(ABSENT)
 
 
+_OWN_NAMES = frozenset(("XPU", "HPU", "NPU", "MTIA", "MPS", "MAIA", "XLA", "IPU"))
+
+
+def device_name(kind: str, id: int | str) -> str:
+    """What a device is called wherever people read it: "GPU 0", "HPU 1"; `kind` as in `device_kind`."""
+    return f"{kind if kind in _OWN_NAMES else 'GPU'} {id}"
+
+
 @derived
 def devices(trace: Trace) -> tuple[DeviceInfo, ...]:
     """Devices with work in this trace, by id; properties are found by `id`, not by position."""

@@ -6036,6 +6036,7 @@ export interface components {
      *
      *     headline  which kernel takes most of the time, and how much runs on Tensor Cores as far as names tell
      *     families  the work that the other filters keep, by family, largest first
+     *     device_type  CUDA, ROCm, XPU, HPU, NPU, MTIA or other
      *     engines   of a card whose engines are recorded one by one, whatever the filters; else null
      */
     KernelsPayload: {
@@ -6048,6 +6049,7 @@ export interface components {
       calls: number;
       total_ns: number;
       group_by: string;
+      device_type: string;
       streams: components['schemas']['KernelStream'][];
       steps: string[];
       reasons: {
@@ -6819,6 +6821,7 @@ export interface components {
      * IdlePayload
      * @description Where the time of the complete steps (or of the chosen one) goes on one device or stream.
      *
+     *     device_type     CUDA, ROCm, XPU, HPU, NPU, MTIA or other
      *     counted         steps that the sums are over
      *     communication   the exposed communication of the average counted step; null, see `waiting_ns` in `reasons`
      *     waits_for       the ranks that it waits for, most first; what no rank is known to arrive last at is in none
@@ -6838,6 +6841,7 @@ export interface components {
       headline: components['schemas']['Phrase'][];
       explanation: components['schemas']['Phrase'][];
       device: number;
+      device_type: string;
       stream: number | null;
       streams: components['schemas']['IdleStream'][];
       /** @enum {unknown} */
@@ -8621,7 +8625,7 @@ export interface components {
      * @description A device with memory events.
      *
      *     headline        the peak and who holds most of it; details: allocations, releases, failures, fragmentation
-     *     name            "CPU", "GPU0", "XPU1", ...; names the device in the parts
+     *     name            "CPU", "GPU 0", "XPU 1", ...; names the device in the parts
      *     kind            CPU, CUDA, ROCm, XPU, HPU, MTIA, ... or "device type N"
      *     hardware        model of the card; capacity_bytes: its memory. Null where the file does not describe it
      *     relative        the file records no totals (PyTorch before 1.10): the curve is the change since the trace's

@@ -15,8 +15,8 @@ from torch_tb_profiler.views.memory.live import LiveParams, build_live
 def test_devices_with_exact_peaks() -> None:
     payload = build(three_steps(), NoParams())
     cpu, gpu = payload.devices
-    assert payload.default_device == "GPU0"
-    assert (gpu.name, gpu.hardware, gpu.capacity_bytes) == ("GPU0", "A100", 40 * 2**30)
+    assert payload.default_device == "GPU 0"
+    assert (gpu.name, gpu.hardware, gpu.capacity_bytes) == ("GPU 0", "A100", 40 * 2**30)
     assert gpu.peak_allocated is not None and gpu.peak_reserved is not None
     assert (gpu.peak_allocated.bytes, gpu.peak_reserved.bytes) == (2612, 8192)
     assert gpu.peak_allocated.time_ns == 120_000
@@ -35,7 +35,7 @@ def test_allocations_that_fail_are_listed() -> None:
     failure["name"] = "[OutOfMemory]"
     (failed,) = build(draw(CALLS, *memory(EVENTS), failure), NoParams()).out_of_memory
     assert (failed.device, failed.bytes, failed.allocated_bytes, failed.reserved_bytes) == (
-        "GPU0",
+        "GPU 0",
         4096,
         1312,
         9000,

@@ -128,9 +128,9 @@ def test_what_is_no_snapshot_is_told_so() -> None:
     for value in values:
         with pytest.raises(TraceError, match="no memory snapshot"):
             shown(value)
-    with pytest.raises(NotFoundError, match="device 9"):
+    with pytest.raises(NotFoundError, match="GPU 9"):
         shown(snapshot(), device=9)
-    with pytest.raises(NotFoundError, match="no device"):
+    with pytest.raises(NotFoundError, match="no GPU"):
         shown({"segments": []})
 
 

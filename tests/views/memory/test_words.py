@@ -13,7 +13,7 @@ from torch_tb_profiler.views.memory.payload import MemoryDevice
 GPU = [{"id": 0, "name": "A100", "totalGlobalMem": 10_240}]
 
 
-def device(events: str, picture: str = CALLS, name: str = "GPU0") -> MemoryDevice:
+def device(events: str, picture: str = CALLS, name: str = "GPU 0") -> MemoryDevice:
     payload = build(draw(picture, *memory(events), deviceProperties=GPU), NoParams())
     return next(each for each in payload.devices if each.name == name)
 
@@ -26,8 +26,8 @@ def test_the_headline_names_the_peak_and_who_holds_most_of_it() -> None:
     said = device("20 GPU0 a 512 2048 4096\n115 GPU0 b 4096 6144 8192").headline
     assert plain(said) == "Memory peaks at 6.00 KiB, 60% of the GPU; aten::relu holds 4.00 KiB of it."
     assert links(said) == {
-        "6.00 KiB, 60% of the GPU": "memory?device=GPU0&at=115000",
-        "aten::relu": "memory?device=GPU0&q=aten%3A%3Arelu",
+        "6.00 KiB, 60% of the GPU": "memory?device=GPU+0&at=115000",
+        "aten::relu": "memory?device=GPU+0&q=aten%3A%3Arelu",
     }
 
 
@@ -58,19 +58,19 @@ def test_a_device_that_the_file_does_not_describe_has_no_share() -> None:
     assert plain(device("115 CPU a 64 64 0", name="CPU").headline) == (
         "Memory peaks at 64 B; aten::relu holds 64 B of it."
     )
-    said = plain(device("115 XPU0 a 64 64 0", name="XPU0").headline)
+    said = plain(device("115 XPU0 a 64 64 0", name="XPU 0").headline)
     assert said.startswith("Memory peaks at 64 B, 0.6% of the device;")
 
 
 @pytest.mark.parametrize(
     ("events", "said"),
     [
-        ("20 GPU0 a 8 8 0", "1 allocation on GPU0; 1 is not released before the trace ends."),
-        ("20 GPU0 a 8 8 0\n30 GPU0 b 8 16 0", "2 allocations on GPU0; 2 are not released before the trace ends."),
-        ("20 GPU0 a 8 8 0\n30 GPU0 a -8 0 0", "1 allocation on GPU0; it is released before the trace ends."),
-        ("20 GPU0 a -8 8 0", "0 allocations on GPU0."),
-        ("20 GPU0 - 8 8 0", "1 allocation on GPU0."),  # no addresses: nothing is known of its release
-        ("20 GPU0 - 8 8 0\n25 GPU0 a -8 0 0", "1 allocation on GPU0."),
+        ("20 GPU0 a 8 8 0", "1 allocation on GPU 0; 1 is not released before the trace ends."),
+        ("20 GPU0 a 8 8 0\n30 GPU0 b 8 16 0", "2 allocations on GPU 0; 2 are not released before the trace ends."),
+        ("20 GPU0 a 8 8 0\n30 GPU0 a -8 0 0", "1 allocation on GPU 0; it is released before the trace ends."),
+        ("20 GPU0 a -8 8 0", "0 allocations on GPU 0."),
+        ("20 GPU0 - 8 8 0", "1 allocation on GPU 0."),  # no addresses: nothing is known of its release
+        ("20 GPU0 - 8 8 0\n25 GPU0 a -8 0 0", "1 allocation on GPU 0."),
     ],
 )
 def test_what_became_of_the_allocations(events: str, said: str) -> None:
@@ -80,7 +80,7 @@ def test_what_became_of_the_allocations(events: str, said: str) -> None:
 def test_unreleased_blocks_and_the_worst_fragmentation_are_one_click_away() -> None:
     said = device("20 GPU0 a 1024 1024 3072\n30 GPU0 b 1024 2048 3072").details
     assert plain(said).endswith("At worst, the allocator holds 2.00 KiB that no tensor uses.")
-    assert links(said) == {"2": "memory?device=GPU0&state=unreleased", "2.00 KiB": "memory?device=GPU0&at=20000"}
+    assert links(said) == {"2": "memory?device=GPU+0&state=unreleased", "2.00 KiB": "memory?device=GPU+0&at=20000"}
     full = device("20 GPU0 a 1024 1024 1024").details
     assert "no tensor uses" not in plain(full)
 
@@ -92,7 +92,7 @@ def test_failed_allocations_come_first() -> None:
     trace = draw(CALLS, *memory("20 GPU0 a 8 8 0"), *failures)
     payload = build(trace, NoParams())
     said = payload.devices[0].details
-    assert plain(said).startswith("2 allocations failed for lack of memory. 1 allocation on GPU0;")
+    assert plain(said).startswith("2 allocations failed for lack of memory. 1 allocation on GPU 0;")
     assert links(said)["2 allocations"] == f"trace?event={payload.out_of_memory[0].event}"
 
 
@@ -133,8 +133,8 @@ def test_a_leak_leads_to_the_table_of_its_holders_and_to_the_latest_block() -> N
         "the end of the last, 1.17 KiB."
     )
     assert links(growth.verdict) == {
-        "300 B": "memory?device=GPU0&table=growth",
-        "aten::relu": "memory?device=GPU0&q=aten%3A%3Arelu",
+        "300 B": "memory?device=GPU+0&table=growth",
+        "aten::relu": "memory?device=GPU+0&q=aten%3A%3Arelu",
     }
     (holder,) = growth.holders
     assert plain(holder.summary) == (
@@ -175,4 +175,4 @@ def test_names_of_a_trace_are_text() -> None:
     hostile = CALLS.replace("aten::relu", "{share}<img>&q=1")
     said = device("115 GPU0 a 64 64 64", hostile).headline
     assert "{share}<img>&q=1 holds 64 B" in plain(said)
-    assert links(said)["{share}<img>&q=1"] == "memory?device=GPU0&q=%7Bshare%7D%3Cimg%3E%26q%3D1"
+    assert links(said)["{share}<img>&q=1"] == "memory?device=GPU+0&q=%7Bshare%7D%3Cimg%3E%26q%3D1"

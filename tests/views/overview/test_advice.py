@@ -22,7 +22,7 @@ from torch_tb_profiler.views.overview.sentences import SENTENCES
 
 def made(id: str, case: str = "", **known: object) -> Advice:
     details = {
-        "subject": "GPU0",
+        "subject": "GPU 0",
         "place": "train.py(9): step",
         "value": 3.0,
         "event": 7,
@@ -55,7 +55,7 @@ def test_rules_and_words_are_the_same() -> None:
 
 def test_evidence_is_the_event_and_its_stretch() -> None:
     assert recommendation(made("synchronization"), "the trace").evidence == "trace?event=7&at=10-90"
-    assert recommendation(made("memory_limit", "training"), "the trace").evidence == "memory?device=GPU0"
+    assert recommendation(made("memory_limit", "training"), "the trace").evidence == "memory?device=GPU+0"
     assert recommendation(made("launch_bound", event=None), "the trace").evidence == "trace?at=10-90"
 
 
@@ -74,10 +74,10 @@ def test_a_gain_beyond_the_gaps_after_waits_has_its_reason(gain: Gain, said: boo
 
 
 def test_room_is_not_called_time() -> None:
-    finding = Finding("memory_limit", case="training", subject="GPU0", value=0.95)
+    finding = Finding("memory_limit", case="training", subject="GPU 0", value=0.95)
     advice = recommendation(Advice(finding, None, None), "the trace")
     assert (advice.gain, advice.gain_ns) == ("no time, but room", None)
-    assert "GPU0 reach 95% of its memory" in plain(advice.text)
+    assert "GPU 0 reach 95% of its memory" in plain(advice.text)
 
 
 def test_names_in_advice_are_only_text() -> None:

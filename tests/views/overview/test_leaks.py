@@ -20,8 +20,8 @@ def of_card(capacity: int) -> Trace:
 
 def test_a_leak_is_seen_on_the_overview_with_the_steps_that_are_left() -> None:
     said = build(of_card(4200), NoParams()).explanation
-    assert plain(said).endswith("Memory may leak by 300 B per step, which fills GPU0 in at most 10 more.")
-    assert "memory?device=GPU0&table=growth" in {phrase.link for phrase in said}
+    assert plain(said).endswith("Memory may leak by 300 B per step, which fills GPU 0 in at most 10 more.")
+    assert "memory?device=GPU+0&table=growth" in {phrase.link for phrase in said}
 
 
 @pytest.mark.parametrize("trace", [five_steps(), of_card(1201)])

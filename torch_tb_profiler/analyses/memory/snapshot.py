@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.model.devices import device_name
 from torch_tb_profiler.model.memory.snapshot import (
     AWAITING,
     FREE,
@@ -68,8 +69,9 @@ def allocator(snapshot: Snapshot, device: int | None) -> Allocator:
             return each
     if device is None and devices:
         return max(devices, key=lambda each: each.reserved)
-    listed = ", ".join(str(each.device) for each in devices) or "none"
-    raise NotFoundError(f"the snapshot has no device {device}", hint=f"devices: {listed}")
+    listed = ", ".join(device_name("CUDA", each.device) for each in devices) or "none"
+    wanted = "GPU" if device is None else device_name("CUDA", device)
+    raise NotFoundError(f"the snapshot has no {wanted}", hint=f"devices: {listed}")
 
 
 def records_requested(snapshot: Snapshot) -> bool:

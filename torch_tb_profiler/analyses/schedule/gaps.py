@@ -17,6 +17,7 @@ import numpy as np
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import Intervals, merge, subtract
 from torch_tb_profiler.model.communication.events import communication_kernels
+from torch_tb_profiler.model.devices import device_kind, device_name
 from torch_tb_profiler.model.kinds import Kind, kinds
 from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
 from torch_tb_profiler.model.schedule.clock import clock_shift_ns
@@ -73,7 +74,8 @@ def work_of(trace: Trace, device: int, stream: int | None = None) -> Work:
     found, shift = items(trace), clock_shift_ns(trace)
     mine = (found.device == device) & ((found.stream == stream) if stream is not None else True)
     if not mine.any():
-        what = f"device {device}" if stream is None else f"stream {stream} of device {device}"
+        name = device_name(device_kind(trace), device)
+        what = name if stream is None else f"stream {stream} of {name}"
         raise NotFoundError(f"nothing ran on {what}")
     at = np.flatnonzero(mine)
     at = at[np.argsort(found.start[at], kind="stable")]

@@ -56,10 +56,13 @@ def default_device(trace: Trace) -> str | None:
 
 
 def of_device(trace: Trace, name: str) -> Levels:
-    """The levels of a device by name, "" is the default one. NotFoundError lists the devices."""
-    wanted = name or default_device(trace)
+    """The levels of a device by name, "" is the default one; "GPU0" in old links is "GPU 0".
+
+    NotFoundError lists the devices.
+    """
+    wanted = (name or default_device(trace) or "").replace(" ", "")
     for level in levels(trace):
-        if level.device.name == wanted:
+        if level.device.name.replace(" ", "") == wanted:
             return level
     listed = ", ".join(level.device.name for level in levels(trace)) or "none"
     raise NotFoundError(f"there is no memory of a device {name!r}", hint=f"devices: {listed}")

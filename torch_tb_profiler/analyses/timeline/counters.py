@@ -121,7 +121,7 @@ def _of_memory(trace: Trace) -> list[Series]:
         else:
             group = _group_of_device(trace, level.device.id)
             # Under HIP_VISIBLE_DEVICES the allocator's numbers are not those of the kernels.
-            suffix = "" if group is not None else f", device {level.device.id}"
+            suffix = "" if group is not None else f", {level.device.name}"
         for values, title in ((level.allocated, "Memory allocated"), (level.reserved, "Memory reserved")):
             known = values != ABSENT
             if known.any() and (not host or values[known].any()):

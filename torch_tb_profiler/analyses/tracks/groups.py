@@ -9,7 +9,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.tracks.census import Census
 from torch_tb_profiler.analyses.tracks.roles import Role
-from torch_tb_profiler.model.devices import device_kind, devices
+from torch_tb_profiler.model.devices import device_kind, device_name, devices
 from torch_tb_profiler.model.kinds import HOST, of_kind
 from torch_tb_profiler.model.names import names
 from torch_tb_profiler.model.trace import Trace
@@ -62,9 +62,8 @@ class Grouping:
         kind, id = key
         if kind == "device":
             assert isinstance(id, int)
-            prefix = self._device_kind if self._device_kind in ("HPU", "MTIA", "NPU") else "GPU"
             name = self._device_names.get(id)
-            return Group("device", f"{prefix} {id}" + (f" · {name}" if name else ""), "", id)
+            return Group("device", device_name(self._device_kind, id) + (f" · {name}" if name else ""), "", id)
         if kind == "profiler":
             return Group("profiler", "Profiler", "", None)
         unnamed = id if isinstance(id, str) and id else f"process {id}"

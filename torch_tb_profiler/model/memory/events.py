@@ -17,7 +17,7 @@ from torch_tb_profiler.base.markers import is_step
 from torch_tb_profiler.model.calls.calltree import call_tree, tree_of
 from torch_tb_profiler.model.calls.enclosing import innermost
 from torch_tb_profiler.model.calls.operators import is_operator, operators
-from torch_tb_profiler.model.devices import describe, device_kind
+from torch_tb_profiler.model.devices import describe, device_kind, device_name
 from torch_tb_profiler.model.kinds import Kind, kinds, of_kind
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, derived, distinct, name_mask
 
@@ -47,7 +47,7 @@ _KINDS = {
 
 
 class MemoryDevice(msgspec.Struct, frozen=True):
-    """A device with memory events; `name` is unique in the trace ("CPU", "GPU0", "XPU1", ...).
+    """A device with memory events; `name` is unique in the trace ("CPU", "GPU 0", "XPU 1", ...).
 
     hardware, capacity  of the card, None where the file does not say
     """
@@ -166,10 +166,9 @@ def _devices(trace: Trace, keys: list[tuple[int, int]]) -> tuple[MemoryDevice, .
 def _name(kind: str, id: int) -> str:
     if kind == "CPU":
         return "CPU"
-    number = str(id) if id >= 0 else ""
-    if kind in ("CUDA", "ROCm"):
-        return f"GPU{number}"
-    return f"{kind}:{number}" if kind[-1].isdigit() else f"{kind}{number}"
+    if kind in _KINDS.values() and kind != "PrivateUse1":
+        return device_name(kind, id if id >= 0 else "").strip()
+    return f"{kind}:{id}" if id >= 0 else kind
 
 
 @derived

@@ -64,6 +64,7 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
         headline=(),
         explanation=(),
         device=device,
+        device_type=device_kind(trace),
         stream=params.stream,
         streams=_streams(trace),
         by=params.by,

@@ -111,6 +111,7 @@ class IdleStream(msgspec.Struct, frozen=True):
 class IdlePayload(msgspec.Struct, frozen=True):
     """Where the time of the complete steps (or of the chosen one) goes on one device or stream.
 
+    device_type     CUDA, ROCm, XPU, HPU, NPU, MTIA or other
     counted         steps that the sums are over
     communication   the exposed communication of the average counted step; null, see `waiting_ns` in `reasons`
     waits_for       the ranks that it waits for, most first; what no rank is known to arrive last at is in none
@@ -130,6 +131,7 @@ class IdlePayload(msgspec.Struct, frozen=True):
     headline: Text
     explanation: Text
     device: int
+    device_type: str
     stream: int | None
     streams: list[IdleStream]
     by: By

@@ -24,7 +24,7 @@ from torch_tb_profiler.analyses.kernels.table import (
 from torch_tb_profiler.analyses.roofline.speeds import kernel_speeds, untold
 from torch_tb_profiler.analyses.shared.core_time import core_time
 from torch_tb_profiler.analyses.tracks.sources import name_of
-from torch_tb_profiler.model.devices import devices
+from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.families import families, kernel_names
 from torch_tb_profiler.model.kernels.families import FAMILIES
 from torch_tb_profiler.model.kinds import DEVICE, of_kind
@@ -68,6 +68,7 @@ def build(trace: Trace, params: KernelsParams) -> KernelsPayload:
         calls=len(table.rows),
         total_ns=time.total,
         group_by=params.group_by,
+        device_type=device_kind(trace),
         streams=[KernelStream(each.device, each.stream, each.calls, each.total) for each in stream_times(trace)],
         steps=list(dict.fromkeys(recorded.names)) if recorded.recorded else [],
         reasons=explained(_reasons(trace, rows, params.group_by)),

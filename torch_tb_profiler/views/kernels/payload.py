@@ -147,6 +147,7 @@ class KernelsPayload(msgspec.Struct, frozen=True):
 
     headline  which kernel takes most of the time, and how much runs on Tensor Cores as far as names tell
     families  the work that the other filters keep, by family, largest first
+    device_type  CUDA, ROCm, XPU, HPU, NPU, MTIA or other
     engines   of a card whose engines are recorded one by one, whatever the filters; else null
     """
 
@@ -159,6 +160,7 @@ class KernelsPayload(msgspec.Struct, frozen=True):
     calls: int
     total_ns: int
     group_by: str
+    device_type: str
     streams: list[KernelStream]
     steps: list[str]
     reasons: Mapping[str, Text]

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.memory.snapshot import Allocator
 from torch_tb_profiler.base.units import format_bytes, format_ratio, plural
+from torch_tb_profiler.model.devices import device_name
 from torch_tb_profiler.views._shared.text import Text, text
 
 
 def snapshot_headline(held: Allocator) -> Text:
     """What the allocator of a device holds, and how much of it tensors use."""
     return text(
-        "GPU {id} holds {reserved}, {allocated} of it in use.",
-        id=str(held.device),
+        "{device} holds {reserved}, {allocated} of it in use.",
+        device=device_name("CUDA", held.device),
         reserved=format_bytes(held.reserved),
         allocated=format_bytes(held.allocated),
     )

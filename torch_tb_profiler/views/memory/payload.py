@@ -22,7 +22,7 @@ class MemoryDevice(msgspec.Struct, frozen=True):
     """A device with memory events.
 
     headline        the peak and who holds most of it; details: allocations, releases, failures, fragmentation
-    name            "CPU", "GPU0", "XPU1", ...; names the device in the parts
+    name            "CPU", "GPU 0", "XPU 1", ...; names the device in the parts
     kind            CPU, CUDA, ROCm, XPU, HPU, MTIA, ... or "device type N"
     hardware        model of the card; capacity_bytes: its memory. Null where the file does not describe it
     relative        the file records no totals (PyTorch before 1.10): the curve is the change since the trace's

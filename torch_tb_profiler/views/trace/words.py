@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from torch_tb_profiler.analyses.timeline.device_times import DeviceTime
 from torch_tb_profiler.analyses.timeline.summary import WindowSummary, busiest
 from torch_tb_profiler.base.units import format_duration, format_ratio, plural
+from torch_tb_profiler.model.devices import device_name
 from torch_tb_profiler.model.kinds import Kind
 from torch_tb_profiler.model.trace import Clock, Trace
 from torch_tb_profiler.model.vendors.records import option
@@ -68,7 +69,7 @@ def _subject(device: DeviceTime, devices: Sequence[DeviceTime], labels: Mapping[
 
 
 def _label(device: DeviceTime, labels: Mapping[int, str]) -> str:
-    return labels.get(device.device, f"Device {device.device}")
+    return labels.get(device.device, device_name("other", device.device))
 
 
 def window_detail(summary: WindowSummary, length: int) -> Text:

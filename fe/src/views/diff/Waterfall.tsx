@@ -18,7 +18,7 @@ const WORDS = 76;
 
 const PHASE: Record<string, [string, string]> = {
   data: ['Data', 'var(--c-dataloader)'],
-  forward: ['Forward', 'var(--c-kernel)'],
+  forward: ['Forward', 'var(--c-cpu_exec)'],
   backward: ['Backward', 'var(--c-memcpy)'],
   optimizer: ['Optimizer', 'var(--c-runtime)'],
   other: ['Other host', 'var(--c-other)'],

@@ -1,5 +1,6 @@
 // What the two traces differ in as a whole: devices, memory, communication.
 import type { DiffPayload } from '../../api/types';
+import { deviceName } from '../../base/device';
 import { formatBytes, formatDuration, formatNumber, formatRatio } from '../../base/format';
 import { percent, points, signed, signedBytes, Verdict } from './Verdict';
 import { Sentence } from '../../widgets/Sentence';
@@ -22,7 +23,7 @@ export function WholeTable({ payload }: { payload: DiffPayload }) {
         <TypicalStep payload={payload} />
         <Time name="Mean step, all steps" change={payload.step} judged={false} />
         {devices.flatMap(device => {
-          const id = `Device ${device.candidate_id ?? device.base_id}`;
+          const id = deviceName(payload.candidate.device_type, device.candidate_id ?? device.base_id ?? '');
           const shares = [
             ['utilization (kernels)', device.utilization],
             ['est. SM efficiency', device.sm_efficiency],

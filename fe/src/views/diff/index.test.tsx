@@ -10,10 +10,10 @@ const base = { run: 'base', worker: 'w', span: '1' };
 
 it('compares both sides, as a whole and by kernel', () => {
   drawView(View, golden.diff, { base });
-  expect(screen.getByText(/Device 0 busy \(any work\)/).closest('tr')!.textContent).toBe(
-    'Device 0 busy (any work)500 µs300 µs−200 µs −40%↓ faster',
+  expect(screen.getByText(/GPU 0 busy \(any work\)/).closest('tr')!.textContent).toBe(
+    'GPU 0 busy (any work)500 µs300 µs−200 µs −40%↓ faster',
   );
-  expect(screen.getByText(/Device 0 utilization \(kernels\)/).closest('tr')!.textContent).toContain(
+  expect(screen.getByText(/GPU 0 utilization \(kernels\)/).closest('tr')!.textContent).toContain(
     '−20 points',
   );
   fireEvent.click(screen.getByText('Kernels'));

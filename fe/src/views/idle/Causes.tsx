@@ -1,5 +1,6 @@
 import { useMemo } from 'react';
 import type { IdlePayload } from '../../api/types';
+import { deviceName } from '../../base/device';
 import { formatDuration, formatRatio, plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
@@ -74,7 +75,7 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] })
               <Select
                 label="Device"
                 value={String(payload.device)}
-                options={devices.map(id => [String(id), String(id)] as const)}
+                options={devices.map(id => [String(id), deviceName(payload.device_type, id)] as const)}
                 onChange={device => put({ device, stream: '', select: '' })}
               />
             )}

@@ -1,5 +1,6 @@
 import { useMemo } from 'react';
 import type { IdlePayload, Selectors } from '../../api/types';
+import { deviceName } from '../../base/device';
 import { formatDuration } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
@@ -29,7 +30,7 @@ export default function IdleView({
   return (
     <>
       <Answer
-        crumb={`${crumb} · device ${payload.device}${where}`}
+        crumb={`${crumb} · ${deviceName(payload.device_type, payload.device)}${where}`}
         why={<Sentence text={payload.explanation} keep={['device', 'stream', 'by']} />}
       >
         <Sentence text={payload.headline} keep={['device', 'stream', 'by']} />

@@ -66,7 +66,13 @@ export function Detail({ row, onClose }: Props) {
       <h3>Time per launch</h3>
       <div className={rowDetailCss.spread}>
         {instances && instances.calls > 0 && (
-          <Spread instances={instances} noun="launch" of={row.name} onOutlier={show} />
+          <Spread
+            instances={instances}
+            noun="launch"
+            of={row.name}
+            color="var(--c-kernel)"
+            onOutlier={show}
+          />
         )}
       </div>
       <h3>Whole name</h3>

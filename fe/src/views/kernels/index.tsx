@@ -2,6 +2,7 @@ import { sum } from 'd3-array';
 import { useMemo } from 'react';
 import type { KernelRow, KernelsPayload, MemoryOperationRow } from '../../api/types';
 import { familyColor } from '../../base/family';
+import { deviceName } from '../../base/device';
 import { formatDuration, plural } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { useTableState } from '../../state/table';
@@ -163,7 +164,10 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
                 <Select
                   label="Device"
                   value={params.device ?? ''}
-                  options={[['', 'all'], ...devices.map(id => [String(id), String(id)] as const)]}
+                  options={[
+                    ['', 'all'],
+                    ...devices.map(id => [String(id), deviceName(payload.device_type, id)] as const),
+                  ]}
                   onChange={device => put({ device, stream: '' })}
                 />
               )}

@@ -74,7 +74,13 @@ export function Detail({ row, payload, onClose }: Props) {
       </h3>
       <div className={rowDetailCss.spread}>
         {instances && instances.calls > 0 && (
-          <Spread instances={instances} noun="call" of={row.name} onOutlier={show} />
+          <Spread
+            instances={instances}
+            noun="call"
+            of={row.name}
+            color={time === 'device' ? 'var(--c-kernel)' : 'var(--c-cpu_exec)'}
+            onOutlier={show}
+          />
         )}
         {instances && instances.calls === 0 && <p className="dim">No call of it has {time} time.</p>}
       </div>

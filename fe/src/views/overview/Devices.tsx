@@ -1,5 +1,6 @@
 import type { Device, Overview } from '../../api/types';
 import type { TermId } from '../../base/glossary';
+import { deviceName } from '../../base/device';
 import { formatBytes, formatRatio } from '../../base/format';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
@@ -23,7 +24,7 @@ export function DeviceCard({ device }: { device: Device }) {
   const communicates = device.computing !== device.utilization;
   return (
     <Panel
-      title={`${device.kind === 'other' ? 'Device' : 'GPU'} ${device.id}`}
+      title={deviceName(device.kind, device.id)}
       note={device.name ?? device.kind}
     >
       <dl className={css.meters}>

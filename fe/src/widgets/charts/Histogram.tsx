@@ -18,6 +18,8 @@ interface Props {
   p95: number;
   /** Single values far from the rest, each with its event. */
   outliers: Outlier[];
+  /** Of what the durations are of. */
+  color: string;
   onOutlier: (outlier: Outlier) => void;
 }
 
@@ -26,7 +28,7 @@ const TOP = 18;
 const BOTTOM = 18;
 
 /** How the durations are spread; outliers are marked and lead to their place on the timeline. */
-export function Histogram({ title, edges, counts, median, p95, outliers, onOutlier }: Props) {
+export function Histogram({ title, edges, counts, median, p95, outliers, color, onOutlier }: Props) {
   const { ref, width } = useWidth();
   const low = edges[0] ?? 0;
   const high = Math.max(edges[edges.length - 1] ?? 1, low + 1);
@@ -52,7 +54,7 @@ export function Histogram({ title, edges, counts, median, p95, outliers, onOutli
             const height = count === 0 ? 0 : Math.max(((floor - TOP) * count) / most, 1.5);
             return (
               <g key={edges[i]}>
-                <rect className={css.bar} x={left} y={floor - height} width={size} height={height} />
+                <rect fill={color} x={left} y={floor - height} width={size} height={height} />
                 <rect className={css.hit} x={left} y={TOP} width={size + 1} height={floor - TOP}>
                   <title>{`${formatDuration(edges[i]!)} to ${formatDuration(edges[i + 1]!)}: ${formatCount(count)}`}</title>
                 </rect>

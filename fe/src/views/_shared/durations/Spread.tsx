@@ -10,11 +10,12 @@ interface Props {
   noun: string;
   /** Whose durations they are. */
   of: string;
+  color: string;
   onOutlier: (event: number) => void;
 }
 
 /** How durations are spread, and those far above the rest. */
-export function Spread({ instances, noun, of, onOutlier }: Props) {
+export function Spread({ instances, noun, of, color, onOutlier }: Props) {
   return (
     <figure className={css.spread}>
       <Histogram
@@ -24,6 +25,7 @@ export function Spread({ instances, noun, of, onOutlier }: Props) {
         median={instances.median_ns!}
         p95={instances.p95_ns!}
         outliers={instances.outliers.map(each => ({ value: each.duration_ns, event: each.event }))}
+        color={color}
         onOutlier={outlier => onOutlier(outlier.event)}
       />
       {instances.far_out > 0 && (

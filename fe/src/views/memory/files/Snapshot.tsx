@@ -3,6 +3,7 @@ import { scaleLinear } from 'd3-scale';
 import { useMemo, useState } from 'react';
 import type { MemoryFileInfo, MemorySnapshot, Selectors } from '../../../api/types';
 import { floatsOf } from '../../../base/base64';
+import { deviceName } from '../../../base/device';
 import { formatBytes, formatCount, formatRatio, plural } from '../../../base/format';
 import { useView } from '../../../state/queries';
 import { Answer } from '../../../widgets/Answer';
@@ -58,7 +59,7 @@ export function Snapshot({ selectors, file, crumb, files }: Props) {
           <Select
             label="Device"
             value={String(snapshot.device)}
-            options={snapshot.devices.map(each => [String(each.id), `GPU ${each.id}`] as const)}
+            options={snapshot.devices.map(each => [String(each.id), deviceName('CUDA', each.id)] as const)}
             onChange={setDevice}
           />
         )}

@@ -33,7 +33,7 @@ const BOTTOM = 24;
 
 /** Each kind has its color, whichever others occur. */
 const COLORS: Record<string, string> = {
-  parameter: 'var(--c-kernel)',
+  parameter: 'var(--m-parameter)',
   'optimizer state': 'var(--c-dataloader)',
   input: 'var(--c-other)',
   temporary: 'var(--c-runtime)',
