@@ -23,10 +23,7 @@ export function DeviceCard({ device }: { device: Device }) {
   const { select } = useSelection();
   const communicates = device.computing !== device.utilization;
   return (
-    <Panel
-      title={deviceName(device.kind, device.id)}
-      note={device.name ?? device.kind}
-    >
+    <Panel title={deviceName(device.kind, device.id)} note={device.name ?? device.kind}>
       <dl className={css.meters}>
         {METERS.filter(([key]) => key !== 'computing' || communicates).map(([key, title, view]) => {
           const ratio = device[key];
