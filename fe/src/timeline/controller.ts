@@ -110,7 +110,8 @@ export class Controller {
       canvas.style.height = `${height}px`;
       canvas.getContext('2d', { alpha: canvas === this.above })!.setTransform(ratio, 0, 0, ratio, 0, 0);
     }
-    this.changed();
+    this.dirty = { slices: true, above: true };
+    this.draw(); // a canvas of another size is black until it is drawn, and a frame is seen before the next one
   }
 
   setLayout(layout: Layout): void {
@@ -134,8 +135,7 @@ export class Controller {
   setClock(origin: number, label: ((time: number) => string) | null): void {
     this.origin = origin;
     this.label = label;
-    this.dirty.above = true;
-    this.request();
+    this.changed();
   }
 
   /** The page's colors have changed; they are read anew with the next frame. */
@@ -261,6 +261,7 @@ export class Controller {
   };
 
   private readonly draw = () => {
+    cancelAnimationFrame(this.frame);
     this.frame = 0;
     const { width, height } = this.size;
     if (width === 0 || height <= HEAD) {
@@ -279,6 +280,7 @@ export class Controller {
         width,
         height: height - HEAD,
         window: this.window,
+        origin: this.origin,
         layout: this.layout,
         scroll: this.scroll,
         palette: this.palette,

@@ -60,7 +60,7 @@ export function SourceSettingsMenu() {
     <Popover position="bottom-end" shadow="md" withinPortal trapFocus returnFocus width={380}>
       <Popover.Target>
         <Button look="quiet" title="Where the sources are">
-          <Icon name="external" size={14} /> Sources
+          <Icon name="external" size={14} /> <span data-wide>Sources</span>
         </Button>
       </Popover.Target>
       <Popover.Dropdown className={css.menu}>

@@ -130,6 +130,39 @@ def test_with_reduced_motion_the_hint_of_the_wheel_goes_without_fading(open_page
     expect(hint).to_have_count(0)
 
 
+def test_a_drawing_of_another_size_is_never_black(open_page: Open) -> None:
+    """An opaque canvas is black until it is drawn anew, which must be in the frame in which it grows."""
+    page, frame = open_page(width=1200, height=900, **RUN)
+    drawn(frame)
+    stage = frame.locator("[data-part=stage]")
+    stage.evaluate(
+        """stage => {
+            window.seen = [];
+            const canvas = stage.querySelector('canvas');
+            // It comes after that of the timeline, and before the frame is shown.
+            new ResizeObserver(() => {
+                const { data } = canvas.getContext('2d').getImageData(canvas.width - 2, canvas.height - 2, 1, 1);
+                window.seen.push([canvas.width, data[0] + data[1] + data[2]]);
+            }).observe(stage.closest('[data-part=tracks]'));
+        }"""
+    )
+    before = len(until(lambda: stage.evaluate("() => window.seen")))
+    page.set_viewport_size({"width": 1000, "height": 880})
+    seen = until(lambda: stage.evaluate("() => window.seen"), lambda now: len(now) > before)
+    assert all(light > 0 for _, light in seen), seen
+
+
+@pytest.mark.parametrize(
+    "of", [RUN, {"view": "trace", "run": "o_job", "ranks": "rank0,rank1"}], ids=["one", "ranks"]
+)
+def test_the_tools_are_one_row_at_900_pixels(open_page: Open, of: dict[str, str]) -> None:
+    _, frame = open_page(width=900, height=900, **of)
+    drawn(frame)
+    row = frame.locator("[data-part=find]").locator("xpath=..")
+    assert box_of(row)["height"] < 45
+    expect(row.get_by_label("Color by")).to_be_visible()  # what the choice is for is still its name
+
+
 def test_the_name_of_a_track_stays_while_a_part_of_it_is_in_sight(open_page: Open) -> None:
     page, frame = open_page(**LOW, **RUN)
     placed(frame, LOW)

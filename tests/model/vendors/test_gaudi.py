@@ -115,7 +115,7 @@ def test_every_slice_is_drawn(session: Session, plugin: bool) -> None:
 
 def test_the_memory_is_the_card_s(session: Session) -> None:
     memory = payload(session, "memory")
-    assert [device["name"] for device in memory["devices"]] == ["HPU0"]
+    assert [device["name"] for device in memory["devices"]] == ["HPU 0"]
     peak = max(total for _, _, total in gaudi.MEMORY_LOG)
     assert memory["devices"][0]["peak_allocated"]["bytes"] == peak
 

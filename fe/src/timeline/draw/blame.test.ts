@@ -49,6 +49,7 @@ const scene = (begin: number, end: number, ...tiles: Tile[]): Scene => ({
   width: 10,
   height: 100,
   window: { begin, end },
+  origin: 0,
   layout: { rows: [row], height: 34 },
   scroll: 0,
   palette,

@@ -68,12 +68,6 @@ export function paintAbove(context: CanvasRenderingContext2D, above: Above): voi
   context.beginPath();
   context.rect(0, HEAD, width, height - HEAD);
   context.clip();
-  context.fillStyle = palette.line;
-  context.globalAlpha = 0.6;
-  for (const tick of above.ticks) {
-    context.fillRect(Math.round(toX(tick.time)), HEAD, 1, height);
-  }
-  context.globalAlpha = 1;
   for (const band of above.bands) {
     paintBand(context, above, band);
   }

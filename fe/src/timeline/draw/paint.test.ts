@@ -48,6 +48,7 @@ const palette = {
   surface: '#fff',
   background: '#eee',
   grid: '#ddd',
+  line: '#ccc',
   font: 'sans-serif',
   of: () => ({ fill: '#123456', ink: '#fff' }),
 } as unknown as Palette;
@@ -57,6 +58,7 @@ function scene(window: { begin: number; end: number }, ...parts: Tile[]): Scene 
     width: 100,
     height: 100,
     window,
+    origin: 0,
     layout: { rows: [row], height: 24 },
     scroll: 0,
     palette,
@@ -130,4 +132,21 @@ test('what is under the pointer is what is drawn there, with a little patience',
   expect(hitTest(what, row, 31, 10)?.event).toBe(1);
   expect(hitTest(what, row, 70, 10)).toBeNull();
   expect(hitTest(what, row, 20, 23)).toBeNull();
+});
+
+test('the lines of the ruler lie below all slices: none crosses a name', () => {
+  const fills: string[] = [];
+  const context = {
+    globalAlpha: 1,
+    fillStyle: '',
+    measureText: (text: string) => ({ width: text.length * 6 }),
+    fillText: () => undefined,
+    fillRect() {
+      fills.push(this.fillStyle);
+    },
+  };
+  const all = scene({ begin: 0, end: 1000 }, tile(0, 1000, [{ start: 0, duration: 1000 }]));
+  paint(context as unknown as CanvasRenderingContext2D, all);
+  expect(fills).toContain('#ccc');
+  expect(fills.lastIndexOf('#ccc')).toBeLessThan(fills.indexOf('#123456'));
 });

@@ -1,5 +1,6 @@
 // Drawing the slices and counters of the rows that are in sight. Nothing here asks or remembers anything.
 import type { Lit } from '../contract';
+import { ticks } from '../../base/ticks';
 import { hitBlame, paintBlame } from './blame';
 import type { Palette } from './colors';
 import { fitted } from './labels';
@@ -11,6 +12,8 @@ export interface Scene {
   width: number;
   height: number;
   window: Span;
+  /** Where the ruler, and so the grid, counts from, ns. */
+  origin: number;
   layout: Layout;
   scroll: number;
   palette: Palette;
@@ -34,6 +37,7 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene): void {
   context.globalAlpha = 1;
   context.fillStyle = palette.surface;
   context.fillRect(0, 0, width, height);
+  paintGrid(context, scene);
   context.font = `11px ${palette.font}`;
   context.textBaseline = 'middle';
   for (const row of layout.rows) {
@@ -58,6 +62,19 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene): void {
     }
   }
   context.globalAlpha = 1;
+}
+
+/** Below all else: a line through a name would read as a letter of it. */
+function paintGrid(
+  context: CanvasRenderingContext2D,
+  { window, origin, width, height, palette }: Scene,
+): void {
+  const scale = width / (window.end - window.begin);
+  context.fillStyle = palette.line;
+  context.globalAlpha = 0.6;
+  for (const { time } of ticks(window, width, origin)) {
+    context.fillRect(Math.round((time - window.begin) * scale), 0, 1, height);
+  }
 }
 
 function paintSlices(context: CanvasRenderingContext2D, scene: Scene, row: Row, y: number): void {

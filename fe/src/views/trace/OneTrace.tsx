@@ -3,7 +3,6 @@ import type { TracePayload } from '../../api/types';
 import { useClient } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import type { Highlights } from '../../timeline/contract';
-import { Choice } from '../../widgets/inputs/Choice';
 import { plain, Sentence } from '../../widgets/Sentence';
 import { Tip } from '../../widgets/Term';
 import { SourceSettingsMenu } from '../../widgets/SourceFrame';
@@ -16,9 +15,9 @@ import { useSelected } from './follow/useSelected';
 import { Area } from './panels/Area';
 import { Counters } from './panels/Counters';
 import { SelectedPanel } from './panels/SelectedPanel';
+import { ALL, SumsChoice } from './panels/SumsChoice';
 import { spokenSlice } from './panels/spoken';
 import { traceSource } from './source';
-import type { Sums } from './state';
 import { Timeline } from './Timeline';
 import { Export } from './tools/Export';
 import { MiniMap } from './tools/MiniMap';
@@ -41,17 +40,6 @@ const KEPT = [
   'find',
   'regex',
 ];
-
-const SUMS: readonly (readonly [Sums, string])[] = [
-  ['all', 'All'],
-  ['thread', 'Operators'],
-  ['stream', 'Kernels'],
-  ['counter', 'Counters'],
-];
-
-/** The kinds of tracks that there are. */
-const sumsOf = (payload: TracePayload) =>
-  SUMS.filter(([sums]) => sums === 'all' || payload.tracks.some(({ kind }) => kind === sums));
 
 /** One trace with all that can be asked about it. */
 export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: string }) {
@@ -92,12 +80,7 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
   const follow = useFollow(flows, state.event, chooseEvent);
   const walk = useWalk(paths?.each[0], state.event, shown, chooseEvent);
   const choice = (
-    <Choice
-      name="Tracks that are added up"
-      value={state.sums}
-      options={sumsOf(payload)}
-      onPick={sums => change({ sums }, true)}
-    />
+    <SumsChoice payload={payload} options={ALL} chosen={state.sums} onPick={sums => change({ sums }, true)} />
   );
   const togglePath = () => change({ path: !state.path });
   const togglePython = () => {

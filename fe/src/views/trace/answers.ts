@@ -13,7 +13,7 @@ import type {
 import { useView } from '../../state/queries';
 import type { Span } from '../../timeline/tiles/store';
 import { decodeTile } from '../../timeline/tiles/tile';
-import { mainTracks, workTracks } from './select';
+import { addedTracks, mainTracks } from './select';
 import type { TraceState } from './state';
 
 /** Buckets of the strip above the timeline. */
@@ -40,10 +40,7 @@ export function useAnswers(
   const { python } = payload;
   const { area } = state;
   const { sums } = state;
-  const added = workTracks(payload)
-    .filter(({ kind }) => (sums === 'thread' || sums === 'stream' ? kind === sums : isSliced(kind)))
-    .map(track => track.id)
-    .join(',');
+  const added = addedTracks(payload, sums);
   const areaAnswer = useView<TraceSelection>(
     'trace/selection',
     selectors,
@@ -89,8 +86,6 @@ export function useAnswers(
     map: { tile: mapTile, tracks: mapTracks },
   };
 }
-
-const isSliced = (kind: string): boolean => kind === 'thread' || kind === 'stream';
 
 const ready = <P>({ data }: { data?: ViewAnswer<P> }): P | undefined =>
   data?.state === 'ready' ? data.payload : undefined;

@@ -1,12 +1,22 @@
 // Which tracks are added up, and which stand for all in the strip above the timeline.
 import type { TracePayload } from '../../api/types';
 import type { Tile } from '../../timeline/tiles/tile';
+import type { Sums } from './state';
 
 const IN_STRIP = 4;
 
 /** The tracks of processes and devices, without what the profiler says of itself. */
 export const workTracks = (payload: TracePayload): TracePayload['tracks'] =>
   payload.tracks.filter(track => track.group !== null && payload.groups[track.group]?.kind !== 'profiler');
+
+/** The tracks that a window is added up over, as a parameter: threads and streams, or those of one kind. */
+export const addedTracks = (payload: TracePayload, sums: Sums): string =>
+  workTracks(payload)
+    .filter(({ kind }) =>
+      sums === 'thread' || sums === 'stream' ? kind === sums : kind === 'thread' || kind === 'stream',
+    )
+    .map(track => track.id)
+    .join(',');
 
 /** The busiest threads and streams, in the order they are shown. */
 export function mainTracks(payload: TracePayload, most = IN_STRIP): number[] {

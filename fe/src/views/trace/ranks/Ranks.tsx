@@ -14,6 +14,7 @@ import { usePaths, useWalk } from '../follow/path';
 import { useFollow } from '../follow/useFollow';
 import { useSelected } from '../follow/useSelected';
 import { SelectedPanel } from '../panels/SelectedPanel';
+import { SLICES, SumsChoice } from '../panels/SumsChoice';
 import { spokenSlice } from '../panels/spoken';
 import type { TraceState } from '../state';
 import { Timeline } from '../Timeline';
@@ -30,7 +31,7 @@ import { useRankColors } from './useRankColors';
 import { useRankMap } from './useRankMap';
 
 /** Parameters that mean the same for other ranks. */
-const KEPT = ['at', 'color', 'clock', 'find', 'regex', 'python', 'path'];
+const KEPT = ['at', 'color', 'clock', 'find', 'regex', 'python', 'path', 'sums'];
 
 interface Props {
   run: string;
@@ -50,6 +51,7 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
   const timeline = useTimeline(payload);
   const { state, change, shown, time, controller, chooseEvent, zoomTo } = timeline;
   const { area } = state;
+  const sums = state.sums === 'counter' ? 'all' : state.sums;
   const { python } = payload;
   const [filter, setFilter] = useState('');
   const { by, recolored } = useRankColors(run, members, state.color);
@@ -154,7 +156,7 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
           />
           <Shown {...{ payload, timeline, paths, togglePython, togglePath }} />
           <Button onClick={() => select({ view: 'distributed', params: {} })}>
-            <Icon name="left" size={14} /> The job
+            <Icon name="left" size={14} /> <span data-wide>The job</span>
           </Button>
         </>
       }
@@ -203,6 +205,15 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
                 run={run}
                 members={members}
                 area={area}
+                sums={sums}
+                choice={
+                  <SumsChoice
+                    payload={payload}
+                    options={SLICES}
+                    chosen={sums}
+                    onPick={next => change({ sums: next }, true)}
+                  />
+                }
                 time={time}
                 onEvent={chooseEvent}
                 onZoom={() => zoomTo(area)}

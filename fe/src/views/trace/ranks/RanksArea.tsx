@@ -1,5 +1,5 @@
 // What happens in the selected window on each rank, by name: what differs most between them comes first.
-import { useMemo } from 'react';
+import { useMemo, type ReactNode } from 'react';
 import type { Selectors, TraceSelection } from '../../../api/types';
 import { useEach } from '../../../state/queries';
 import { mergedId } from '../../../timeline/tiles/merge';
@@ -8,13 +8,16 @@ import { Sentence } from '../../../widgets/Sentence';
 import type { Column } from '../../../widgets/table/columns';
 import { range } from '../answers';
 import { AreaFrame, nameColumn } from '../panels/AreaFrame';
-import { workTracks } from '../select';
+import { addedTracks } from '../select';
+import type { Sums } from '../state';
 import type { Aligned } from './source';
 
 interface Props {
   run: string;
   members: readonly Aligned[];
   area: Span;
+  sums: Sums;
+  choice: ReactNode;
   time: (ns: number) => string;
   onEvent: (event: number) => void;
   onZoom: () => void;
@@ -34,14 +37,14 @@ const spread = ({ totals }: Row): number => Math.max(...totals) - Math.min(...to
 
 const selectorsOf = (run: string, { worker, span }: Aligned): Selectors => ({ run, worker, span });
 
-export function RanksArea({ run, members, area, time, ...ways }: Props) {
+export function RanksArea({ run, members, area, sums, choice, time, ...ways }: Props) {
   const answer = useEach<TraceSelection>(
     'trace/selection',
     members.map(member => [
       selectorsOf(run, member),
       {
         ...range(area.begin - member.shift, area.end - member.shift),
-        tracks: tracksOf(member),
+        tracks: addedTracks(member.payload, sums),
         ...(member.payload.python ? { python: 'true' } : {}),
       },
     ]),
@@ -78,6 +81,7 @@ export function RanksArea({ run, members, area, time, ...ways }: Props) {
           </span>
         ))
       }
+      choice={choice}
       rows={rows}
       columns={columns}
       first="spread"
@@ -87,12 +91,6 @@ export function RanksArea({ run, members, area, time, ...ways }: Props) {
     />
   );
 }
-
-const tracksOf = ({ payload }: Aligned): string =>
-  workTracks(payload)
-    .filter(track => track.kind === 'thread' || track.kind === 'stream')
-    .map(track => track.id)
-    .join(',');
 
 function rowsOf(selections: readonly TraceSelection[], members: readonly Aligned[]): Row[] {
   const count = members.length;

@@ -27,7 +27,7 @@ export function Export({ whole, part, window, title }: Props) {
       <Popover position="bottom-end" shadow="md" withinPortal trapFocus returnFocus width={330}>
         <Popover.Target>
           <Button>
-            <Icon name="external" size={14} /> Open in Perfetto
+            <Icon name="external" size={14} /> <span data-wide>Open in</span> Perfetto
           </Button>
         </Popover.Target>
         <Popover.Dropdown className="menu">
