@@ -180,7 +180,9 @@ def producers() -> list[Producer]:
 
     xpu, mtia = document(XPU), gzip.compress(document(MTIA))
     return [
-        Producer("w.1.pt.trace.json", xpu, "w", XPU, of_xpu, "XPU", ("XPU 0", 3 << 20), {"GpuTime, 0": [1.5, 2.5]}),
+        Producer(
+            "w.1.pt.trace.json", xpu, "w", XPU, of_xpu, "XPU", ("XPU 0", 3 << 20), {"GpuTime, 0": [1.5, 2.5]}
+        ),
         Producer("w.1.pt.trace.json.gz", mtia, "w", MTIA, of_mtia, "MTIA", ("MTIA 0", 5 << 20)),
         *(of_sglang(number) for number in (0, 1)),
         *(
