@@ -116,7 +116,7 @@ export function Curve({ curve, device, steps, at, range, onAt, onRange }: Props)
           height={HEIGHT}
           role="slider"
           aria-label={`Instant in the memory of ${device.name}`}
-          data-picture={`Memory of ${device.hardware ?? device.name} over time`}
+          data-picture={`Memory of ${device.name}${device.hardware ? ` (${device.hardware})` : ''} over time`}
           aria-valuemin={data.begin}
           aria-valuemax={data.end}
           aria-valuenow={instant ?? data.begin}
