@@ -46,7 +46,7 @@ def raw(corpus: Path, name: str) -> dict[str, list[dict[str, Any]]]:
     by_device: dict[str, list[dict[str, Any]]] = {}
     for event in sorted((e for e in events if e.get("name") == "[memory]"), key=lambda e: float(e["ts"])):
         args = event["args"]
-        id = "" if args["Device Type"] == 0 else args["Device Id"]
+        id = "" if args["Device Type"] == 0 else f" {args['Device Id']}"
         by_device.setdefault(f"{NAMES[args['Device Type']]}{id}", []).append(args)
     return by_device
 
