@@ -95,8 +95,7 @@ def show(page: Page, state: Mapping[str, str]) -> None:
     page.evaluate("hash => { location.hash = hash }", "&".join(["pytorch_profiler", *parts]))
     expect(page.locator(f"#page[data-shown='{state['view']} {state['run']}']")).to_be_visible()
     expect(page.locator("#page [aria-busy=true]")).to_have_count(0)
-    timeline = page.locator("[data-part=timeline]")
-    if timeline.count():
+    if page.locator("[data-part=timeline]").count():
         expect(page.locator("[data-part=timeline][data-state=drawn]")).to_be_visible()
     page.evaluate(SETTLED)
 

@@ -334,6 +334,7 @@ export class Controller {
       palette,
       ticks: marks,
       steps: this.payload.steps,
+      recorded: this.payload.steps_recorded,
       area: this.highlights.area,
       marks: this.highlights.marks,
       selected: this.highlights.selected,

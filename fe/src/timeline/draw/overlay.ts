@@ -42,6 +42,8 @@ export interface Above {
   palette: Palette;
   ticks: Tick[];
   steps: readonly Step[];
+  /** Whether the steps were recorded; without any, the whole trace is the only one. */
+  recorded: boolean;
   area: Span | null;
   marks: readonly number[];
   selected: Place | null;
@@ -162,7 +164,7 @@ function paintRuler(context: CanvasRenderingContext2D, above: Above, toX: (time:
     context.fillRect(left, RULER + 2, Math.max(right - left - 1, 1), STEPS - 5);
     const label = fitted(
       context,
-      `Step ${step.name}  ${formatDuration(step.duration_ns)}`,
+      `${above.recorded ? `Step ${step.name}` : 'No steps recorded'}  ${formatDuration(step.duration_ns)}`,
       right - left - 10,
     );
     if (label) {

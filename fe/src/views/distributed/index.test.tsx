@@ -15,6 +15,13 @@ it('names the rank that the others wait for, and what it did', () => {
   expect(document.querySelectorAll('[data-part=rank-bar]')).toHaveLength(3);
 });
 
+it('says of a map that nothing is known for it, and names no steps that there are not', () => {
+  drawView(View, { ...golden.distributed, overview: [], heat_map: null });
+  const map = screen.getByRole('figure', { name: 'Computation by rank and step' });
+  expect(map.textContent).toBe('No values are known.');
+  expect(document.body.textContent).not.toContain('undefined');
+});
+
 it('lists all collectives page by page', async () => {
   drawView(View, golden.distributed);
   fireEvent.click(screen.getByText('All collectives'));

@@ -69,9 +69,7 @@ export function StepColumns({ overview, chosen, onChoose }: Props) {
               x={LEFT + slot * i + (slot - column) / 2}
               width={column}
               y={y}
-              scale={scale}
               label={i % every === 0}
-              value={slot > 34}
               active={chosen === step.name || focused === step.name}
               faded={chosen !== undefined && chosen !== step.name}
               onClick={() => onChoose(chosen === step.name ? undefined : step.name)}
@@ -87,12 +85,29 @@ export function StepColumns({ overview, chosen, onChoose }: Props) {
                 y1={y(average.duration_ns)}
                 y2={y(average.duration_ns)}
                 className={css.average}
+                data-part="average-line"
               />
               <text x={edge + 6} y={y(average.duration_ns) + 4} className="soft">
                 average {formatNumber(average.duration_ns / scale)}
               </text>
             </g>
           )}
+          {slot > 34 &&
+            // Above the line of the average, which stops at their halo.
+            steps.map((step, i) => (
+              <text
+                key={step.name}
+                x={LEFT + slot * (i + 0.5)}
+                y={y(step.duration_ns) - 5}
+                textAnchor="middle"
+                className="strong halo"
+                data-part="step-value"
+                aria-hidden="true"
+                pointerEvents="none"
+              >
+                {formatNumber(step.duration_ns / scale)}
+              </text>
+            ))}
         </svg>
       )}
     </div>
@@ -107,9 +122,7 @@ interface ColumnProps {
   x: number;
   width: number;
   y: (ns: number) => number;
-  scale: number;
   label: boolean;
-  value: boolean;
   active: boolean;
   faded: boolean;
   onClick: () => void;
@@ -124,9 +137,7 @@ function Column({
   x,
   width,
   y,
-  scale,
   label,
-  value,
   active,
   faded,
   onClick,
@@ -196,18 +207,6 @@ function Column({
           />
         )}
       </g>
-      {value && (
-        <text
-          x={x + width / 2}
-          y={y(step.duration_ns) - 5}
-          textAnchor="middle"
-          className="strong halo"
-          aria-hidden="true"
-          pointerEvents="none"
-        >
-          {formatNumber(step.duration_ns / scale)}
-        </text>
-      )}
       {label && (
         <text
           x={x + width / 2}

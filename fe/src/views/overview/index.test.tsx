@@ -70,6 +70,18 @@ it('compares steps only where there are several', () => {
   expect(screen.queryByText('Least – most')).toBeNull();
 });
 
+it('writes the value of a step above the line of the average', async () => {
+  drawView(View, golden.overview);
+  await screen.findByLabelText(/^Step 1, 1\.00 ms/);
+  const line = document.querySelector('[data-part=average-line]')!;
+  const values = [...document.querySelectorAll('[data-part=step-value]')];
+  expect(values.map(value => value.textContent)).toEqual(golden.overview.steps.map(() => '1.00'));
+  for (const value of values) {
+    expect(line.compareDocumentPosition(value) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
+    expect(value.classList.contains('halo')).toBe(true);
+  }
+});
+
 it('says what the other ranks tell of its communication once they are compared', async () => {
   const ranks = golden['overview/ranks'];
   const alone = {

@@ -43,6 +43,13 @@ export function HeatMap(props: Props) {
   const { ref, width } = useWidth();
   const theme = useComputedColorScheme('light');
   const inner = width - LABEL;
+  if (columns.length === 0) {
+    return (
+      <p className="dim" role="figure" aria-label={title}>
+        No values are known.
+      </p>
+    );
+  }
   const roomy = rows.length * ROW <= TALLEST && columns.length > 0 && inner / columns.length >= ROOM;
   return (
     <div ref={ref} className={css.map} role="figure" aria-label={title}>

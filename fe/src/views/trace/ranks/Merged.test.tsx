@@ -1,5 +1,5 @@
 import { screen } from '@testing-library/react';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import job from '../../../../../tests/golden/payloads/distributed.json';
 import golden from '../../../../../tests/golden/payloads/trace.json';
 import { drawView, serveGoldens, textOf } from '../../../testing/view';
@@ -57,5 +57,24 @@ it('has the tools of one trace', async () => {
   expect(screen.getByText(/a name has the same color everywhere/)).toBeTruthy();
   expect(screen.queryByRole('button', { name: 'Python' }) !== null).toBe(
     golden.trace.counts.python_slices > 0,
+  );
+});
+
+it('says that ranks without slices have no timeline, and no longer that they are read', async () => {
+  const answered = fetch;
+  const message = 'no trace is recorded: use `torch.profiler`';
+  vi.stubGlobal('fetch', (address: URL | string) =>
+    new URL(address).pathname.endsWith('/view/trace')
+      ? Promise.resolve(
+          new Response(JSON.stringify({ error: { code: 'not_found', message } }), { status: 404 }),
+        )
+      : answered(address),
+  );
+  drawView(View, golden.trace, { params: { ranks: 'rank0,rank1' } });
+  expect(document.querySelector('[aria-busy=true]')?.textContent).toContain('Reading the ranks.');
+  await screen.findByText('These ranks have no common timeline.');
+  expect(document.querySelector('[aria-busy=true]')).toBeNull();
+  expect(document.querySelector('[data-part=why]')!.textContent).toBe(
+    'no trace is recorded: use torch.profiler',
   );
 });

@@ -7,7 +7,7 @@ import { useClient, useView } from '../../../state/queries';
 import { readRanks, writeRanks } from '../../../state/ranks';
 import { useSelection } from '../../../state/selection';
 import { Answer } from '../../../widgets/Answer';
-import { Sentence } from '../../../widgets/Sentence';
+import { Sentence, Words } from '../../../widgets/Sentence';
 import { readTraceState } from '../state';
 import { MOST } from './RankPicker';
 import { Ranks } from './Ranks';
@@ -63,18 +63,21 @@ export function Merged({ run, crumb }: { run: string; crumb: string }) {
     );
     // oxlint-disable-next-line react-hooks/exhaustive-deps -- the shifts and traces of the same ranks do not change
   }, [key]);
-  return job && aligned && aligned.length > 0 ? (
-    <Ranks key={key} run={run} crumb={crumb} members={aligned} connections={job} chosen={chosen} />
-  ) : (
-    <Answer
-      crumb={crumb}
-      why={
-        answer.error?.message ??
-        traces.find(trace => trace.error)?.error?.message ??
-        plural(chosen.length, 'rank')
-      }
-    >
-      {job && aligned ? <Sentence text={job.headline} /> : 'Reading the ranks.'}
-    </Answer>
+  if (job && aligned && aligned.length > 0) {
+    return <Ranks key={key} run={run} crumb={crumb} members={aligned} connections={job} chosen={chosen} />;
+  }
+  const failed = answer.error ?? traces.find(trace => trace.error)?.error;
+  return (
+    <div aria-busy={!failed && !aligned}>
+      <Answer crumb={crumb} why={failed ? <Words text={failed.message} /> : plural(chosen.length, 'rank')}>
+        {failed ? (
+          'These ranks have no common timeline.'
+        ) : job && aligned ? (
+          <Sentence text={job.headline} />
+        ) : (
+          'Reading the ranks.'
+        )}
+      </Answer>
+    </div>
   );
 }
