@@ -7,12 +7,15 @@ import { HEAD, paintAbove, type Above, type Band, type Place } from './draw/over
 import { hitTest, paint, type Hit, type Scene } from './draw/paint';
 import { BUCKETS, levelOf, TileStore, type Span } from './tiles/store';
 import type { Samples, Tile } from './tiles/tile';
-import { ticks, type Tick } from '../base/ticks';
+import { ticks } from '../base/ticks';
 import { locate, sliceInSight, slicePast, type Way } from './lookup';
 import { around, clamp, opening, pan, whole, zoom } from './viewport';
 
 const REST_MS = 250;
 const NOTHING: Highlights = { area: null, marks: [], selected: null, arrows: [], lit: null };
+
+const placeOf = ({ track, depth, hit: { start, duration } }: { track: number; depth: number; hit: Hit }) =>
+  ({ track, depth, start, duration }) satisfies Place;
 
 export class Controller {
   window: Span;
@@ -189,12 +192,7 @@ export class Controller {
   hover(x: number | null, y: number): { hit: Hit; blame: Blame | null } | null {
     this.cursor = x;
     const found = x === null ? null : this.hit(x, y);
-    this.hovered = found && {
-      track: found.track,
-      depth: found.depth,
-      start: found.hit.start,
-      duration: found.hit.duration,
-    };
+    this.hovered = found && placeOf(found);
     this.dirty.above = true;
     this.request();
     return found;
@@ -239,6 +237,12 @@ export class Controller {
   /** The slice that a key leads to, as far as it is loaded; from none, to one in sight. */
   sliceBeside(place: Place | null, way: Way): number | null {
     return this.scene && (place ? slicePast(this.scene, place, way) : sliceInSight(this.scene));
+  }
+
+  /** What is drawn now, less what follows the pointer; null before the first frame. */
+  get drawn(): { scene: Scene; above: Above } | null {
+    const above = this.palette && { ...this.aboveScene(this.palette), hovered: null, cursor: null };
+    return this.scene && above && { scene: this.scene, above };
   }
 
   private changed(): void {
@@ -321,10 +325,8 @@ export class Controller {
   }
 
   private aboveScene(palette: Palette): Above {
-    let marks: Tick[] = ticks(this.window, this.size.width, this.origin);
-    if (this.label) {
-      marks = marks.map(tick => ({ ...tick, label: this.label!(tick.time) }));
-    }
+    const say = this.label;
+    const marks = ticks(this.window, this.size.width, this.origin);
     return {
       width: this.size.width,
       height: this.size.height,
@@ -332,7 +334,7 @@ export class Controller {
       layout: this.layout,
       scroll: this.scroll,
       palette,
-      ticks: marks,
+      ticks: say ? marks.map(tick => ({ ...tick, label: say(tick.time) })) : marks,
       steps: this.payload.steps,
       recorded: this.payload.steps_recorded,
       area: this.highlights.area,

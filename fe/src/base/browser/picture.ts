@@ -24,10 +24,22 @@ const LETTER = 6.8;
 const NARROWEST = 360;
 const DOT = 10;
 
+/** What is saved: px, what it shows and in which unit, what its colors mean. */
+export interface Chart {
+  title: string;
+  width: number;
+  height: number;
+  legend: readonly (readonly [string, string])[];
+  /** With plain colors, and nothing that needs the page. */
+  drawn: SVGElement;
+}
+
 /** The charts of a panel, from top to bottom. */
-export const charts = (panel: Element): (SVGSVGElement | HTMLCanvasElement)[] => [
-  ...panel.querySelectorAll<SVGSVGElement | HTMLCanvasElement>('[data-picture]'),
-];
+export const charts = (panel: Element): Chart[] =>
+  [...panel.querySelectorAll<SVGSVGElement | HTMLCanvasElement>('[data-picture]')].map(chart => {
+    const { width, height } = chart.getBoundingClientRect();
+    return { title: chart.dataset.picture!, width, height, legend: legendOf(chart), drawn: copied(chart) };
+  });
 
 function element(name: string, attributes: Record<string, string | number>, content = ''): SVGElement {
   const node = document.createElementNS(SVG, name);
@@ -109,14 +121,14 @@ function copied(chart: SVGSVGElement | HTMLCanvasElement): SVGElement {
  * The charts below each other as one drawing that needs nothing else: which run it is of, what each chart shows, what
  * its colors mean, on the surface of the theme.
  */
-export function pictureOf(drawn: readonly (SVGSVGElement | HTMLCanvasElement)[]): {
+export function pictureOf(drawn: readonly Chart[]): {
   text: string;
   width: number;
   height: number;
 } {
   const style = getComputedStyle(document.documentElement);
-  const ink = getComputedStyle(drawn[0]!).color;
-  const inner = Math.max(NARROWEST, ...drawn.map(chart => chart.getBoundingClientRect().width));
+  const ink = style.getPropertyValue('--tx').trim();
+  const inner = Math.max(NARROWEST, ...drawn.map(chart => chart.width));
   const nodes: SVGElement[] = [];
   let y = MARGIN;
   const write = (content: string, weight: number) => {
@@ -129,8 +141,8 @@ export function pictureOf(drawn: readonly (SVGSVGElement | HTMLCanvasElement)[])
   };
   write(subject().join(' · '), 600);
   for (const chart of drawn) {
-    write(chart.dataset.picture!, 400);
-    const legend = [...new Map(legendOf(chart))];
+    write(chart.title, 400);
+    const legend = [...new Map(chart.legend)];
     const places = placed(
       legend.map(([name]) => name),
       inner,
@@ -145,9 +157,9 @@ export function pictureOf(drawn: readonly (SVGSVGElement | HTMLCanvasElement)[])
     });
     y += LINE * (places.length > 0 ? places.at(-1)!.row + 1 : 0) + 6;
     const copy = element('g', { transform: `translate(${MARGIN} ${y})` });
-    copy.append(copied(chart));
+    copy.append(chart.drawn);
     nodes.push(copy);
-    y += chart.getBoundingClientRect().height + MARGIN;
+    y += chart.height + MARGIN;
   }
   const [width, height] = [inner + 2 * MARGIN, y];
   const whole = element('svg', {
@@ -160,14 +172,11 @@ export function pictureOf(drawn: readonly (SVGSVGElement | HTMLCanvasElement)[])
   return { text: new XMLSerializer().serializeToString(whole), width, height };
 }
 
-export function saveSvg(name: string, drawn: readonly (SVGSVGElement | HTMLCanvasElement)[]): void {
+export function saveSvg(name: string, drawn: readonly Chart[]): void {
   saveFile(`${name}.svg`, pictureOf(drawn).text, 'image/svg+xml');
 }
 
-export async function savePng(
-  name: string,
-  drawn: readonly (SVGSVGElement | HTMLCanvasElement)[],
-): Promise<void> {
+export async function savePng(name: string, drawn: readonly Chart[]): Promise<void> {
   const { text, width, height } = pictureOf(drawn);
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;

@@ -20,13 +20,17 @@ export async function copyText(text: string): Promise<boolean> {
 
 /** What of the log is shown, outermost first. */
 export function subject(): string[] {
-  const { run, worker, span } = readState();
-  return [run, worker, span === undefined ? undefined : `span ${span}`].filter(part => part !== undefined);
+  const { run, worker, span, ranks } = readState();
+  const of = ranks ? ranks.split(',').map(decodeURIComponent).join(' ') : worker;
+  return [run, of, span === undefined ? undefined : `span ${span}`].filter(part => part !== undefined);
 }
+
+/** Of a part of a file's name: no file system takes names of more than 255 bytes. */
+const LONGEST = 60;
 
 /** Files of two runs lie beside each other: each is named for what it is of. */
 const fileName = (name: string): string =>
-  [...subject(), name].map(part => part.replace(/[^\p{L}\p{N}._-]+/gu, '_')).join('.');
+  [...subject(), name].map(part => part.replace(/[^\p{L}\p{N}._-]+/gu, '_').slice(0, LONGEST)).join('.');
 
 export function saveFile(name: string, content: BlobPart, type: string): void {
   const link = document.createElement('a');

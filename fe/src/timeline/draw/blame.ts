@@ -5,6 +5,7 @@ import { fitted } from './labels';
 import type { Row } from './layout';
 import type { Hit, Scene } from './paint';
 import { lowerBound } from '../tiles/tile';
+import type { Drawing } from './vector';
 
 const LABEL = 60;
 const NEAR_PX = 2;
@@ -61,7 +62,7 @@ function endOf(shares: Float32Array, categories: number, column: number): number
 
 const isWhole = (share: number): boolean => share > 0.999;
 
-export function paintBlame(context: CanvasRenderingContext2D, scene: Scene, row: Row, y: number): void {
+export function paintBlame(context: Drawing, scene: Scene, row: Row, y: number): void {
   const { palette, window, width } = scene;
   const categories = palette.categories.length;
   const shares = sharesOf(scene, row.track!.id, categories);

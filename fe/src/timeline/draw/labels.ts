@@ -1,7 +1,9 @@
 // Texts cut to the room they have.
+import type { Drawing } from './vector';
+
 const widths = new Map<string, number>();
 
-function widthOf(context: CanvasRenderingContext2D, text: string): number {
+function widthOf(context: Drawing, text: string): number {
   let width = widths.get(text);
   if (width === undefined) {
     if (widths.size > 20_000) {
@@ -14,7 +16,7 @@ function widthOf(context: CanvasRenderingContext2D, text: string): number {
 }
 
 /** As much of a text as fits, with an ellipsis; empty where not even a few letters do. */
-export function fitted(context: CanvasRenderingContext2D, text: string, room: number): string {
+export function fitted(context: Drawing, text: string, room: number): string {
   const width = widthOf(context, text);
   if (width <= room) {
     return text;

@@ -134,6 +134,13 @@ export function nameOf(track: Track, payload: TracePayload): string {
   return group ? `${group.name} ${track.name}` : track.name;
 }
 
+/** What stands beside a row: the name of its track or group; of a pinned track both, as it left its group. */
+export function labelOf(row: Row, payload: TracePayload): string {
+  const group = row.group === null ? undefined : payload.groups[row.group];
+  const name = row.track ? row.track.name : (group?.name ?? '');
+  return row.pinned && group ? `${group.name} · ${name}` : name;
+}
+
 /** Where a lane is drawn in its row: how far below the row's top, and how high. */
 export function laneBox(row: Row, depth: number): { top: number; height: number } {
   if (row.folded) {

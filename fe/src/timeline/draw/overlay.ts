@@ -5,6 +5,7 @@ import type { Palette } from './colors';
 import type { Span } from '../tiles/store';
 import { fitted } from './labels';
 import type { Tick } from '../../base/ticks';
+import type { Drawing } from './vector';
 
 export interface Place {
   track: number;
@@ -57,7 +58,7 @@ export const RULER = 24;
 export const STEPS = 22;
 export const HEAD = RULER + STEPS;
 
-export function paintAbove(context: CanvasRenderingContext2D, above: Above): void {
+export function paintAbove(context: Drawing, above: Above): void {
   const { width, height, window, palette } = above;
   const scale = width / (window.end - window.begin);
   const toX = (time: number) => (time - window.begin) * scale;
@@ -112,7 +113,7 @@ export function paintAbove(context: CanvasRenderingContext2D, above: Above): voi
 }
 
 /** From each box to the next below: on the left the arrivals, on the right the common end. */
-function paintBand(context: CanvasRenderingContext2D, above: Above, { places, strong }: Band): void {
+function paintBand(context: Drawing, above: Above, { places, strong }: Band): void {
   const boxes = places.flatMap(place => boxOf(above, place) ?? []).sort((a, b) => a.y - b.y);
   context.fillStyle = above.palette.joined;
   context.strokeStyle = above.palette.joined;
@@ -134,7 +135,7 @@ function paintBand(context: CanvasRenderingContext2D, above: Above, { places, st
   context.globalAlpha = 1;
 }
 
-function paintRuler(context: CanvasRenderingContext2D, above: Above, toX: (time: number) => number): void {
+function paintRuler(context: Drawing, above: Above, toX: (time: number) => number): void {
   const { width, window, palette } = above;
   context.fillStyle = palette.surface;
   context.fillRect(0, 0, width, HEAD);
@@ -175,7 +176,7 @@ function paintRuler(context: CanvasRenderingContext2D, above: Above, toX: (time:
   }
 }
 
-function paintArea(context: CanvasRenderingContext2D, above: Above, toX: (time: number) => number): void {
+function paintArea(context: Drawing, above: Above, toX: (time: number) => number): void {
   const { area, height, palette, width } = above;
   if (!area) {
     return;
@@ -221,7 +222,7 @@ export function boxOf(above: Above, place: Place): Box | null {
   };
 }
 
-function paintArrow(context: CanvasRenderingContext2D, above: Above, arrow: Arrow): void {
+function paintArrow(context: Drawing, above: Above, arrow: Arrow): void {
   const from = boxOf(above, arrow.from);
   const to = boxOf(above, arrow.to);
   if (!from || !to) {

@@ -7,6 +7,7 @@ import { fitted } from './labels';
 import { LANE, laneBox, type Layout, type Row } from './layout';
 import type { Cover, Span } from '../tiles/store';
 import { lowerBound, type Lane, type Samples, type Tile } from '../tiles/tile';
+import type { Drawing } from './vector';
 
 export interface Scene {
   width: number;
@@ -32,7 +33,7 @@ const FADED = 0.22;
 /** What a label may say of a name: without the namespace that most names share. */
 const spoken = (name: string): string => name.replace(/^aten::/, '');
 
-export function paint(context: CanvasRenderingContext2D, scene: Scene): void {
+export function paint(context: Drawing, scene: Scene): void {
   const { width, height, palette, layout, scroll } = scene;
   context.globalAlpha = 1;
   context.fillStyle = palette.surface;
@@ -65,10 +66,7 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene): void {
 }
 
 /** Below all else: a line through a name would read as a letter of it. */
-function paintGrid(
-  context: CanvasRenderingContext2D,
-  { window, origin, width, height, palette }: Scene,
-): void {
+function paintGrid(context: Drawing, { window, origin, width, height, palette }: Scene): void {
   const scale = width / (window.end - window.begin);
   context.fillStyle = palette.line;
   context.globalAlpha = 0.6;
@@ -77,7 +75,7 @@ function paintGrid(
   }
 }
 
-function paintSlices(context: CanvasRenderingContext2D, scene: Scene, row: Row, y: number): void {
+function paintSlices(context: Drawing, scene: Scene, row: Row, y: number): void {
   const track = row.track!;
   for (const [i, cover] of scene.tiles.entries()) {
     const before = scene.tiles[i - 1];
@@ -99,7 +97,7 @@ function paintSlices(context: CanvasRenderingContext2D, scene: Scene, row: Row, 
 
 /** `leads`: no part before this one is drawn, so it also draws what reaches in from there. */
 function paintLane(
-  context: CanvasRenderingContext2D,
+  context: Drawing,
   scene: Scene,
   cover: Cover<Tile>,
   leads: boolean,
@@ -161,7 +159,7 @@ function paintLane(
   }
 }
 
-function paintCounter(context: CanvasRenderingContext2D, scene: Scene, row: Row, y: number): void {
+function paintCounter(context: Drawing, scene: Scene, row: Row, y: number): void {
   const { window, width, palette, samples } = scene;
   const track = row.track!;
   const most = track.unit === 'ratio' ? 1 : Math.max(track.high ?? 0, 0);

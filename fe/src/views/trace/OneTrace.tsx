@@ -19,7 +19,7 @@ import { ALL, SumsChoice } from './panels/SumsChoice';
 import { spokenSlice } from './panels/spoken';
 import { traceSource } from './source';
 import { Timeline } from './Timeline';
-import { Export } from './tools/Export';
+import { Export, Links } from './tools/Export';
 import { MiniMap } from './tools/MiniMap';
 import { Shown } from './tools/Shown';
 import { Legend, Tracks } from './tools/Tools';
@@ -50,7 +50,7 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
   const timeline = useTimeline(payload);
   const { state, change, shown, time, controller, chooseEvent, zoomTo } = timeline;
   const { folded, hidden, pinned, order, color, area } = state;
-  const members = useMemo(() => [{ selectors, shift: 0, payload }], [selectors, payload]);
+  const members = useMemo(() => [{ title: '', selectors, shift: 0, payload }], [selectors, payload]);
   const { python } = payload;
   const [filter, setFilter] = useState('');
   const source = useMemo(
@@ -88,6 +88,11 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
     select({ params: python ? others : { ...others, python: 'true' } });
   };
 
+  const files = {
+    whole: client.address('download', selectors),
+    part: client.address('slice', { ...selectors, ...range(shown.begin, shown.end) }),
+    window: shown,
+  };
   return (
     <Timeline
       timeline={timeline}
@@ -116,16 +121,15 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
       actions={
         <>
           <SourceSettingsMenu />
-          {!client.report && (
-            <Export
-              whole={client.address('download', selectors)}
-              part={client.address('slice', { ...selectors, ...range(shown.begin, shown.end) })}
-              window={shown}
-              title={crumb}
-            />
-          )}
+          {!client.report && <Export {...files} title={crumb} />}
         </>
       }
+      saved={{
+        subject: 'Timeline',
+        traces: members,
+        colors: answers.colors,
+        links: !client.report && <Links {...files} />,
+      }}
       strip={
         <MiniMap
           payload={payload}

@@ -12,6 +12,7 @@ import { keyOf, keysOf, useKeys, type Keys } from './keys';
 import { Dock } from './panels/Dock';
 import { Status } from './panels/Status';
 import { toggled } from './state';
+import { Save, type Saved } from './tools/Save';
 import css from './Timeline.module.css';
 import { Canvas } from './tracks/Canvas';
 import { useInSight, type Timeline as State } from './useTimeline';
@@ -29,6 +30,8 @@ interface Props {
   /** Left above the drawing, and right. */
   tools: ReactNode;
   actions?: ReactNode;
+  /** What is saved beside the picture. */
+  saved: Saved;
   strip?: ReactNode;
   /** Keys of its own. */
   keys?: Keys;
@@ -71,6 +74,7 @@ export function Timeline(props: Props) {
             <Icon name="fit" size={14} />
           </Button>
           {props.actions}
+          <Save {...props.saved} {...{ timeline, payload }} colorBy={props.colorBy} />
         </span>
       </div>
       {props.strip}

@@ -55,6 +55,7 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
   const { python } = payload;
   const [filter, setFilter] = useState('');
   const { by, recolored } = useRankColors(run, members, state.color);
+  const colors = recolored && { by, texts: recolored.texts };
   const source = useMemo(
     () => ranksSource(client, run, members, python, by, recolored),
     [client, run, members, python, by, recolored],
@@ -80,7 +81,8 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
 
   const traces = useMemo(
     () =>
-      members.map(({ worker, span, shift, payload: own }) => ({
+      members.map(({ title, worker, span, shift, payload: own }) => ({
+        title,
         selectors: { run, worker, span },
         shift,
         payload: own,
@@ -183,7 +185,8 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
       }}
       onArea={next => change({ area: next })}
       error={selected.error ?? error}
-      legend={<Legend by={by} payload={payload} colors={recolored && { by, texts: recolored.texts }} />}
+      legend={<Legend by={by} payload={payload} colors={colors} />}
+      saved={{ subject: `Timeline of ${members.map(({ title }) => title).join(', ')}`, traces, colors }}
       spoken={
         current || selected.moment
           ? `${member.title}: ${spokenSlice(current, member.payload) || plain(selected.moment?.headline ?? [])}`

@@ -1,4 +1,4 @@
-// Getting the trace out: the file, what is shown of it, or both into Perfetto.
+// Getting the trace out: the file or what is shown of it, as they are or into Perfetto.
 import { Popover } from '@mantine/core';
 import { useState } from 'react';
 import { formatDuration } from '../../../base/format';
@@ -23,42 +23,37 @@ export function Export({ whole, part, window, title }: Props) {
     setSaid(await openInPerfetto(address, title));
   };
   return (
-    <>
-      <Popover position="bottom-end" shadow="md" withinPortal trapFocus returnFocus width={330}>
-        <Popover.Target>
-          <Button>
-            <Icon name="external" size={14} /> <span data-wide>Open in</span> Perfetto
+    <Popover position="bottom-end" shadow="md" withinPortal trapFocus returnFocus width={330}>
+      <Popover.Target>
+        <Button>
+          <Icon name="external" size={14} /> <span data-wide>Open in</span> Perfetto
+        </Button>
+      </Popover.Target>
+      <Popover.Dropdown className="menu">
+        <p>
+          The page is loaded from <strong>ui.perfetto.dev</strong>: this works only with internet. The trace
+          is handed to it inside this browser and is not uploaded.
+        </p>
+        <span className={css.buttons}>
+          <Button onClick={() => void open(whole)}>Whole trace</Button>
+          <Button onClick={() => void open(part)}>
+            Only what is shown, {formatDuration(window.end - window.begin)}
           </Button>
-        </Popover.Target>
-        <Popover.Dropdown className="menu">
-          <p>
-            The page is loaded from <strong>ui.perfetto.dev</strong>: this works only with internet. The trace
-            is handed to it inside this browser and is not uploaded.
-          </p>
-          <span className={css.buttons}>
-            <Button onClick={() => void open(whole)}>Whole trace</Button>
-            <Button onClick={() => void open(part)}>
-              Only what is shown, {formatDuration(window.end - window.begin)}
-            </Button>
-          </span>
-          {said !== null && <p aria-live="polite">{said}</p>}
-        </Popover.Dropdown>
-      </Popover>
-      <Popover position="bottom-end" shadow="md" withinPortal trapFocus returnFocus>
-        <Popover.Target>
-          <Button look="quiet" title="Download" aria-label="Download">
-            <Icon name="download" size={14} />
-          </Button>
-        </Popover.Target>
-        <Popover.Dropdown className="menu">
-          <a className="textlink" href={whole} download>
-            The original file
-          </a>
-          <a className="textlink" href={part} download>
-            What is shown, {formatDuration(window.end - window.begin)}, as JSON
-          </a>
-        </Popover.Dropdown>
-      </Popover>
-    </>
+        </span>
+        {said !== null && <p aria-live="polite">{said}</p>}
+      </Popover.Dropdown>
+    </Popover>
   );
 }
+
+/** The whole file and the part that is shown, to be kept. */
+export const Links = ({ whole, part, window }: Omit<Props, 'title'>) => (
+  <>
+    <a className="textlink" href={whole} download>
+      The original file
+    </a>
+    <a className="textlink" href={part} download>
+      What is shown, {formatDuration(window.end - window.begin)}, as JSON
+    </a>
+  </>
+);

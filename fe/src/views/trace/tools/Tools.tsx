@@ -2,9 +2,7 @@
 import { Popover } from '@mantine/core';
 import { useMemo } from 'react';
 import type { TraceColors, TracePayload } from '../../../api/types';
-import { CATEGORY_TITLE, type Category } from '../../../base/category';
-import { familyColor } from '../../../base/family';
-import { classColor, distinctColor, type ColorBy } from '../../../timeline/draw/colors';
+import type { ColorBy } from '../../../timeline/draw/colors';
 import { nameOf } from '../../../timeline/draw/layout';
 import type { Tile } from '../../../timeline/tiles/tile';
 import type { Clock } from '../../../base/ticks';
@@ -14,6 +12,7 @@ import { TextField } from '../../../widgets/inputs/TextField';
 import { Icon } from '../../../widgets/Icon';
 import { timeByColor } from '../select';
 import type { TraceState } from '../state';
+import { meanings, type Meaning as Entry } from './meanings';
 import css from './Tools.module.css';
 
 export const COLORS: readonly (readonly [ColorBy, string])[] = [
@@ -30,15 +29,7 @@ export const CLOCKS: readonly (readonly [Clock, string])[] = [
   ['wall', 'wall clock'],
 ];
 
-const CLASS_TITLE: Record<string, string> = {
-  ...CATEGORY_TITLE,
-  annotation: 'Annotation',
-  python: 'Python',
-  sync: 'Synchronization',
-};
-
 const LEGEND = 8;
-const DEVICE_CLASSES: readonly string[] = ['kernel', 'memcpy', 'memset', 'runtime', 'sync'];
 
 interface LegendProps {
   by: ColorBy;
@@ -48,12 +39,6 @@ interface LegendProps {
   tile?: Tile | undefined;
   /** Search for what a query finds; without it nothing in the legend can be clicked. */
   onFind?: (query: string) => void;
-}
-
-interface Entry {
-  code: number;
-  text: string;
-  color: string;
 }
 
 /** What the colors mean; a click on a family of kernels finds its slices. */
@@ -67,19 +52,9 @@ export function Legend({ by, payload, colors, tile, onFind }: LegendProps) {
       <span className="dim">a name has the same color everywhere; there are fewer colors than names</span>
     );
   }
-  const texts = by === 'class' ? payload.classes : (colors?.texts ?? []);
-  const device = payload.groups.some(group => group.kind === 'device');
-  const entries = texts
-    .map((text, code) => ({
-      code,
-      text: by === 'class' ? (CLASS_TITLE[text as Category] ?? text) : text,
-      color:
-        by === 'class' ? classColor(text) : by === 'family' ? familyColor(text) : distinctColor(code - 1),
-    }))
-    .filter(entry => entry.text !== '')
-    // Without a device the colors of its work would only explain what is not there.
-    .filter(entry => by !== 'class' || device || !DEVICE_CLASSES.includes(texts[entry.code]!))
-    .sort((a, b) => (filled.get(b.code) ?? 0) - (filled.get(a.code) ?? 0));
+  const entries = meanings(by, payload, colors).toSorted(
+    (a, b) => (filled.get(b.code) ?? 0) - (filled.get(a.code) ?? 0),
+  );
   // The first of the family's texts stands for what is of none.
   const findable = (entry: Entry) => by === 'family' && entry.code !== 0;
   const seen = filled.size > 0 ? entries.filter(entry => filled.has(entry.code)).length : LEGEND;

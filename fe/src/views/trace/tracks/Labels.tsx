@@ -1,7 +1,7 @@
 import type { TracePayload } from '../../../api/types';
 import { formatCount, plural } from '../../../base/format';
 import { sayOf } from '../../../base/units';
-import { LANES, type Layout, type Row, type Track } from '../../../timeline/draw/layout';
+import { labelOf, LANES, type Layout, type Row, type Track } from '../../../timeline/draw/layout';
 import { HEAD } from '../../../timeline/draw/overlay';
 import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
@@ -63,7 +63,7 @@ function Label({ row, payload, onFold, onDeep, onPin }: LabelProps) {
         <Icon name="right" size={11} />
       </Button>
       <span className={css.name} title={track ? about(track, group?.name) : name}>
-        <span className="clip">{row.pinned && group ? `${group.name} · ${name}` : name}</span>
+        <span className="clip">{labelOf(row, payload)}</span>
         {track && !row.folded && row.height > 34 && <small className="clip">{detail(track)}</small>}
       </span>
       {track && !row.folded && !payload.python && track.depth > LANES && (
