@@ -171,6 +171,8 @@ class TraceView(_View[P, R]):
     first   of a view that is asked with parameters: those that the page asks a trace with before anybody has done
             anything, whose answers a server makes ahead and keeps
     columns of such a view: what its other answers take, kept with them
+    filters of a view that opens with a kept answer: parameters that rest on tables of their own, so that the first
+            answer with them takes longest; a server derives these tables behind the tab
     """
 
     build: Callable[[Trace, P], R]
@@ -178,6 +180,7 @@ class TraceView(_View[P, R]):
     is_all: Callable[[R], bool] | None = field(default=None, kw_only=True)
     first: Callable[[Trace], tuple[P, ...]] | None = field(default=None, kw_only=True)
     columns: KeptColumns | None = field(default=None, kw_only=True)
+    filters: tuple[P, ...] = field(default=(), kw_only=True)
 
     def answered_by(self, payload: R) -> tuple[str, ...]:
         """Slugs of the views that a payload is the answer of."""

@@ -263,7 +263,11 @@ def test_a_kept_table_has_what_filters_take_derived_behind_it(serving: Serving, 
     assert session.view("operators", worker="one").payload
     if serves:
         trace: Any = until(lambda: session._files._open.get(file, None))
-        until(lambda: any("operator" in str(key) for key in trace._memo))
+        until(lambda: not any(thread.name == "profiler-prepare" for thread in threading.enumerate()))
+        ready = set(trace._memo)
+        for filters in ({"phase": "backward"}, {"phase": "optimizer"}, {"group_by": "module"}):
+            assert session.view("operators", worker="one", params=filters).payload
+        assert set(trace._memo) == ready, "the first of each derives nothing more"
     else:
         assert threading.active_count() == before and session._files._open.get(file, None) is None
 

@@ -68,6 +68,7 @@ class Preparation:
                     self._files.restore(file, part, view, trace)
                     view.build(trace, view.first(trace)[0])
             for view in own:
-                view.build(trace, view.params())
+                for params in (view.params(), *view.filters):
+                    view.build(trace, params)
         except Exception:  # whoever asks for it is told
             logger.exception("%s: deriving what %s needs failed", file.uri, slug)

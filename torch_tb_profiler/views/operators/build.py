@@ -129,6 +129,7 @@ TAB = Tab(
         OperatorsPayload,
         build,
         kept="asked",
+        filters=(OperatorsParams(phase="backward"), OperatorsParams("module")),
         answers="Operators by name, shape or module: how often they ran, how long on the host and the device.",
     ),
     unavailable,
