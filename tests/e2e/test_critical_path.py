@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.e2e.page.places import choose
 from tests.support.page import Open
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -41,10 +42,9 @@ def test_a_slider_says_what_a_faster_target_would_bring(open_page: Open) -> None
 
 def test_the_path_by_operator_sums_to_the_step_and_answers_what_if(open_page: Open) -> None:
     page, frame = open_page(**PATH)
-    by = frame.get_by_role("combobox", name="Path by")
-    by.select_option("line of the program")
+    choose(frame, "Path by", "line of the program")
     expect(frame.get_by_text("No Python source is recorded")).to_be_visible()
-    by.select_option("operator")
+    choose(frame, "Path by", "operator")
     table = frame.get_by_role("grid", name="path by operator")
     row = table.get_by_role("row", name=re.compile("aten::")).first
     name = re.search(r"aten::\w+", row.inner_text())

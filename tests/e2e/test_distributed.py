@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
+from tests.e2e.page.places import choose
 from tests.support.jobs import CULPRIT
 from tests.support.page import NewPage, Open
 from tests.support.servers.tensorboard import tensorboard
@@ -147,12 +148,12 @@ def test_ranks_on_one_timeline_have_the_tools_of_one(open_page: Open) -> None:
     menu.get_by_label("Filter tracks by name").fill("")
     page.keyboard.press("Escape")
     for value in ("family", "process_group", "module"):
-        frame.get_by_label("Color by").select_option(value)
+        choose(frame, "Color by", value)
         expect(page).to_have_url(in_address("color"))
         expect(timeline).to_be_visible()
     crumb = frame.locator("[data-part=crumb]").first
     since_start = crumb.inner_text()
-    frame.get_by_label("Time from").select_option("wall")
+    choose(frame, "Time from", "wall")
     expect(crumb).not_to_have_text(since_start)
     stage = frame.locator("[data-part=stage]")
     stage.focus()

@@ -8,6 +8,7 @@ import re
 import pytest
 from playwright.sync_api import FrameLocator, expect
 
+from tests.e2e.page.places import choose
 from tests.support.page import Open
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -141,18 +142,17 @@ def test_a_trace_without_memory_says_what_to_set(open_page: Open) -> None:
 def test_the_memory_files_of_the_run_are_opened_or_refused(open_page: Open) -> None:
     _, frame = open_page(**RUN)
     curve(frame)
-    files = frame.locator("[data-part=file-tools] select").first
-    files.select_option("oom <b>.pickle")
+    choose(frame, "Memory of", "oom <b>.pickle")
     expect(frame.locator("h1")).to_contain_text("GPU 0 holds 4.00 KiB, 1.50 KiB of it in use")
     expect(frame.locator("[data-part=live-rows]")).to_contain_text("forward")
     expect(frame.locator("[data-part=allocation-error]")).to_contain_text("An allocation of 954 MiB failed")
     expect(frame.locator("[data-part=segments] li")).to_have_count(2)
-    files.select_option("w.raw.json")
+    choose(frame, "Memory of", "w.raw.json")
     expect(frame.locator("h1")).to_contain_text("Memory peaks at 950 B; 42.1% of it is parameter")
     expect(frame.locator("[data-part=kind-list]")).to_contain_text("activation")
-    files.select_option("evil.pickle")
+    choose(frame, "Memory of", "evil.pickle")
     expect(frame.locator("h1")).to_contain_text("cannot be shown")
     why = frame.locator("[data-part=answer] [data-part=why]")
     expect(why).to_contain_text("the pickle names a class or function")
-    files.select_option("the trace")
+    choose(frame, "Memory of", "the trace")
     curve(frame)

@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.e2e.page.places import choose
 from tests.support.page import Open
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -33,7 +34,7 @@ def test_a_cell_leads_to_its_iteration_on_the_timeline(open_page: Open) -> None:
 
 def test_another_folder_is_compared(open_page: Open) -> None:
     page, frame = open_page(view="overlap", run="s_rocm")
-    frame.get_by_label("Run", exact=True).select_option("t_cuda")
+    choose(frame, "Run", "t_cuda")
     expect(page).to_have_url(re.compile("with=t_cuda"))
     compared = frame.get_by_role("table", name="Compared")
     expect(compared).to_contain_text("Overlap / computation")

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.e2e.page.places import choose
 from tests.report.test_report import answers, embedded
 from tests.support.page import SCRIPT, NewPage
 from torch_tb_profiler.base.units import format_duration
@@ -132,7 +133,7 @@ def test_rows_open_and_what_is_missing_is_said(
     page.get_by_role("row", name=re.compile("aten::mm")).click()
     expect(page.locator("[data-part=row-detail]")).to_contain_text("calls")
     expect(page.get_by_text(SCRIPT).first).to_be_visible()
-    page.get_by_label("Rows", exact=True).select_option("signature")
+    choose(page, "Rows", "signature")
     expect(page.locator("h1")).to_contain_text("not part of this report", ignore_case=True)
     page.get_by_role("button", name="About this report").click()
     dialog = page.get_by_role("dialog")

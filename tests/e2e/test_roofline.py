@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.e2e.page.places import choose
 from tests.support.page import SCRIPT, Open
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -38,7 +39,7 @@ def test_a_point_leads_to_its_row_and_the_timeline(open_page: Open) -> None:
 
 def test_other_peaks_and_groups_are_in_the_address(open_page: Open) -> None:
     page, frame = open_page(**ROOFLINE)
-    frame.get_by_label("Rows", exact=True).select_option("kernel")
+    choose(frame, "Rows", "kernel")
     expect(frame.get_by_role("columnheader", name="Kernel")).to_be_visible()
     frame.get_by_label("Other peaks").fill("H200 SXM")
     frame.get_by_role("button", name="Use").click()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Locator, Page, expect
 
+from tests.e2e.page.places import choose
 from tests.support.browser_work import record, tasks
 from tests.support.page import SCRIPT, NewPage, Open
 from tests.support.servers.tensorboard import tensorboard
@@ -54,10 +55,10 @@ def test_a_row_leads_to_its_kernels_and_to_the_timeline_and_back(open_page: Open
 
 def test_groups_and_filters_are_in_the_address(open_page: Open) -> None:
     page, frame = open_page(**OPERATORS)
-    frame.get_by_label("Rows").select_option("shape")
+    choose(frame, "Rows", "shape")
     expect(frame.get_by_role("columnheader", name="Input shapes")).to_be_visible()
     expect(page).to_have_url(re.compile("group_by=shape"))
-    frame.get_by_label("Phase").select_option("backward")
+    choose(frame, "Phase", "backward")
     expect(frame.locator("[data-part=table-empty]")).to_have_text("No operator passes these filters.")
     frame.get_by_role("button", name="Clear filters").click()
     expect(frame.locator("[data-part=table-body] [role=row]")).to_have_count(1)

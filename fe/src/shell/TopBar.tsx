@@ -6,7 +6,8 @@ import { useSelection } from '../state/selection';
 import { Button } from '../widgets/inputs/Button';
 import { CopyButton } from '../widgets/inputs/CopyButton';
 import { Icon, type IconName } from '../widgets/Icon';
-import { Picker, type Option } from '../widgets/inputs/Picker';
+import type { Option } from '../widgets/inputs/Listed';
+import { Picker } from '../widgets/inputs/Picker';
 import { AboutReport } from './AboutReport';
 import css from './TopBar.module.css';
 

@@ -1,7 +1,7 @@
 // Draws a view as the page does: its payload and those of its parts are goldens that the Python side has written.
 import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { cleanup, render, waitFor } from '@testing-library/react';
+import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { Suspense, type ComponentType, type ReactElement } from 'react';
 import { afterEach, beforeEach, vi } from 'vitest';
 import { httpClient } from '../api/client';
@@ -126,3 +126,9 @@ export const textOf = (phrases: readonly { text: string }[]): string =>
     .map(({ text }) => text)
     .join('')
     .replaceAll('`', '');
+
+/** Picks an option of a select by their names. */
+export async function pick(select: string, option: string): Promise<void> {
+  fireEvent.click(screen.getByRole('combobox', { name: select }));
+  fireEvent.click(await screen.findByRole('option', { name: option }));
+}

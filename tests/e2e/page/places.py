@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FrameLocator, Page, expect
 
 from torch_tb_profiler.views import SLUGS
 
@@ -38,3 +38,10 @@ def go(page: Page, state: Mapping[str, str]) -> None:
     expect(page.locator("#page [aria-busy=true]")).to_have_count(0)
     if state["view"] == "trace":
         expect(page.locator("[data-part=timeline][data-state=drawn]")).to_be_visible()
+
+
+def choose(frame: FrameLocator | Page, name: str, value: str) -> None:
+    """Picks an option, by its value or its text, in the select of this name."""
+    frame.get_by_role("combobox", name=name, exact=True).click()
+    named = frame.get_by_role("option", name=value, exact=True)
+    frame.locator(f'[role=option][data-value="{value}"]').or_(named).filter(visible=True).click()

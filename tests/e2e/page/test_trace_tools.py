@@ -41,7 +41,10 @@ def drag(page: Page, x: float, to: float, y: float) -> None:
 def test_the_tools_are_one_row(open_page: Open, state: dict[str, str]) -> None:
     _, frame = open_page(view="trace", **state)
     drawn(frame)
-    places = [frame.get_by_role("button", name=re.compile("^Tracks")), frame.get_by_label("Time from")]
+    places = [
+        frame.get_by_role("button", name=re.compile("^Tracks")),
+        frame.get_by_role("combobox", name="Time from"),
+    ]
     boxes = [place.bounding_box() for place in [*places, frame.get_by_label("Show all of it")]]
     tops = [box["y"] for box in boxes if box is not None]
     assert len(tops) == len(boxes)

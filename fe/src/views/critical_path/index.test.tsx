@@ -1,7 +1,7 @@
 import { fireEvent, screen, within } from '@testing-library/react';
 import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/critical_path.json';
-import { draw, drawView, serveGoldens } from '../../testing/view';
+import { draw, drawView, pick, serveGoldens } from '../../testing/view';
 import View from '.';
 import { JobPath } from './Ranks';
 import { stepAt } from './curve';
@@ -35,7 +35,7 @@ it('shows the path by operator, and asks what it would be without one', async ()
   drawView(View, golden.critical_path);
   const heading = () => screen.getByRole('heading', { name: /^What if/ }).textContent;
   const before = heading();
-  fireEvent.change(screen.getByRole('combobox', { name: 'Path by' }), { target: { value: 'operator' } });
+  await pick('Path by', 'operator');
   const table = within(await screen.findByRole('grid', { name: 'path by operator' }));
   const [, ...rows] = table.getAllByRole('row');
   const { rows: sent } = golden['critical_path/groups'];

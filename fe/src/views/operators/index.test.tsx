@@ -1,7 +1,7 @@
 import { fireEvent, screen, within } from '@testing-library/react';
 import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/operators.json';
-import { drawView, serveGoldens } from '../../testing/view';
+import { drawView, pick, serveGoldens } from '../../testing/view';
 import View from '.';
 
 serveGoldens(golden);
@@ -32,9 +32,9 @@ it('says how close an operator comes to its roof, and why that is not known', ()
   expect(grid.queryByText('TFLOP/s')).toBeNull(); // until it is switched on
 });
 
-it('keeps the operators that launch work of a family', () => {
+it('keeps the operators that launch work of a family', async () => {
   drawView(View, { ...golden.operators, families: ['matrix product', 'softmax'] });
-  fireEvent.change(screen.getByLabelText('Family'), { target: { value: 'matrix product' } });
+  await pick('Family', 'matrix product');
   expect(decodeURIComponent(location.hash)).toContain('family=matrix product');
   fireEvent.click(screen.getByRole('button', { name: 'Clear filters' }));
   expect(location.hash).not.toContain('family');

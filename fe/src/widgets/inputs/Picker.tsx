@@ -1,16 +1,9 @@
 import { Combobox, useCombobox } from '@mantine/core';
-import { useMemo, useState, type ReactNode } from 'react';
-import { formatCount } from '../../base/format';
-import { Button } from './Button';
+import { useState } from 'react';
 import { Icon } from '../Icon';
+import { Button } from './Button';
+import { Listed, type Option } from './Listed';
 import css from './Picker.module.css';
-
-export interface Option {
-  value: string;
-  label: string;
-  mark?: ReactNode;
-  detail?: string;
-}
 
 interface Props {
   name: string;
@@ -19,8 +12,6 @@ interface Props {
   note?: string;
   onPick: (value: string) => void;
 }
-
-const MOST = 200;
 
 /** A searchable list behind a button; stays quick with thousands of options by showing the first matches. */
 export function Picker({ name, value, options, note, onPick }: Props) {
@@ -36,11 +27,6 @@ export function Picker({ name, value, options, note, onPick }: Props) {
       setSearch('');
     },
   });
-  const matches = useMemo(() => {
-    const wanted = search.trim().toLowerCase();
-    const text = ({ label, detail }: Option) => `${label} ${detail ?? ''}`.toLowerCase();
-    return wanted ? options.filter(option => text(option).includes(wanted)) : options;
-  }, [options, search]);
   const current = options.find(option => option.value === value);
   const find = `Find a ${name.toLowerCase()}`;
   return (
@@ -62,39 +48,17 @@ export function Picker({ name, value, options, note, onPick }: Props) {
           <Icon name="chevron" size={14} />
         </Button>
       </Combobox.Target>
-      <Combobox.Dropdown className={css.list}>
-        <div role="dialog" aria-label={find}>
-          <Combobox.Search
-            value={search}
-            onChange={event => {
-              setSearch(event.currentTarget.value);
-              combobox.selectFirstOption();
-            }}
-            placeholder={find}
-            aria-label={find}
-          />
-          <Combobox.Options
-            aria-label={`${name}: what there is`}
-            mah={320}
-            style={{ overflowY: 'auto' }}
-            tabIndex={0}
-          >
-            {matches.slice(0, MOST).map(option => (
-              <Combobox.Option key={option.value} value={option.value} active={option.value === value}>
-                {option.mark}
-                <span className={css.label} title={option.label}>
-                  {option.label}
-                </span>
-                <span className={css.detail}>{option.detail}</span>
-              </Combobox.Option>
-            ))}
-            {matches.length === 0 && <Combobox.Empty>Nothing matches</Combobox.Empty>}
-            {matches.length > MOST && (
-              <div className={css.more}>{formatCount(matches.length - MOST)} more: type to narrow</div>
-            )}
-          </Combobox.Options>
-        </div>
-      </Combobox.Dropdown>
+      <Listed
+        name={`${name}: what there is`}
+        find={find}
+        value={value}
+        options={options}
+        search={search}
+        onSearch={text => {
+          setSearch(text);
+          combobox.selectFirstOption();
+        }}
+      />
     </Combobox>
   );
 }

@@ -28,13 +28,32 @@ it('a choice is a group of radio buttons under its name', () => {
   expect(onPick.mock.calls).toEqual([['device']]);
 });
 
-it('a select is named by its label', () => {
+it('a select is named by its label, and its list is worked by keys that nothing else hears', async () => {
   const onChange = vi.fn();
+  const heard = vi.fn();
+  document.body.addEventListener('keydown', heard);
   draw(<Select label="Time" value="host" options={OPTIONS} onChange={onChange} />);
-  const select = screen.getByLabelText<HTMLSelectElement>('Time');
-  expect(select.value).toBe('host');
-  fireEvent.change(select, { target: { value: 'device' } });
+  const select = screen.getByRole('combobox', { name: 'Time' });
+  expect([select.textContent, select.getAttribute('aria-expanded')]).toEqual(['Host time', 'false']);
+  fireEvent.click(select);
+  expect(await screen.findByRole('option', { name: 'Host time' })).toBeTruthy();
+  expect(select.getAttribute('aria-expanded')).toBe('true');
+  fireEvent.keyDown(select, { key: 'd', code: 'KeyD' });
+  expect(heard).not.toHaveBeenCalled();
+  fireEvent.keyDown(select, { key: 'Enter', code: 'Enter' });
   expect(onChange.mock.calls).toEqual([['device']]);
+  expect(select.getAttribute('aria-expanded')).toBe('false');
+  document.body.removeEventListener('keydown', heard);
+});
+
+it('a select of many options narrows them by a search', async () => {
+  const onChange = vi.fn();
+  const steps = Array.from({ length: 20 }, (_, at) => [String(at), `step ${at}`] as const);
+  draw(<Select label="Step" value="0" options={steps} onChange={onChange} />);
+  fireEvent.click(screen.getByRole('combobox', { name: 'Step' }));
+  fireEvent.change(await screen.findByPlaceholderText('Find: step'), { target: { value: 'step 17' } });
+  fireEvent.click(await screen.findByText('step 17'));
+  expect(onChange.mock.calls).toEqual([['17']]);
 });
 
 it('a checkbox is named by its label and says what it becomes', () => {

@@ -53,7 +53,7 @@ it('has the tools of one trace', async () => {
   drawView(View, golden.trace, { params: { ranks: 'rank0,rank1', color: 'name', path: 'true' } });
   const path = await screen.findByRole('button', { name: 'Path' });
   expect(path.getAttribute('aria-pressed')).toBe('true');
-  expect(screen.getByLabelText<HTMLSelectElement>('Color by').value).toBe('name');
+  expect(screen.getByRole('combobox', { name: 'Color by' }).dataset.value).toBe('name');
   expect(screen.getByText(/a name has the same color everywhere/)).toBeTruthy();
   expect(screen.queryByRole('button', { name: 'Python' }) !== null).toBe(
     golden.trace.counts.python_slices > 0,
