@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import FrameLocator, Locator, expect
 
+from tests.e2e.page.places import choose
 from tests.support.page import SCRIPT, Open
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -83,6 +84,28 @@ def test_the_flame_graph_zooms_and_finds(open_page: Open) -> None:
     frame.get_by_placeholder("Find a module or operator").fill("(")
     frame.get_by_role("button", name="Regular expression").click()
     expect(frame.get_by_role("alert")).to_contain_text("Not a regular expression")
+
+
+def test_the_flame_graph_is_arranged(open_page: Open) -> None:
+    page, frame = open_page(view="modules", run=RUN, show="flame", time="host")
+    graph = frame.get_by_role("tree")
+    graph.focus()
+    item = frame.get_by_role("treeitem", selected=True)
+    for key, name in (("ArrowDown", "Net_0"), ("ArrowDown", "Linear_0"), ("ArrowDown", "backward 80.0 µs")):
+        page.keyboard.press(key)
+        expect(item).to_contain_text(name)
+    choose(frame, "Order", "call order")
+    graph.focus()
+    for name in ("Net_0", "aten::view", "Linear_0", "aten::linear"):
+        page.keyboard.press("ArrowRight" if name == "Linear_0" else "ArrowDown")
+        expect(item).to_contain_text(name)
+
+
+def test_the_hottest_path_of_the_call_tree_opens_down_to_its_end(open_page: Open) -> None:
+    _, frame = open_page(view="modules", run=RUN, show="calls")
+    frame.get_by_role("button", name="Hottest path").click()
+    expect(row(frame, "aten::addmm")).to_have_attribute("aria-expanded", "true")
+    expect(row(frame, "cudaLaunchKernel").and_(frame.locator(":focus"))).to_be_visible()
 
 
 @pytest.mark.prefix

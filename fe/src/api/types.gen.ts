@@ -5990,13 +5990,15 @@ export interface components {
     };
     /**
      * StackFrame
-     * @description A frame of all stacks merged; `parent` is the index of the frame around it, null for outermost ones.
+     * @description A frame of all stacks merged; `parent` is the index of the frame around it, null for outermost ones;
+     *     `library`: it is of an installed package or of C.
      */
     StackFrame: {
       text: string;
       file: string | null;
       line: number | null;
       function: string | null;
+      library: boolean;
       parent: number | null;
       calls: number;
       host_ns: number;
@@ -7465,6 +7467,7 @@ export interface components {
      *     value_ns  with all frames inside; frames beside each other share no time
      *     place     the module, also of its operators and its backward pass
      *     event     row of the longest of its events
+     *     first_ns  when the first of them begins, null if none is recorded
      */
     ModuleFrame: {
       name: string;
@@ -7474,6 +7477,7 @@ export interface components {
       value_ns: number;
       place: number;
       event: number | null;
+      first_ns: number | null;
     };
     /**
      * ModuleInstances
@@ -7499,11 +7503,14 @@ export interface components {
     /**
      * ModuleCalls
      * @description One level of the call tree, in order of time.
+     *
+     *     longest  position in the level, not only among `rows`, of the call that takes longest; null without one
      */
     ModuleCalls: {
       thread: string;
       parent: number | null;
       total: number;
+      longest: number | null;
       rows: components['schemas']['CallNode'][];
       threads: components['schemas']['CallThread'][];
     };

@@ -143,6 +143,19 @@ def test_flame_graph_of_host_time() -> None:
     }
 
 
+def test_a_frame_of_the_flame_graph_says_when_it_is_first_called() -> None:
+    again = """
+    host  python_function  nn.Module:~Linear_0  700  10  Python module id=0
+    host  cpu_op           aten::linear         702   5
+    """
+    for time in ("host", "device"):
+        trace = draw(TRAINING + again)
+        flame = module_flame(trace, modules(trace), "host" if time == "host" else "device")
+        first = dict(zip(flame.names, (flame.first // 1000).tolist(), strict=True))
+        expected = {"Net_0": 0, "Linear_0": 20, "aten::linear": 25, "backward": 400}
+        assert {name: first[name] for name in expected} == expected, time
+
+
 def test_flame_graph_of_device_time() -> None:
     assert frames(draw(TRAINING), "device") == {
         "Net_0": (None, 117),

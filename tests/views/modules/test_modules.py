@@ -116,6 +116,8 @@ def test_the_call_tree_opens_level_by_level() -> None:
     assert inside["thread"] == "1/1"
     page = ask(trace, "modules/calls", parent=net["event"], first=1, limit=1)
     assert (page["total"], level(page)) == (3, [("nn.Module: Linear_0", 1)])
+    assert (top["longest"], inside["longest"], page["longest"]) == (0, 1, 1)  # in the level, not in the page
+    assert ask(trace, "modules/calls", parent=inside["rows"][2]["event"])["longest"] is None
     assert {thread["thread"] for thread in top["threads"]} == {"1/1", "1/2"}
 
 

@@ -198,6 +198,24 @@ def test_stacks_from_python_frames_with_their_times() -> None:
         ("head", 5, 0, 2, 20_000),
     ]
     assert found.bare == 0
+    assert not any(frame.library for frame in found.frames)
+
+
+def test_a_frame_of_a_library_says_so() -> None:
+    trace = draw(
+        """
+        host  python_function  train.py(9):~main                                             0  100
+        host  python_function  /usr/lib/python3.11/site-packages/torch/nn/module.py(7):~call  5   40
+        host  python_function  <built-in~linear>                                             6   30
+        host  cpu_op           aten::mm                                                     10   20
+        """
+    )
+    found = build_stacks(trace, RowParams(rows(trace)["aten::mm"].event))
+    assert [(frame.function, frame.library) for frame in found.frames] == [
+        ("main", False),
+        ("call", True),
+        (None, True),
+    ]
 
 
 def test_recorded_call_stacks_come_first() -> None:

@@ -63,3 +63,8 @@ def threads(trace: Trace) -> list[Track]:
     """Threads with calls, in the order of the timeline."""
     busy = set(trace.events.thread[call_tree(trace).rows].tolist())
     return [track for track in tracks(trace).tracks if track.kind == "thread" and track.code in busy]
+
+
+def longest(trace: Trace, rows: Int32) -> int | None:
+    """Position of the row that takes longest, the first of equal ones; None of no rows."""
+    return int(np.argmax((ends(trace) - trace.events.start)[rows])) if len(rows) else None

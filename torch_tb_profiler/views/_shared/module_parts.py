@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from torch_tb_profiler.analyses.modules.flame import module_flame
+from torch_tb_profiler.analyses.modules.order import NEVER
 from torch_tb_profiler.analyses.modules.instances import module_calls
 from torch_tb_profiler.model.modules.modules import Modules
 from torch_tb_profiler.model.trace import NO_CODE, Trace
@@ -29,6 +30,7 @@ class ModuleFrame(msgspec.Struct, frozen=True):
     value_ns  with all frames inside; frames beside each other share no time
     place     the module, also of its operators and its backward pass
     event     row of the longest of its events
+    first_ns  when the first of them begins, null if none is recorded
     """
 
     name: str
@@ -37,6 +39,7 @@ class ModuleFrame(msgspec.Struct, frozen=True):
     value_ns: int
     place: int
     event: int | None
+    first_ns: int | None
 
 
 class ModuleFlame(msgspec.Struct, frozen=True):
@@ -75,10 +78,10 @@ class ModuleInstances(msgspec.Struct, frozen=True):
 def build_flame(model: Modules, trace: Trace, params: FlameParams) -> ModuleFlame:
     """The flame graph of the model."""
     flame = module_flame(trace, model, params.time)
-    columns = (flame.parent, flame.value, flame.place, flame.event)
+    columns = (flame.parent, flame.value, flame.place, flame.event, flame.first)
     frames = [
-        ModuleFrame(name, kind, _known(parent), value, place, _known(event))
-        for name, kind, parent, value, place, event in zip(
+        ModuleFrame(name, kind, _known(parent), value, place, _known(event), None if first == NEVER else first)
+        for name, kind, parent, value, place, event, first in zip(
             flame.names, flame.kinds, *(column.tolist() for column in columns), strict=True
         )
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from torch_tb_profiler.analyses.modules.calls import calls, threads
+from torch_tb_profiler.analyses.modules.calls import calls, longest, threads
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
 from torch_tb_profiler.model.calls.calltree import call_tree
 from torch_tb_profiler.model.kinds import Kind, ends, kinds
@@ -46,11 +46,15 @@ class CallThread(msgspec.Struct, frozen=True):
 
 
 class ModuleCalls(msgspec.Struct, frozen=True):
-    """One level of the call tree, in order of time."""
+    """One level of the call tree, in order of time.
+
+    longest  position in the level, not only among `rows`, of the call that takes longest; null without one
+    """
 
     thread: str
     parent: int | None
     total: int
+    longest: int | None
     rows: list[CallNode]
     threads: list[CallThread]
 
@@ -70,6 +74,7 @@ def build_calls(trace: Trace, params: CallsParams) -> ModuleCalls:
         thread=trace.threads[thread].label,
         parent=params.parent,
         total=len(rows),
+        longest=longest(trace, rows),
         rows=[_node(trace, row) for row in rows[params.rows].tolist()],
         threads=[CallThread(trace.threads[track.code].label, track.name, track.role) for track in listed],
     )

@@ -6,6 +6,7 @@ from torch_tb_profiler.analyses.operators.stacks import operator_stacks
 from torch_tb_profiler.analyses.operators.table import Filter, calls_beside, operator_table
 from torch_tb_profiler.analyses.shared.call_stacks import MergedFrame, has_stacks
 from torch_tb_profiler.analyses.tracks.sources import frame
+from torch_tb_profiler.base.markers import is_user_frame
 from torch_tb_profiler.model.calls.operators import operators
 from torch_tb_profiler.model.trace import NO_CODE, Int64, Trace
 from torch_tb_profiler.model.vendors.records import option
@@ -57,6 +58,7 @@ def _merged(merged: MergedFrame) -> StackFrame:
         source.file,
         source.line,
         source.function,
+        not is_user_frame(merged.text),
         None if merged.parent == NO_CODE else merged.parent,
         merged.calls,
         merged.host_ns,

@@ -129,12 +129,14 @@ class OperatorStack(msgspec.Struct, frozen=True):
 
 
 class StackFrame(msgspec.Struct, frozen=True):
-    """A frame of all stacks merged; `parent` is the index of the frame around it, null for outermost ones."""
+    """A frame of all stacks merged; `parent` is the index of the frame around it, null for outermost ones;
+    `library`: it is of an installed package or of C."""
 
     text: str
     file: str | None
     line: int | None
     function: str | None
+    library: bool
     parent: int | None
     calls: int
     host_ns: int

@@ -1,4 +1,4 @@
-import { useState, type KeyboardEvent } from 'react';
+import { useEffect, useRef, useState, type KeyboardEvent } from 'react';
 import type { CallNode, ModuleCalls } from '../../api/types';
 import { formatDuration, plural } from '../../base/format';
 import { useView } from '../../state/queries';
@@ -19,22 +19,33 @@ export function CallTree({ hasDevice }: { hasDevice: boolean }) {
   const { thread } = selection.params;
   const top = useCalls(thread === undefined ? {} : { thread }, 1);
   const known = top.data?.state === 'ready' ? top.data.payload : undefined;
+  const [hot, setHot] = useState(0);
   return (
     <Panel
       title="Call tree"
       note="in order of time; a level is read when it is opened"
       actions={
         known && (
-          <Picker
-            name="Thread"
-            value={known.thread}
-            options={known.threads.map(each => ({
-              value: each.thread,
-              label: each.name,
-              detail: each.role || undefined,
-            }))}
-            onPick={picked => select({ params: { ...selection.params, thread: picked } })}
-          />
+          <>
+            {known.longest !== null && (
+              <Button
+                onClick={() => setHot(hot + 1)}
+                title="Open the longest call, the longest in it, and so on"
+              >
+                Hottest path
+              </Button>
+            )}
+            <Picker
+              name="Thread"
+              value={known.thread}
+              options={known.threads.map(each => ({
+                value: each.thread,
+                label: each.name,
+                detail: each.role || undefined,
+              }))}
+              onPick={picked => select({ params: { ...selection.params, thread: picked } })}
+            />
+          </>
         )
       }
     >
@@ -60,7 +71,7 @@ export function CallTree({ hasDevice }: { hasDevice: boolean }) {
               </span>
             )}
           </div>
-          <Level key={known.thread} thread={known.thread} depth={0} hasDevice={hasDevice} />
+          <Level key={known.thread} thread={known.thread} depth={0} hasDevice={hasDevice} hot={hot} />
         </div>
       )}
     </Panel>
@@ -78,13 +89,19 @@ interface LevelProps {
   parent?: CallNode;
   depth: number;
   hasDevice: boolean;
+  /** How often the hottest path was asked for, of a level that is on it; 0 elsewhere. */
+  hot: number;
 }
 
-function Level({ thread, parent, depth, hasDevice }: LevelProps) {
+function Level({ thread, parent, depth, hasDevice, hot }: LevelProps) {
   const [most, setMost] = useState(PAGE);
   const answer = useCalls(parent ? { parent: String(parent.event) } : { thread }, most);
   const level = answer.data?.state === 'ready' ? answer.data.payload : undefined;
   const indent = { paddingLeft: 20 + 14 * depth };
+  const longest = hot > 0 ? (level?.longest ?? -1) : -1;
+  if (longest >= most) {
+    setMost(PAGE * Math.ceil((longest + 1) / PAGE));
+  }
   if (answer.error) {
     return (
       <p className="status error" style={indent}>
@@ -103,7 +120,7 @@ function Level({ thread, parent, depth, hasDevice }: LevelProps) {
   const single = level.total === 1 && depth < DEEPEST_ALONE;
   return (
     <>
-      {level.rows.map(node => (
+      {level.rows.map((node, i) => (
         <Call
           key={node.event}
           node={node}
@@ -111,6 +128,7 @@ function Level({ thread, parent, depth, hasDevice }: LevelProps) {
           depth={depth}
           opened={single}
           hasDevice={hasDevice}
+          hot={i === longest ? hot : 0}
         />
       ))}
       {level.rows.length < level.total && (
@@ -129,10 +147,23 @@ interface CallProps extends LevelProps {
   opened: boolean;
 }
 
-function Call({ node, thread, depth, opened, hasDevice }: CallProps) {
+function Call({ node, thread, depth, opened, hasDevice, hot }: CallProps) {
   const { select } = useSelection();
-  const [open, setOpen] = useState(opened);
+  const [open, setOpen] = useState(opened || hot > 0);
+  const [asked, setAsked] = useState(hot);
+  if (asked !== hot) {
+    setAsked(hot);
+    setOpen(open || hot > 0);
+  }
   const opens = node.children > 0;
+  const row = useRef<HTMLDivElement>(null);
+  const end = opens ? 0 : hot;
+  useEffect(() => {
+    if (end > 0) {
+      row.current?.scrollIntoView({ block: 'nearest' });
+      row.current?.focus();
+    }
+  }, [end]);
   const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
     if (event.key === 'ArrowRight' || event.key === 'ArrowLeft') {
       event.preventDefault();
@@ -152,9 +183,10 @@ function Call({ node, thread, depth, opened, hasDevice }: CallProps) {
   return (
     <>
       <div
+        ref={row}
         role="row"
         tabIndex={0}
-        className={`${css.row} ${css.body}`}
+        className={`${css.row} ${css.body} ${hot > 0 ? css.hot : ''}`}
         aria-level={depth + 1}
         aria-expanded={opens ? open : undefined}
         onKeyDown={onKeyDown}
@@ -196,7 +228,9 @@ function Call({ node, thread, depth, opened, hasDevice }: CallProps) {
           </span>
         )}
       </div>
-      {open && opens && <Level thread={thread} parent={node} depth={depth + 1} hasDevice={hasDevice} />}
+      {open && opens && (
+        <Level thread={thread} parent={node} depth={depth + 1} hasDevice={hasDevice} hot={hot} />
+      )}
     </>
   );
 }

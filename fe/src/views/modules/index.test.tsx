@@ -1,5 +1,5 @@
-import { screen, within } from '@testing-library/react';
-import { expect, it } from 'vitest';
+import { fireEvent, screen, within } from '@testing-library/react';
+import { expect, it, vi } from 'vitest';
 import golden from '../../../../tests/golden/payloads/modules.json';
 import { drawView, serveGoldens } from '../../testing/view';
 import View from '.';
@@ -22,4 +22,40 @@ it('opens the call tree level by level', async () => {
   drawView(View, golden.modules, { params: { show: 'calls' } });
   const calls = await screen.findByRole('treegrid', { name: 'Call tree' });
   expect((await within(calls).findAllByText(/run_training_batch/)).length).toBeGreaterThan(0);
+});
+
+const call = (event: number, name: string, duration_ns: number, children: number) => ({
+  ...golden['modules/calls'].rows[0]!,
+  event,
+  name,
+  duration_ns,
+  children,
+});
+const LEVELS: Record<string, { longest: number; rows: ReturnType<typeof call>[] }> = {
+  null: { longest: 1, rows: [call(1, 'short', 10, 2), call(2, 'long', 30, 2)] },
+  2: { longest: 1, rows: [call(3, 'less', 5, 1), call(4, 'most', 20, 1)] },
+  4: { longest: 0, rows: [call(5, 'leaf', 15, 0)] },
+};
+
+it('opens the longest call, and in it the longest, down to one that calls nothing', async () => {
+  vi.stubGlobal('fetch', (address: URL) => {
+    const level = LEVELS[String(address.searchParams.get('parent'))]!;
+    const payload = { ...golden['modules/calls'], ...level, total: level.rows.length };
+    return Promise.resolve(new Response(JSON.stringify({ state: 'ready', loading: 0, payload })));
+  });
+  HTMLElement.prototype.scrollIntoView = vi.fn();
+  drawView(View, golden.modules, { params: { show: 'calls' } });
+  const calls = await screen.findByRole('treegrid', { name: 'Call tree' });
+  const rowOf = (name: string) => within(calls).getByText(name).closest<HTMLElement>('[role=row]')!;
+  await within(calls).findByText('long');
+  expect(rowOf('long').getAttribute('aria-expanded')).toBe('false');
+  fireEvent.click(screen.getByRole('button', { name: 'Hottest path' }));
+  await within(calls).findByText('leaf');
+  expect(document.activeElement).toBe(rowOf('leaf'));
+  expect(['short', 'long', 'less', 'most'].map(name => rowOf(name).getAttribute('aria-expanded'))).toEqual([
+    'false',
+    'true',
+    'false',
+    'true',
+  ]);
 });

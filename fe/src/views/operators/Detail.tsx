@@ -99,7 +99,12 @@ export function Detail({ row, payload, onClose }: Props) {
         </p>
       )}
       {tree && tree.value > 0 && (
-        <FlameGraph root={tree} color="var(--c-kernel)" format={formatDuration} maxHeight={260} />
+        <FlameGraph
+          root={tree}
+          color={time === 'device' ? 'var(--c-kernel)' : 'var(--c-cpu_exec)'}
+          format={formatDuration}
+          maxHeight={260}
+        />
       )}
       {stacks && stacks.bare > 0 && stacks.stacks.length > 0 && (
         <p className="dim">{plural(stacks.bare, 'call')} without a stack.</p>

@@ -27,6 +27,7 @@ export function flame(stacks: OperatorStacks, time: 'host' | 'device'): FlameNod
     children: [],
     note: `${plural(frame.calls, 'call')}${frame.file ? `, ${frame.file}:${frame.line}` : ''}`,
     data: frame,
+    library: frame.library,
   }));
   const root: FlameNode = { name: stacks.name, value: 0, children: [] };
   stacks.frames.forEach((frame, i) => {
@@ -36,8 +37,6 @@ export function flame(stacks: OperatorStacks, time: 'host' | 'device'): FlameNod
       root.value += nodes[i]!.value;
     }
   });
-  nodes.forEach(node => node.children.sort((a, b) => b.value - a.value));
-  root.children.sort((a, b) => b.value - a.value);
   return root;
 }
 

@@ -1,7 +1,10 @@
 // A tree of nested times: width is time, the caller above what it calls.
 import { useEffect, useId, useMemo, useRef, useState, type KeyboardEvent } from 'react';
 import { Button } from '../inputs/Button';
+import { Checkbox } from '../inputs/Checkbox';
+import { Select } from '../inputs/Select';
 import { formatRatio } from '../../base/format';
+import { arrange, choices, type Arrangement } from './arrange';
 import { layout, LINE, relatives, target, type Box, type FlameNode } from './flame';
 import { paintFlame } from './paintFlame';
 import { useWidth } from './useWidth';
@@ -10,6 +13,7 @@ import css from './FlameGraph.module.css';
 export type { FlameNode } from './flame';
 
 interface Props {
+  /** What is drawn, the arrangement aside, which is chosen here. */
   root: FlameNode;
   color: string;
   format: (value: number) => string;
@@ -22,10 +26,12 @@ interface Props {
 
 const KEYS = 'Arrow keys move to the caller, the first call and the siblings; Enter zooms in, Escape out.';
 
-export function FlameGraph({ root, color, format, highlight, onOpen, maxHeight = 420 }: Props) {
+export function FlameGraph({ root: given, color, format, highlight, onOpen, maxHeight = 420 }: Props) {
   const { ref, width } = useWidth();
   const id = useId();
   const canvas = useRef<HTMLCanvasElement>(null);
+  const [how, setHow] = useState<Arrangement>({ byCall: false, merged: true, folded: true });
+  const root = useMemo(() => arrange(given, how), [given, how]);
   const [known, setKnown] = useState(root);
   const [trail, setTrail] = useState<FlameNode[]>([]);
   const [pointed, setPointed] = useState<FlameNode | null>(null);
@@ -85,15 +91,18 @@ export function FlameGraph({ root, color, format, highlight, onOpen, maxHeight =
   const shown = lit ?? zoomed;
   return (
     <div className={css.flame} data-part="flame">
-      <div className={css.crumbs} data-part="breadcrumbs">
-        {[root, ...trail].map((node, i) => (
-          <span key={`${i} ${node.name}`}>
-            {i > 0 && '› '}
-            <Button look="text" onClick={() => setTrail(trail.slice(0, i))}>
-              {i === 0 ? 'all' : node.name}
-            </Button>
-          </span>
-        ))}
+      <div className={css.head}>
+        <div className={css.crumbs} data-part="breadcrumbs">
+          {[root, ...trail].map((node, i) => (
+            <span key={`${i} ${node.name}`}>
+              {i > 0 && '› '}
+              <Button look="text" onClick={() => setTrail(trail.slice(0, i))}>
+                {i === 0 ? 'all' : node.name}
+              </Button>
+            </span>
+          ))}
+        </div>
+        <Choices root={given} how={how} onChange={setHow} />
       </div>
       <div
         ref={ref}
@@ -133,6 +142,50 @@ export function FlameGraph({ root, color, format, highlight, onOpen, maxHeight =
         {root.value > 0 && `, ${formatRatio(shown.value / root.value)}`}
         {shown.note && ` · ${shown.note}`}
       </p>
+    </div>
+  );
+}
+
+const ORDERS = [
+  ['heaviest', 'heaviest first'],
+  ['call', 'call order'],
+] as const;
+
+interface ChoicesProps {
+  root: FlameNode;
+  how: Arrangement;
+  onChange: (how: Arrangement) => void;
+}
+
+/** How the graph is arranged; only what makes a difference to it can be chosen. */
+function Choices({ root, how, onChange }: ChoicesProps) {
+  const { order, merge, fold } = useMemo(() => choices(root), [root]);
+  return (
+    <div className={css.choices}>
+      {merge && (
+        <Checkbox
+          label="Merge repeats"
+          title="Calls of one kind beside each other are one box"
+          checked={how.merged}
+          onChange={merged => onChange({ ...how, merged })}
+        />
+      )}
+      {fold && (
+        <Checkbox
+          label="Fold libraries"
+          title="Frames of installed packages give way to what they call"
+          checked={how.folded}
+          onChange={folded => onChange({ ...how, folded })}
+        />
+      )}
+      {order && (
+        <Select
+          label="Order"
+          value={how.byCall ? 'call' : 'heaviest'}
+          options={ORDERS}
+          onChange={picked => onChange({ ...how, byCall: picked === 'call' })}
+        />
+      )}
     </div>
   );
 }

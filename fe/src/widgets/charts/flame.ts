@@ -8,6 +8,10 @@ export interface FlameNode {
   note?: string;
   /** Where it is not that of the graph. */
   color?: string;
+  /** When it was first called, null if that is not known; only the order counts. */
+  first?: number | null;
+  /** A frame of an installed package. */
+  library?: boolean;
   /** What the owner of the graph wants to find again. */
   data?: unknown;
 }

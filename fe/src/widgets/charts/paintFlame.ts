@@ -29,10 +29,18 @@ export function paintFlame(context: CanvasRenderingContext2D, boxes: Box[], look
     const letters = Math.floor((width - 8) / letter);
     if (letters >= 3) {
       context.fillStyle = ink;
-      const text = node.name.length > letters ? `${node.name.slice(0, letters - 1)}…` : node.name;
-      context.fillText(text, x + 4, depth * LINE + LINE / 2);
+      context.fillText(shortened(node.name, letters), x + 4, depth * LINE + LINE / 2);
     }
   }
+}
+
+/** Cut in the middle: names of one place begin alike, and their ends tell them apart. */
+export function shortened(name: string, letters: number): string {
+  if (name.length <= letters) {
+    return name;
+  }
+  const end = Math.floor((letters - 1) / 2);
+  return `${name.slice(0, letters - 1 - end)}…${end > 0 ? name.slice(-end) : ''}`;
 }
 
 function hash(text: string): number {

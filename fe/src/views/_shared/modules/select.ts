@@ -44,15 +44,13 @@ export function flameRoot(flame: ModuleFlame): FlameNode {
     value: frame.value_ns,
     children: [],
     note: NOTE[frame.kind],
+    first: frame.first_ns,
     data: frame,
   }));
   const root: FlameNode = { name: 'all modules', value: flame.total_ns, children: [] };
   flame.frames.forEach((frame, i) => {
     (frame.parent === null ? root : nodes[frame.parent]!).children.push(nodes[i]!);
   });
-  for (const node of [root, ...nodes]) {
-    node.children.sort((a, b) => b.value - a.value);
-  }
   return root;
 }
 
