@@ -112,7 +112,7 @@ def _launched(trace: Trace, model: Modules, tree: CallTree) -> tuple[Int32, Int6
     return rows.astype(np.int32), sums
 
 
-def _least(which: Int64, values: Int64, count: int) -> Int64:
+def _least(which: Int32 | Int64, values: Int64, count: int) -> Int64:
     """Per group: the least of the values, NEVER of none."""
     least = np.full(count, NEVER)
     np.minimum.at(least, which, values)

@@ -8,8 +8,8 @@ from typing import Literal
 import msgspec
 
 from torch_tb_profiler.analyses.modules.flame import module_flame
-from torch_tb_profiler.analyses.modules.order import NEVER
 from torch_tb_profiler.analyses.modules.instances import module_calls
+from torch_tb_profiler.analyses.modules.order import NEVER
 from torch_tb_profiler.model.modules.modules import Modules
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import Page, TraceView, View

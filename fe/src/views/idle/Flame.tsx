@@ -3,7 +3,7 @@ import type { IdleFlame } from '../../api/types';
 import { formatDuration } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
-import { FlameGraph } from '../../widgets/charts/FlameGraph';
+import { FlameGraph } from '../../widgets/charts/flame/FlameGraph';
 import { Panel } from '../../widgets/Panel';
 import { SavePicture } from '../../widgets/charts/SavePicture';
 import { chosen, flameRoot } from './select';

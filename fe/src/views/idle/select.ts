@@ -1,7 +1,7 @@
 // The idle time as the page shows it: rows by cause, the parts of a step, the flame graph, what opens the timeline.
 import type { IdleFlame, IdlePayload, IdleRow } from '../../api/types';
 import { formatCount } from '../../base/format';
-import type { FlameNode } from '../../widgets/charts/flame';
+import type { FlameNode } from '../../widgets/charts/flame/layout';
 import { causeColor, causeTitle } from '../../base/causes';
 
 /** A cause with its subjects below it, or a subject. */

@@ -5,7 +5,7 @@ import { formatCount, formatDuration, formatRatio, plural } from '../../base/for
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
-import { FlameGraph } from '../../widgets/charts/FlameGraph';
+import { FlameGraph } from '../../widgets/charts/flame/FlameGraph';
 import { Ways } from '../_shared/rows/Ways';
 import { Spread } from '../_shared/durations/Spread';
 import { Icon } from '../../widgets/Icon';

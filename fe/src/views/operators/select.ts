@@ -1,7 +1,7 @@
 // How the rows of the operator table are named in the address, and its stacks as a tree.
 import type { OperatorRow, OperatorsPayload, OperatorStacks } from '../../api/types';
 import { formatDuration, plural } from '../../base/format';
-import type { FlameNode } from '../../widgets/charts/FlameGraph';
+import type { FlameNode } from '../../widgets/charts/flame/FlameGraph';
 
 /** Distinct for every row: its name, and what else the rows are grouped by. */
 export function rowKey(row: OperatorRow): string {

@@ -1,6 +1,6 @@
 // From the module tree to what is drawn: rows by place, the flame graph. No React.
 import type { ModuleFlame, ModuleRow } from '../../../api/types';
-import type { FlameNode } from '../../../widgets/charts/flame';
+import type { FlameNode } from '../../../widgets/charts/flame/layout';
 
 /** The way to an event on the timeline; a Python frame is folded there unless it is asked for. */
 export const onTimeline = (event: number, python: boolean) => ({

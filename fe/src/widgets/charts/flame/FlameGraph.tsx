@@ -1,16 +1,16 @@
 // A tree of nested times: width is time, the caller above what it calls.
 import { useEffect, useId, useMemo, useRef, useState, type KeyboardEvent } from 'react';
-import { Button } from '../inputs/Button';
-import { Checkbox } from '../inputs/Checkbox';
-import { Select } from '../inputs/Select';
-import { formatRatio } from '../../base/format';
+import { Button } from '../../inputs/Button';
+import { Checkbox } from '../../inputs/Checkbox';
+import { Select } from '../../inputs/Select';
+import { formatRatio } from '../../../base/format';
 import { arrange, choices, type Arrangement } from './arrange';
-import { layout, LINE, relatives, target, type Box, type FlameNode } from './flame';
-import { paintFlame } from './paintFlame';
-import { useWidth } from './useWidth';
+import { layout, LINE, relatives, target, type Box, type FlameNode } from './layout';
+import { paintFlame } from './paint';
+import { useWidth } from '../useWidth';
 import css from './FlameGraph.module.css';
 
-export type { FlameNode } from './flame';
+export type { FlameNode } from './layout';
 
 interface Props {
   /** What is drawn, the arrangement aside, which is chosen here. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { arrange, nodesOf, type Arrangement } from './arrange';
-import type { FlameNode } from './flame';
+import type { FlameNode } from './layout';
 
 const node = (
   name: string,

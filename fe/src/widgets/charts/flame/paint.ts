@@ -1,5 +1,5 @@
 // The boxes of a flame graph on its canvas.
-import { LINE, type Box, type FlameNode } from './flame';
+import { LINE, type Box, type FlameNode } from './layout';
 
 export interface Look {
   width: number;

@@ -3,7 +3,7 @@ import { cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { FlameGraph, type FlameNode } from './FlameGraph';
 
-vi.mock('./useWidth', () => ({ useWidth: () => ({ ref: () => {}, width: 1000 }) }));
+vi.mock('../useWidth', () => ({ useWidth: () => ({ ref: () => {}, width: 1000 }) }));
 
 const node = (name: string, value: number, children: FlameNode[] = []): FlameNode => ({
   name,

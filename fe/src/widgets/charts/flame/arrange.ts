@@ -1,6 +1,6 @@
 // How the calls of a flame graph lie side by side: in what order, which of them as one, which not at all.
 import { group } from 'd3-array';
-import type { FlameNode } from './flame';
+import type { FlameNode } from './layout';
 
 export interface Arrangement {
   /** In the order of their first call, where that is known, instead of the heaviest first. */
