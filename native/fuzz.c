@@ -142,6 +142,41 @@ static void nest_some(void) {
     free(begin), free(finish), free(parent), free(depth), free(open), free(fits);
 }
 
+// Slices of a few threads in any order, some rows out of bounds: what must hold of their tree, and of what runs when.
+static void grow_a_tree(void) {
+    size_t events = 1 + chance(40), count = chance(50), threads = 1 + chance(4), nested = 0;
+    int64_t *start = memory(events * 8), *finish = memory(events * 8), *times = memory(count * 16);
+    int32_t *thread = memory(events * 4), *rows = memory(count * 4), *order = memory(count * 4), *open = memory(count * 4);
+    int32_t *parent = memory(events * 4), *depth = memory(events * 4), *lane = memory(events * 4);
+    int32_t *around = memory(events * 4), *running = memory((2 * count + 1) * 4);
+    uint8_t *is_operator = memory(events);
+    Slice *slices = memory(count * sizeof *slices), *spare = memory(count * sizeof *spare);
+    size_t *next = memory(threads * sizeof *next);
+    memset(next, 0, threads * sizeof *next);
+    for (size_t at = 0; at < events; at++) {
+        start[at] = chance(30) ? (int64_t)chance(40) - 9 : INT64_MIN;
+        finish[at] = chance(30) ? start[at] + chance(12) : INT64_MAX;
+        thread[at] = (int32_t)chance((uint32_t)threads) - !chance(200);
+        parent[at] = around[at] = -1, is_operator[at] = (uint8_t)chance(2);
+    }
+    for (size_t at = 0; at < count; at++) rows[at] = (int32_t)chance((uint32_t)events) + (chance(300) ? 0 : 99);
+    bool arranged = arrange(rows, count, start, finish, thread, events, threads, slices, spare, next);
+    for (int32_t number = 0; arranged && nested < count; number++) {
+        size_t fit = nest_lane(slices, count - nested, number, parent, depth, lane, order + nested, spare);
+        expect(fit > 0);
+        for (size_t at = nested; at < nested + fit; at++) {
+            int32_t row = order[at], above = parent[row];
+            expect(above < 0 || (thread[above] == thread[row] && start[above] <= start[row] && finish[row] <= finish[above]));
+        }
+        nested += fit;
+    }
+    size_t made = changes(arranged ? order : rows, count, start, finish, parent, events, times, running, open);
+    expect(made <= 2 * count && running[0] == -1);
+    enclosing(rows, count, parent, is_operator, events, around);
+    free(start), free(finish), free(times), free(thread), free(rows), free(order), free(open), free(parent), free(depth);
+    free(lane), free(around), free(running), free(is_operator), free(slices), free(spare), free(next);
+}
+
 static size_t load(const char *path, uint8_t *text) {
     FILE *file = fopen(path, "rb");
     if (!file) exit(2);
@@ -208,6 +243,7 @@ int main(int count, char **arguments) {
         for (uint32_t times = chance(4) ? chance(3) : chance(40); times && length > 2; times--) length = damage(text, length);
         if (length && chance(4)) text[length - 1] = ']';
         nest_some();
+        grow_a_tree();
         whole += have_read(reader, text, length);
     }
     reader_free(reader);

@@ -9,6 +9,8 @@
 //     reader_clear        forgets rows and cells; codes stay valid
 //     reader_forget       forgets codes too; after each block that was not read
 //     reader_nest         which intervals contain which
+//     reader_arrange, reader_nest_lane, reader_changes, reader_enclosing
+//                         the call tree of slices, and what runs when
 //     reader_say_crash    what a crash of the reader is to say before it ends the process
 //
 // All text is hostile. Reads are bounded by the block's end, allocations are checked, and where the reader is not
@@ -17,6 +19,7 @@
 #include "crash.h"
 #include "events.h"
 #include "nest.h"
+#include "tree.h"
 
 #if defined(_WIN32)
 #define API __declspec(dllexport)
@@ -24,7 +27,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-enum { ABI = 4, MOST_KEY_BYTES = 1 << 20 };
+enum { ABI = 5, MOST_KEY_BYTES = 1 << 20 };
 
 typedef enum { CATEGORIES, NAMES, THREAD_IDS, FLOW_IDS } SharedTable;
 
@@ -253,4 +256,31 @@ API void reader_nest(
     int64_t *open
 ) {
     nest(begin, finish, count, parent, depth, fits, open);
+}
+
+API int reader_arrange(
+    const int32_t *rows, size_t count, const int64_t *start, const int64_t *finish, const int32_t *thread, size_t events,
+    size_t threads, Slice *slices, Slice *spare, size_t *next
+) {
+    return arrange(rows, count, start, finish, thread, events, threads, slices, spare, next);
+}
+
+API size_t reader_nest_lane(
+    Slice *slices, size_t count, int32_t number, int32_t *parent, int32_t *depth, int32_t *lane, int32_t *nested,
+    Slice *open
+) {
+    return nest_lane(slices, count, number, parent, depth, lane, nested, open);
+}
+
+API size_t reader_changes(
+    const int32_t *rows, size_t count, const int64_t *start, const int64_t *finish, const int32_t *parent, size_t events,
+    int64_t *times, int32_t *running, int32_t *open
+) {
+    return changes(rows, count, start, finish, parent, events, times, running, open);
+}
+
+API void reader_enclosing(
+    const int32_t *rows, size_t count, const int32_t *parent, const uint8_t *is_operator, size_t events, int32_t *around
+) {
+    enclosing(rows, count, parent, is_operator, events, around);
 }

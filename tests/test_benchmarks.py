@@ -1,5 +1,8 @@
-"""What the benchmarks measure on is a sound trace: all of the recording, several times, nothing in conflict. The
-one of a cached trace finds every answer that is made ahead."""
+"""What the benchmarks measure on is a sound trace: all of the recording, several times, nothing in conflict.
+
+That of a cached trace finds every answer that is made ahead; that of TensorBoard's start has the plugin once, and
+once not.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.contestants import kept
+from benchmarks.contestants import kept, tensorboard_start
 from benchmarks.grow import read_recording, write_grown
 from tests.support.traces import document, read_bytes
 from torch_tb_profiler.model.calls.calltree import call_tree
@@ -48,3 +51,9 @@ def test_every_tab_of_a_cached_trace_is_timed_right_after_the_trace_was_written(
     rows = [line.split("|")[1].strip() for line in capsys.readouterr().out.splitlines()[2:]]
     assert {"overview", "operators", "kernels", "trace", "idle", "critical_path"} <= {*rows}
     assert "operators, filtered at once" in rows and "derived behind both" in rows
+
+
+def test_tensorboard_is_started_with_and_without_the_plugin(capsys: pytest.CaptureFixture[str]) -> None:
+    tensorboard_start.main(["--rounds", "1"])
+    rows = [line.split("|")[1].strip() for line in capsys.readouterr().out.splitlines()[2:]]
+    assert rows == ["without", "with", "later by"]

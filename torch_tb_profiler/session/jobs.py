@@ -17,7 +17,7 @@ from torch_tb_profiler.executors import ProgressTuple, give_back_memory, limited
 from torch_tb_profiler.executors.job import NATIVE_READER
 from torch_tb_profiler.ingest import Progress, read_trace, without_gc
 from torch_tb_profiler.ingest.helpers import lent
-from torch_tb_profiler.model.calls.nesting import nest_with
+from torch_tb_profiler.model.calls.compiled import calculate_with
 from torch_tb_profiler.model.catalog import NO_DEVICES, Catalog
 from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.model.ranks import rank, split
@@ -103,9 +103,9 @@ def derived_from(cache: Cache, key: str, catalog: Catalog) -> Trace | None:
 
 def use_compiled() -> None:
     """What this process derives from traces is derived in C where it may be, and where that was compiled."""
-    from torch_tb_profiler.ingest.kineto.native.nesting import compiled_nest
+    from torch_tb_profiler.ingest.kineto.native.nesting import compiled_functions
 
-    nest_with(compiled_nest())
+    calculate_with(compiled_functions())
 
 
 def load_alone(request: LoadRequest, cache: Cache, report: Callable[[ProgressTuple], None], memory: int) -> Loaded:

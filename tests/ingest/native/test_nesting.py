@@ -1,6 +1,10 @@
-"""The compiled nesting answers what the definition in Python answers."""
+"""The compiled nesting and call trees answer what the definitions in Python answer."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,10 +13,12 @@ from hypothesis import strategies as st
 
 from tests.ingest.native.comparison import NEEDED
 from tests.support.traces import draw
-from torch_tb_profiler.ingest.kineto.native.nesting import compiled_nest
-from torch_tb_profiler.model.calls import nesting
-from torch_tb_profiler.model.calls.calltree import call_tree
-from torch_tb_profiler.model.trace import Bool, Int64
+from torch_tb_profiler.ingest.kineto.native.nesting import compiled_functions
+from torch_tb_profiler.model.calls import calltree, nesting
+from torch_tb_profiler.model.calls.compiled import Compiled, calculate_with, compiled
+from torch_tb_profiler.model.calls.enclosing import innermost
+from torch_tb_profiler.model.kinds import Kind, of_kind
+from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.jobs import use_compiled
 
 pytestmark = NEEDED
@@ -23,50 +29,128 @@ def used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_PROFILER_NATIVE", "1")
 
 
+def functions() -> Compiled:
+    found = compiled_functions()
+    assert found is not None
+    return found
+
+
+@contextmanager
+def calculating_with(chosen: Compiled | None) -> Iterator[None]:
+    calculate_with(chosen)
+    try:
+        yield
+    finally:
+        calculate_with(None)
+
+
 @given(st.lists(st.tuples(st.integers(-9, 30), st.integers(0, 12)), max_size=30))
 def test_it_is_the_definition(intervals: list[tuple[int, int]]) -> None:
     begin = np.array([start for start, _ in intervals], np.int64)
     finish = begin + np.array([length for _, length in intervals], np.int64)
     order = nesting.nesting_order(begin, finish)
     begin, finish = begin[order], finish[order]
-    compiled = compiled_nest()
-    assert compiled is not None
-    expected, found = nesting._one_by_one(begin, finish), compiled(begin, finish)
+    expected, found = nesting._one_by_one(begin, finish), functions().nest(begin, finish)
     assert [column.tolist() for column in found] == [column.tolist() for column in expected]
 
 
-def test_columns_of_different_lengths_reach_no_compiled_code() -> None:
-    compiled = compiled_nest()
-    assert compiled is not None
-    with pytest.raises(ValueError, match="2 begins and 1 ends"):
-        compiled(np.zeros(2, np.int64), np.zeros(1, np.int64))
+SLICES = st.lists(
+    st.tuples(
+        st.sampled_from(["host", "host2", "host3"]),
+        st.sampled_from(["cpu_op aten::mm", "python_function f", "cuda_runtime cudaLaunchKernel"]),
+        st.integers(0, 25),
+        st.integers(0, 12),
+    ),
+    min_size=1,
+    max_size=25,
+)
+
+
+def answers(picture: str) -> list[list[Any]]:
+    """Of a call tree, and of a tree of the operators alone, which leaves events out."""
+    trace = draw(picture)
+    operators = calltree.tree_of(trace, of_kind(trace, Kind.CPU_OP))
+    tree = calltree.call_tree(trace)
+    columns = [each for t in (tree, operators) for each in (t.rows, t.parent, t.depth, t.lane)]
+    columns += [calltree.enclosing_operator(trace), innermost(trace, tree), innermost(trace, operators)]
+    return [[str(column.dtype), *column.tolist()] for column in columns]
+
+
+@given(SLICES)
+def test_call_trees_are_those_of_python(slices: list[tuple[str, str, int, int]]) -> None:
+    """Slices of several threads, in any order, of no length, at one instant, and sticking out of each other."""
+    picture = "\n".join(f"{thread} {what} {start} {length}" for thread, what, start, length in slices)
+    expected = answers(picture)
+    with calculating_with(functions()):
+        assert answers(picture) == expected
+
+
+@pytest.mark.parametrize("runs", [1, 2, 7, 300])
+def test_slices_are_sorted_whatever_their_order_in_the_file(runs: int) -> None:
+    chance = np.random.default_rng(runs)
+    start = np.concatenate([np.sort(part) for part in np.array_split(chance.integers(0, 400, 900), runs)])
+    finish = start + chance.integers(0, 9, 900)
+    rows, thread = np.arange(900, dtype=np.int32), chance.integers(0, 3, 900).astype(np.int32)
+    found, _, _, lane = functions().tree(rows, start, finish, thread, 3)
+    assert found.tolist() == np.lexsort((rows, -finish, start, thread, lane)).tolist()
+    assert lane.max() > 1 and lane.min() == 0
+
+
+def test_times_at_the_ends_of_their_range_are_compared_and_never_added() -> None:
+    least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    start, finish = np.array([least, -5, most, 3]), np.array([most, 7, most, 7])
+    rows, thread = np.arange(4, dtype=np.int32), np.zeros(4, np.int32)
+    nested, parent, depth, _ = functions().tree(rows, start, finish, thread, 1)
+    assert (nested.tolist(), parent.tolist(), depth.tolist()) == ([0, 1, 3, 2], [-1, 0, -1, 1], [0, 1, 0, 2])
+
+
+def test_columns_that_do_not_fit_reach_no_compiled_code() -> None:
+    two, three, times = np.zeros(2, np.int32), np.zeros(3, np.int32), np.zeros(2, np.int64)
+    found = functions()
+    with pytest.raises(ValueError, match="different lengths: 2, 1"):
+        found.nest(times, np.zeros(1, np.int64))
+    with pytest.raises(ValueError, match="different lengths: 2, 2, 3"):
+        found.tree(two, times, times, three, 1)
+    with pytest.raises(ValueError, match="different lengths: 2, 2, 3"):
+        found.changes(two, times, times, three)
+    with pytest.raises(ValueError, match="different lengths: 2, 3"):
+        found.enclosing(two, two, np.zeros(3, np.bool_))
+
+
+@pytest.mark.parametrize(("row", "thread"), [(2, 0), (-1, 0), (0, 1), (0, -1)])
+def test_rows_and_threads_out_of_bounds_are_refused(row: int, thread: int) -> None:
+    times = np.zeros(2, np.int64)
+    with pytest.raises(ValueError, match="out of bounds"):
+        functions().tree(np.array([row], np.int32), times, times, np.full(2, thread, np.int32), 1)
+
+
+PICTURE = """
+host cpu_op aten::linear 0 20
+host cpu_op aten::mm     2 9
+host cpu_op aten::late   8 30
+"""
 
 
 def test_a_process_that_may_uses_it_and_another_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    picture = """
-    host cpu_op aten::linear 0 20
-    host cpu_op aten::mm     2 9
-    host cpu_op aten::late   8 30
-    """
-    expected = call_tree(draw(picture))
-    calls = []
+    asked = []
 
-    def count(begin: Int64, finish: Int64) -> tuple[Int64, Int64, Bool]:
-        calls.append(len(begin))
-        compiled = compiled_nest()
-        assert compiled is not None
-        return compiled(begin, finish)
+    def count(name: str) -> Any:
+        def called(*given: Any) -> Any:
+            asked.append(name)
+            return getattr(functions(), name)(*given)
 
-    try:
+        return called
+
+    def ask(trace: Trace) -> None:
+        calltree.enclosing_operator(trace)
+        innermost(trace, calltree.call_tree(trace))
+
+    with calculating_with(Compiled(*map(count, Compiled._fields))):
+        ask(draw(PICTURE))
+    assert asked == ["tree", "enclosing", "changes"]
+    with calculating_with(None):
         use_compiled()
-        assert nesting._compiled is not None
-        nesting.nest_with(count)
-        found = call_tree(draw(picture))
+        assert compiled() is not None
         monkeypatch.setenv("TORCH_PROFILER_NATIVE", "0")
         use_compiled()
-        assert nesting._compiled is None
-    finally:
-        nesting.nest_with(None)
-    assert calls == [3, 1], "the slice that sticks out has a lane of its own"
-    for column in ("rows", "parent", "depth", "lane"):
-        assert np.array_equal(getattr(found, column), getattr(expected, column)), column
+        assert compiled() is None

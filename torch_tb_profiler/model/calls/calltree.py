@@ -15,6 +15,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.model.calls.compiled import compiled
 from torch_tb_profiler.model.calls.nesting import nest, nesting_order, one_axis
 from torch_tb_profiler.model.kinds import HOST, Kind, ends, kinds, of_kind
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace, derived
@@ -48,7 +49,9 @@ def call_tree(trace: Trace) -> CallTree:
 
 def tree_of(trace: Trace, rows: Int32) -> CallTree:
     """The call tree of these slices alone: of markers such as module calls, whatever else surrounds them."""
-    count = len(trace)
+    events, count = trace.events, len(trace)
+    if in_c := compiled():
+        return CallTree(*in_c.tree(rows, events.start, ends(trace), events.thread, len(trace.threads)))
     parent = np.full(count, NO_CODE, np.int32)
     depth = np.full(count, -1, np.int32)
     lane = np.full(count, -1, np.int32)
@@ -56,7 +59,7 @@ def tree_of(trace: Trace, rows: Int32) -> CallTree:
     arranged: list[Int32] = []
     side = 0
     while len(rows):
-        begin, end = one_axis(trace.events.start[rows], finish[rows], trace.events.thread[rows])
+        begin, end = one_axis(events.start[rows], finish[rows], events.thread[rows])
         order = nesting_order(begin, end)
         rows = rows[order]
         above, level, fits = nest(begin[order], end[order])
@@ -73,6 +76,8 @@ def enclosing_operator(trace: Trace) -> Int32:
     """int32[n]: the innermost operator that contains each event of the tree, itself excluded, by nesting."""
     tree = call_tree(trace)
     operator = kinds(trace) == Kind.CPU_OP
+    if in_c := compiled():
+        return in_c.enclosing(tree.rows, tree.parent, operator)
     enclosing = np.full(len(trace), NO_CODE, np.int32)
     # Level by level, so that the parent's answer is there before its children ask.
     rows = tree.rows

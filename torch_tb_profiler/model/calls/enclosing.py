@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from torch_tb_profiler.model.calls.calltree import CallTree
+from torch_tb_profiler.model.calls.compiled import compiled
 from torch_tb_profiler.model.kinds import ends
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
 
@@ -39,6 +40,8 @@ def innermost(trace: Trace, forest: CallTree, thread: Int32 | None = None, asked
 
 def changes(trace: Trace, forest: CallTree, rows: Int32) -> tuple[Int64, Int32]:
     """(times, what runs before each of them and after the last) for the slices of one thread."""
+    if in_c := compiled():
+        return in_c.changes(rows, trace.events.start, ends(trace), forest.parent)
     start, end = trace.events.start[rows], ends(trace)[rows]
     rows = rows[end > start]
     depth = forest.depth[rows]

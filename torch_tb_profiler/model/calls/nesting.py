@@ -10,14 +10,10 @@ One of no length is the child of what contains its instant, and contains nothing
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
+from torch_tb_profiler.model.calls.compiled import compiled
 from torch_tb_profiler.model.trace import Bool, Int32, Int64
-
-Nest = Callable[[Int64, Int64], tuple[Int64, Int64, Bool]]
-"""What `nest` is, and what may stand in for it."""
 
 _ROUNDS = 5
 """How often what seems to stick out is taken out before all is nested one by one; real traces need 1 to 4."""
@@ -50,21 +46,13 @@ def nesting_order(begin: Int64, finish: Int64) -> Int64:
     return order
 
 
-_compiled: Nest | None = None
-
-
-def nest_with(compiled: Nest | None) -> None:
-    """From now on `nest` is this function; None: its own code."""
-    global _compiled
-    _compiled = compiled
-
-
 def nest(begin: Int64, finish: Int64) -> tuple[Int64, Int64, Bool]:
     """(parent, depth, fits) of intervals in nesting order; parents as positions, -1 for roots.
 
     `fits` is False for what sticks out of the interval it begins in; its parent and depth mean nothing.
     """
-    return (_compiled or _nest)(begin, finish)
+    in_c = compiled()
+    return in_c.nest(begin, finish) if in_c else _nest(begin, finish)
 
 
 def _nest(begin: Int64, finish: Int64) -> tuple[Int64, Int64, Bool]:

@@ -26,7 +26,7 @@ CRASH = (
 )
 """What it says on standard error before its process ends."""
 
-_ABI = 4
+_ABI = 5
 _ABSENT = "not part of this installation"
 _SWITCH = "TORCH_PROFILER_NATIVE"
 _LOG = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class Place(ctypes.Structure):
     _fields_ = (("bytes", ctypes.c_void_p), ("length", ctypes.c_uint64))
 
 
-_INT, _LONG, _POINTER = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
+_INT, _LONG, _SIZE, _POINTER = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p
 
 _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "reader_abi": (_INT,),
@@ -84,6 +84,10 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "reader_clear": (None, _POINTER),
     "reader_forget": (None, _POINTER),
     "reader_nest": (None, _POINTER, _POINTER, ctypes.c_size_t, _POINTER, _POINTER, _POINTER, _POINTER),
+    "reader_arrange": (ctypes.c_int, _POINTER, _SIZE, *[_POINTER] * 3, _SIZE, _SIZE, *[_POINTER] * 3),
+    "reader_nest_lane": (_SIZE, _POINTER, _SIZE, ctypes.c_int32, *[_POINTER] * 5),
+    "reader_changes": (_SIZE, _POINTER, _SIZE, *[_POINTER] * 3, _SIZE, *[_POINTER] * 3),
+    "reader_enclosing": (None, _POINTER, _SIZE, _POINTER, _POINTER, _SIZE, _POINTER),
     "reader_say_crash": (None, ctypes.c_char_p),
 }
 """Name -> type of the result, types of the parameters, as in native/reader.c."""
