@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -61,7 +61,8 @@ def arrange_runs(
     traces: list[_TraceFile] = []
     files = list(files)
     beside = {} if single else files_beside(files)
-    copies = set() if single else copies_of(files) | {file.path for found in beside.values() for file in found}
+    owners = Counter(file.path for found in beside.values() for file in found)
+    copies = set() if single else copies_of(files) | owners.keys()
     ascend = AscendFolders(file.path for file in files)
     for file in files:
         if file.path in copies:
@@ -82,7 +83,8 @@ def arrange_runs(
         if (place := ascend.place(file.path)) is not None:
             trace = _TraceFile(place.run or root_name, place.worker, place.rank, place.stamp, file)
         if file.path in beside:
-            trace = replace(trace, file=file.joined(beside[file.path]))
+            shared = any(owners[each.path] > 1 for each in beside[file.path])
+            trace = replace(trace, file=file.joined(beside[file.path], shared))
         traces.append(trace)
     repeated = other_formats(trace.file.path for trace in traces)
     for trace in traces:

@@ -1,7 +1,7 @@
 """PyTorch's own files beside Composer's: they describe the devices and the job.
 
 run/traces/ep0-ba4-rank1.json             events of the trainer, and a copy of PyTorch's without that description
-run/traces/node0.json                     the same of all ranks, merged
+run/traces/node0.json                     the same of all ranks of a node, merged
 run/torch_traces/rank1.4.pt.trace.json    what PyTorch itself wrote of a rank and window
 """
 
@@ -20,10 +20,10 @@ _PYTORCH = re.compile(rf"{_RUN}torch_traces/rank(?P<rank>\d+)\.(?P<batch>\d+)\.p
 
 
 def files_beside(files: Iterable[ListedFile]) -> dict[str, tuple[ListedFile, ...]]:
-    """By the path of Composer's file those of PyTorch, by rank and batch; each of these belongs to one of those.
+    """By the path of Composer's file those of PyTorch that may belong to it, by rank and batch.
 
-    A merged file has those of all ranks. Beside files of single ranks it repeats what they hold and has none; of
-    several merged files names do not tell which rank lies in which, so none of them has any.
+    A merged file has those of all ranks. Beside files of single ranks it repeats what they hold and has none. Of
+    several merged files names do not tell which rank lies in which: each has all, and takes those of its ranks.
     """
     trainers: dict[tuple[str, int, int], str] = {}
     merged: dict[str, list[str]] = defaultdict(list)
@@ -41,8 +41,9 @@ def files_beside(files: Iterable[ListedFile]) -> dict[str, tuple[ListedFile, ...
         run = window[0]
         if window in trainers:
             beside[trainers[window]].append(others[window])
-        elif run not in single and len(merged[run]) == 1:
-            beside[merged[run][0]].append(others[window])
+        elif run not in single:
+            for path in merged[run]:
+                beside[path].append(others[window])
     return {path: tuple(found) for path, found in beside.items()}
 
 

@@ -23,6 +23,7 @@ class ListedFile:
     """A file as it was listed: `path` relative to its location, stored `size` in bytes.
 
     beside  other files of the same location that tell more of the same recording; a part of the identity
+    shared  other files may have more of `beside` than this one
     counters  files with hardware counters of the kernels of this trace; a part of the identity, too
     """
 
@@ -32,14 +33,15 @@ class ListedFile:
     id: FileId
     beside: tuple[ListedFile, ...] = ()
     counters: tuple[ListedFile, ...] = ()
+    shared: bool = False
 
     @classmethod
     def of(cls, location: Location, entry: Entry) -> ListedFile:
         return cls(location, entry.path, entry.size, FileId(location.uri(entry.path), entry.identity))
 
-    def joined(self, beside: Sequence[ListedFile]) -> ListedFile:
+    def joined(self, beside: Sequence[ListedFile], shared: bool = False) -> ListedFile:
         """The same file, read together with others."""
-        return replace(self, id=self._id_with(beside), beside=tuple(beside))
+        return replace(self, id=self._id_with(beside), beside=tuple(beside), shared=shared)
 
     def counted(self, counters: Sequence[ListedFile]) -> ListedFile:
         """The same file, read together with its counters."""

@@ -39,6 +39,7 @@ class LoadRequest(NamedTuple):
     limit     bytes of JSON that may be read, 0 for any number
     catalog   the user's devices
     beside    (rank, path) of the files that tell more of the same recording (`ListedFile.beside`)
+    shared    other files may have more of these than this one
     counters  (path, stored bytes) of the files with hardware counters of its kernels
     """
 
@@ -50,6 +51,7 @@ class LoadRequest(NamedTuple):
     catalog: Catalog = NO_DEVICES
     beside: tuple[tuple[int, str], ...] = ()
     counters: tuple[tuple[str, int], ...] = ()
+    shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,8 @@ def _load(
         from torch_tb_profiler.ingest.composer.beside import add_pytorch
 
         beside = [(number, partial(location.open, other)) for number, other in request.beside]
-        trace = add_pytorch(trace, partial(location.open, path), beside, report=pass_on, limit=request.limit)
+        own = partial(location.open, path)
+        trace = add_pytorch(trace, own, beside, report=pass_on, limit=request.limit, shared=request.shared)
     for _, other in request.beside:
         identity = joined_identity(identity, location.entry(other).identity)
     if request.counters:

@@ -121,14 +121,40 @@ def test_a_later_merge_of_all_nodes_is_joined_alike(tmp_path: Path) -> None:
     assert [device["name"] for device in overview["devices"]] == [NAMES[2]]
 
 
-def test_of_several_merged_files_nobody_says_which_rank_is_whose(tmp_path: Path) -> None:
-    root = folder(tmp_path, {0, 1, 2})
-    put(root, ("job/traces/node1.json", content(merged(cycle(BATCHES, rank=8), cycle(BATCHES, rank=9)))))
-    with open_(root) as session:
-        assert workers(session) == {
-            "job/torch_traces": [(f"rank{rank}", rank, 1) for rank in RANKS],
-            "job/traces": [("node0", None, 1), ("node1", None, 1)],
-        }
+OTHERS = (8, 9)
+
+
+def two_nodes(root: Path, others: tuple[int, ...] = OTHERS) -> Path:
+    """A second node whose events of PyTorch are in PyTorch's files alone."""
+    folder(root, set(RANKS))
+    cycles = [cycle(BATCHES, rank=rank, start=start(0)) for rank in others]
+    put(root, ("job/traces/node1.json", content(merged(*cycles))))
+    for rank in others:
+        own = pytorch_file(pytorch_events(start=start(0), kernel=12 + rank), rank, 10)
+        put(root, (f"job/torch_traces/rank{rank}.2.pt.trace.json", own))
+    return root
+
+
+def test_of_several_merged_files_each_takes_the_files_of_its_ranks(tmp_path: Path) -> None:
+    with open_(two_nodes(tmp_path)) as session:
+        assert workers(session) == {"job/traces": [("node0", None, 1), ("node1", None, 1)]}
+        found = parts(session)
+        others = [answer(session, "overview", run="job/traces", worker=f"node1/rank{rank}") for rank in OTHERS]
+        notes = [each for each in others[0]["health"] if each["kind"] == "rank_not_merged"]
+    for rank in RANKS:
+        assert (found[rank][0], found[rank][2]) == ([("CUDA", NAMES[rank])], [1000 * (12 + rank), 0])
+    for rank, overview in zip(OTHERS, others, strict=True):
+        assert overview["configuration"]["rank"] == rank
+        assert [step["categories"]["kernel"] for step in overview["steps"]] == [1000 * (12 + rank), 0]
+    assert [(note["severity"], note["count"]) for note in notes] == [("info", len(RANKS))]
+
+
+def test_a_node_of_one_rank_takes_the_file_of_that_rank(tmp_path: Path) -> None:
+    with open_(two_nodes(tmp_path, (8,))) as session:
+        assert workers(session) == {"job/traces": [("node0", None, 1), ("node1", None, 1)]}
+        overview = answer(session, "overview", run="job/traces", worker="node1")
+    assert [step["categories"]["kernel"] for step in overview["steps"]] == [20_000, 0]
+    assert overview["configuration"]["rank"] == 8
 
 
 def test_beside_files_of_single_ranks_a_merged_one_takes_nothing(tmp_path: Path) -> None:

@@ -32,15 +32,23 @@ _BASE = "baseTimeNanoseconds"
 
 
 def add_pytorch(
-    trace: Trace, open_own: Open, beside: Sequence[tuple[int, Open]], *, report: Report, limit: int
+    trace: Trace,
+    open_own: Open,
+    beside: Sequence[tuple[int, Open]],
+    *,
+    report: Report,
+    limit: int,
+    shared: bool = False,
 ) -> Trace:
     """Raises TraceError and TooLargeError as reading any of the files does.
 
     open_own  the file of `trace`, of one rank or merged of several
     beside    (rank, how to open one of PyTorch's files of that rank), in order of the windows; one at least
+    shared    what this file does not hold, other merged files may
     """
     ranks = split_ranks(trace)
-    parts = ranks or {beside[0][0]: trace}
+    alone = rank(trace) if shared else beside[0][0]
+    parts = ranks or ({} if alone is None else {alone: trace})
     files: dict[int, list[Open]] = defaultdict(list)
     for number, open_ in beside:
         if number in parts:
@@ -65,11 +73,16 @@ def add_pytorch(
             told[number] = read_metadata(stream, report=report, limit=limit)
     described = {number: _without_base(metadata) for number, metadata in told.items()}
     metadata = (
-        {OF_RANKS: {str(number): described[number] for number in described}} if ranks else described.popitem()[1]
+        {OF_RANKS: {str(number): described[number] for number in described}}
+        if ranks
+        else next(iter(described.values()), {})
     )
     strangers = sorted({number for number, _ in beside} - parts.keys())
     notes = HealthLog()
-    if strangers:
+    if strangers and shared:
+        message = "files of PyTorch lie beside this one whose ranks it does not hold: another merged file may"
+        notes.add("rank_not_merged", "info", message, count=len(strangers))
+    elif strangers:
         message = "files of PyTorch lie beside this one whose ranks it does not hold; they are left out"
         notes.add("rank_not_merged", "warning", message, count=len(strangers))
     return replace(

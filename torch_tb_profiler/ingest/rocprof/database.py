@@ -135,7 +135,8 @@ def _copy(source: Source, path: Path, health: HealthLog) -> None:
 
 
 def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, sqlite3.Error) else "its schema is damaged"
+    """SQLite's words. Where they quote what is no UTF-8, Python 3.10 has none and later ones fail to decode them."""
+    return (isinstance(error, sqlite3.Error) and str(error)) or "its schema is damaged"
 
 
 def _quoted(name: str) -> str:
