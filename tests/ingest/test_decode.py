@@ -127,3 +127,15 @@ def test_odd_fields_are_read_alike_in_both_ways(field: str, value: object) -> No
         decoder.add(text.encode())
         BlockDecoder(plain).add_objects(json.loads(text, parse_float=Decimal))
     assert_same(finish(learned), finish(plain))
+
+
+@pytest.mark.parametrize("known", [[], [0], [0, "text"]])
+def test_an_integer_that_stands_for_none_is_kept_as_it_is_written(known: list[object]) -> None:
+    """Whether or not the key was known to hold integers: as one of these it would read as absent."""
+    columns = Columns()
+    decoder = BlockDecoder(columns)
+    for value in [*known, -(2**63)]:
+        decoder.add(json.dumps([{"ph": "X", "cat": "c", "name": "n", "ts": 1, "args": {"size": value}}]).encode())
+    column = columns.finish_args()["size"]
+    assert column.kind == "json"
+    assert [column.dictionary[code] for code in column.values] == [*map(json.dumps, known), "-9223372036854775808"]

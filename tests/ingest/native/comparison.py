@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import fields
 
@@ -31,8 +32,20 @@ def plainly(content: bytes) -> Trace | TraceError:
     return outcome(content, "0")
 
 
+def _equal_numbers(kind: str, *texts: str) -> bool:
+    """Whether these are spellings of one number in a column of JSON: 1e+18 and 1e18, 1 and 1.0."""
+    if kind != "json":
+        return False
+    values = [json.loads(text) for text in texts]
+    return (
+        all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
+        and len({*values}) == 1
+    )
+
+
 def differences(one: Trace | TraceError, other: Trace | TraceError) -> list[str]:
-    """Names of what differs; the order of distinct texts and of columns is part of it."""
+    """Names of what differs; the order of distinct texts and of columns counts, the spelling of numbers in a
+    column of JSON is not."""
     if isinstance(one, TraceError) or isinstance(other, TraceError):
         return [] if str(one) == str(other) else [f"{one} | {other}"]
     return [*_of_traces(one, other)]
@@ -58,7 +71,9 @@ def _of_columns(one: ArgColumn, other: ArgColumn) -> Iterator[str]:
         yield "rows"
     elif one.kind in ("text", "json"):
         texts = [[column.dictionary[code] for code in column.values] for column in (one, other)]
-        if texts[0] != texts[1]:
-            yield next(f"{a} | {b}" for a, b in zip(*texts, strict=True) if a != b)
+        unlike = [
+            f"{a} | {b}" for a, b in zip(*texts, strict=True) if a != b and not _equal_numbers(one.kind, a, b)
+        ]
+        yield from unlike[:1]
     elif not np.array_equal(one.values, other.values, equal_nan=one.kind == "float"):
         yield "values"

@@ -14,6 +14,7 @@ from tests.ingest.native.comparison import NEEDED, differences, outcome, plainly
 from tests.ingest.test_mutations import BYTES, FIELDS, LAYOUTS
 from torch_tb_profiler.ingest.kineto.decode import BlockDecoder
 from torch_tb_profiler.ingest.kineto.native import decode
+from torch_tb_profiler.model.trace import Trace
 
 pytestmark = NEEDED
 
@@ -107,6 +108,20 @@ def test_an_odd_event_is_read_as_the_plain_way_reads_it(odd: str, at: int) -> No
     events.insert(at, odd)
     content = f'{{"traceEvents": [{", ".join(events)}]}}'.encode()
     assert differences(outcome(content), plainly(content)) == []
+
+
+def test_numbers_of_a_column_that_mixes_kinds_may_be_spelled_otherwise() -> None:
+    """The one difference that is left: natively they are numbers until a text comes; the values are equal."""
+    events = [event(args={"k": 0, "s": value}) for value in ("t", 1)]
+    events = [json.dumps(each).replace('"s": 1', '"s": 1e18') for each in events]
+    content = f"[{', '.join(events)}]".encode()
+    native, plain = outcome(content), plainly(content)
+    assert isinstance(native, Trace) and isinstance(plain, Trace)
+    assert (native.args["s"].kind, plain.args["s"].kind) == ("json", "json")
+    assert [*native.args["s"].dictionary] == ['"t"', "1e+18"] and [*plain.args["s"].dictionary] == ['"t"', "1e18"]
+    assert differences(native, plain) == []
+    other = content.replace(b"1e18", b"1e17")
+    assert differences(outcome(other), plain) == ["s: 1e+17 | 1e18"]
 
 
 @pytest.mark.parametrize("first", ["0", "4383549797800", "8796093022208", "1652387435893212"])

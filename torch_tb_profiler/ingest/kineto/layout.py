@@ -139,9 +139,12 @@ def _convert(kind: ArgKind, values: Sequence[Any]) -> Any:
     if kind == "float":
         return np.fromiter(values, np.float64, len(values))
     try:
-        return np.fromiter(values, np.int64, len(values))
+        numbers = np.fromiter(values, np.int64, len(values))
     except OverflowError as error:
         raise DoesNotFit from error
+    if numbers.min(initial=0) == ABSENT:  # a number that would read as none
+        raise DoesNotFit
+    return numbers
 
 
 def _bytes(values: Sequence[msgspec.Raw]) -> list[bytes]:
