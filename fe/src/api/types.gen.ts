@@ -7136,6 +7136,7 @@ export interface components {
      *     headline, explanation  what bounds the step, and what the largest part of that is
      *     limits     what no what-if knows, and whether the device's clock was moved
      *     path       of the mean step
+     *     steps_recorded  whether `steps` were recorded; without any, the whole trace is the only one
      *     targets    most time on the path first
      *     what_if    of the targets without a name at each percent of `percents`, and what was asked for
      *     explained  share of device work that starts within 20 us of what the schedule says; None without device work
@@ -7148,6 +7149,7 @@ export interface components {
       limits: components['schemas']['Phrase'][];
       path: components['schemas']['PathSummary'];
       steps: components['schemas']['StepPath'][];
+      steps_recorded: boolean;
       targets: components['schemas']['TargetRow'][];
       percents: number[];
       what_if: components['schemas']['WhatIf'][];

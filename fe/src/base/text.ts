@@ -8,3 +8,17 @@ export interface Phrase {
 
 /** The words alone, where nothing can be clicked: the title of a cell, a tip. */
 export const plain = (text: readonly Phrase[]): string => text.map(phrase => phrase.text).join('');
+
+export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** An option with its value, a call with its arguments, a member of an enumeration, or options of a command. */
+const WRITTEN = /^[\w.]+=.+$|^[\w.]+\((?!\.{3}\)$).*\)$|^[A-Z]\w*\.[A-Z]+$|^(\S+ )*--\w/;
+
+/** Of what stands between backticks the code to write, each once: not the names of what is missing. */
+export const codeToWrite = (message: string): string[] => [
+  ...new Set(
+    message
+      .split('`')
+      .filter((part, i, parts) => parts.length % 2 === 1 && i % 2 === 1 && WRITTEN.test(part)),
+  ),
+];

@@ -1,5 +1,6 @@
 import { ApiError } from '../api/client';
 import { formatBytes, plural } from '../base/format';
+import { capital, codeToWrite } from '../base/text';
 import { useClient, useHealth, useRetry, useViews } from '../state/queries';
 import { useSelection } from '../state/selection';
 import { Button } from '../widgets/inputs/Button';
@@ -50,7 +51,7 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
           </>
         )}
       </Answer>
-      {info.code === 'not_found' && codeIn(info.message).map(code => <Code key={code}>{code}</Code>)}
+      {info.code === 'not_found' && codeToWrite(info.message).map(code => <Code key={code}>{code}</Code>)}
       {info.code === 'not_found' && open.length > 0 && (
         <Panel title="What this trace has">
           <div className={css.tabs}>
@@ -126,10 +127,6 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
   );
 }
 
-/** What stands between backticks: what to write so that the next recording has it. */
-const codeIn = (message: string): string[] =>
-  message.split('`').filter((_, i, parts) => parts.length % 2 && i % 2);
-
 const STATE = {
   ready: ['ok', 'check'],
   failed: ['error', 'error'],
@@ -192,5 +189,3 @@ const report = (info: ErrorInfo): string =>
     .filter(([, value]) => value !== null)
     .map(([key, value]) => `${key}: ${String(value)}`)
     .join('\n');
-
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

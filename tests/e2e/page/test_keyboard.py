@@ -92,6 +92,23 @@ def test_the_map_of_the_recording_is_a_slider(open_page: Open) -> None:
     expect(window).to_have_attribute("aria-valuetext", re.compile("1.5.* ms to 2.* ms"))
 
 
+def test_the_causes_of_idle_time_are_opened_with_keys(open_page: Open) -> None:
+    """Those with a label in the bar have no button below it."""
+    page, frame = open_page(view="idle", run="a_training", worker="w", span="1")
+    bar = frame.locator("[data-part=idle-bar]")
+    cause = bar.locator("svg").get_by_role("button", name="Show the longest gap of Data loading")
+    expect(cause).to_be_visible()
+    frame.locator("#page").focus()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if cause.evaluate("e => e === document.activeElement"):
+            break
+    expect(cause).to_be_focused()
+    page.keyboard.press("Enter")
+    drawn(frame)
+    expect(page).to_have_url(re.compile("view=trace"))
+
+
 def _now(value: str | None) -> int:
     assert value is not None
     return int(value)

@@ -160,6 +160,9 @@ def test_the_tools_are_one_row_at_900_pixels(open_page: Open, of: dict[str, str]
     drawn(frame)
     row = frame.locator("[data-part=find]").locator("xpath=..")
     assert box_of(row)["height"] < 45
+    parts = row.locator(":scope > *")
+    find, after = box_of(parts.first.get_by_role("button").last), box_of(parts.nth(1))
+    assert find["x"] + find["width"] <= after["x"]  # what is in the field stays in it
     expect(row.get_by_label("Color by")).to_be_visible()  # what the choice is for is still its name
 
 

@@ -106,6 +106,12 @@ def test_steps_are_told_by_group_and_sum_to_themselves() -> None:
     assert (step.host_ns, step.device_ns, step.latency_ns) == (111_000, 481_000, 8_000)
 
 
+def test_a_trace_without_marks_of_steps_says_that_it_is_the_only_one() -> None:
+    assert answer(draw(HOST_BOUND)).steps_recorded
+    unmarked = answer(draw("host  cpu_op  aten::mul  0  100"))
+    assert (len(unmarked.steps), unmarked.steps_recorded) == (1, False)
+
+
 def test_targets_have_time_on_the_path_calls_slack_and_a_curve() -> None:
     rows = {row.target: row for row in answer(draw(HOST_BOUND)).targets}
     loading, kernel = rows["data_loading"], rows["kernel:elementwise"]

@@ -43,6 +43,7 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
         limits=words.limits(graph.clock_shift_ns),
         path=path,
         steps=_steps(trace),
+        steps_recorded=recorded,
         targets=targets,
         percents=list(PERCENTS),
         what_if=[*_unnamed(targets), *_asked(trace, params)],

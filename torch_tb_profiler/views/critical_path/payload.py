@@ -102,6 +102,7 @@ class CriticalPathPayload(msgspec.Struct, frozen=True):
     headline, explanation  what bounds the step, and what the largest part of that is
     limits     what no what-if knows, and whether the device's clock was moved
     path       of the mean step
+    steps_recorded  whether `steps` were recorded; without any, the whole trace is the only one
     targets    most time on the path first
     what_if    of the targets without a name at each percent of `percents`, and what was asked for
     explained  share of device work that starts within 20 us of what the schedule says; None without device work
@@ -114,6 +115,7 @@ class CriticalPathPayload(msgspec.Struct, frozen=True):
     limits: Text
     path: PathSummary
     steps: list[StepPath]
+    steps_recorded: bool
     targets: list[TargetRow]
     percents: list[int]
     what_if: list[WhatIf]

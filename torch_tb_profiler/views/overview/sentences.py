@@ -111,7 +111,7 @@ SENTENCES = {
     ("launch_bound", ""): Sentences(
         "Launch less, or all at once",
         "For {time} of {whole}, the device waits because the host has not launched what comes next, in many short "
-        "gaps; the median kernel or copy takes {duration}.",
+        "gaps; the median kernel, copy or memset with a recorded launch takes {duration}.",
         f"waits of up to a millisecond that end with a late launch take {_WORTH}, and no graphs are replayed",
         "shapes or control flow change from step to step. A larger batch helps as well, if it fits.",
         _COMPILE,

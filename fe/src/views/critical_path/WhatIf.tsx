@@ -14,10 +14,12 @@ interface Props {
   target: Target;
   percents: readonly number[];
   selectors: Selectors;
+  /** What is replayed: a step, or the trace if none is recorded. */
+  whole: 'step' | 'trace';
 }
 
 /** A step now, and with a part of a target's time gone: a slider between what the server has computed. */
-export function WhatIf({ target, percents, selectors }: Props) {
+export function WhatIf({ target, percents, whole, selectors }: Props) {
   const [less, setLess] = useState(50);
   const asked = useView<TargetRow>(
     'critical_path/what_if',
@@ -32,7 +34,7 @@ export function WhatIf({ target, percents, selectors }: Props) {
   return (
     <Panel
       title={`What if: ${target.title}`}
-      note="what follows of the step is replayed; a row of the table chooses another target"
+      note={`what follows of the ${whole} is replayed; a row of the table chooses another target`}
     >
       <Slider label="Less time" value={less} step={5} format={value => `${value}%`} onChange={setLess} />
       <dl className={css.bars} aria-live="polite">
@@ -42,7 +44,7 @@ export function WhatIf({ target, percents, selectors }: Props) {
       <p className="dim">
         {change === null || !now
           ? (asked.error?.message ?? 'Computing…')
-          : `${formatDuration(change)} less, ${formatRatio(change / now)} of a step`}
+          : `${formatDuration(change)} less, ${formatRatio(change / now)} of the ${whole}`}
       </p>
     </Panel>
   );

@@ -1,4 +1,4 @@
-import { fireEvent, screen, within } from '@testing-library/react';
+import { cleanup, fireEvent, screen, within } from '@testing-library/react';
 import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/critical_path.json';
 import { draw, drawView, pick, serveGoldens } from '../../testing/view';
@@ -22,13 +22,29 @@ it('answers a slider at once, for the target that is chosen', () => {
   drawView(View, golden.critical_path);
   const slider = () => screen.getByRole('slider', { name: 'Less time' });
   expect(slider().getAttribute('aria-valuetext')).toBe('50%');
-  expect(screen.getByText('427 µs less, 42.7% of a step')).toBeTruthy();
+  expect(screen.getByText('427 µs less, 42.7% of the step')).toBeTruthy();
   const table = within(screen.getByRole('grid', { name: 'what could be faster' }));
   fireEvent.click(table.getByRole('row', { name: /Data loading/ }));
   expect(screen.getByRole('heading', { name: 'What if: Data loading' })).toBeTruthy();
-  expect(screen.getByText('165 µs less, 16.5% of a step')).toBeTruthy();
+  expect(screen.getByText('165 µs less, 16.5% of the step')).toBeTruthy();
   fireEvent.keyDown(slider(), { key: 'End' });
-  expect(screen.getByText('330 µs less, 33% of a step')).toBeTruthy();
+  expect(screen.getByText('330 µs less, 33% of the step')).toBeTruthy();
+});
+
+it('speaks of no average where there is one step, and of no step where none is recorded', () => {
+  const [first] = golden.critical_path.steps;
+  drawView(View, { ...golden.critical_path, steps: [first, first] });
+  expect(screen.getByRole('heading', { name: /^An average step’s path, / })).toBeTruthy();
+  expect(screen.getByText(/^per step; targets overlap/)).toBeTruthy();
+  cleanup();
+  drawView(View, { ...golden.critical_path, steps: [first] });
+  expect(screen.getByRole('heading', { name: /^The step’s path, / })).toBeTruthy();
+  expect(screen.queryByText(/per step/)).toBeNull();
+  cleanup();
+  drawView(View, { ...golden.critical_path, steps: [first], steps_recorded: false });
+  expect(screen.getByRole('heading', { name: /^The trace’s path, / })).toBeTruthy();
+  expect(screen.getByText('427 µs less, 42.7% of the trace')).toBeTruthy();
+  expect(screen.getByText(/^what follows of the trace is replayed/)).toBeTruthy();
 });
 
 it('shows the path by operator, and asks what it would be without one', async () => {

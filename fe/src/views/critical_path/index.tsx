@@ -33,13 +33,15 @@ export default function CriticalPathView({
   const by = GROUPINGS.find(([key]) => key === params.path_by)?.[0] ?? 'category';
   const table = useTableState({ id: 'path_ns', descending: true });
   const columns = useMemo(() => columnsOf(payload), [payload]);
+  const whole = payload.steps_recorded ? 'step' : 'trace';
+  const average = payload.steps.length > 1;
   return (
     <div className={`${splitCss.view} fill`}>
       <Answer crumb={crumb} why={<Sentence text={payload.explanation} />}>
         <Sentence text={payload.headline} />
       </Answer>
       <Panel
-        title={`An average step’s path, ${formatDuration(payload.path.duration_ns)}`}
+        title={`${average ? 'An average step' : `The ${whole}`}’s path, ${formatDuration(payload.path.duration_ns)}`}
         note="every nanosecond belongs to what was waited for last"
         actions={
           <Select
@@ -55,7 +57,7 @@ export default function CriticalPathView({
         {by !== 'category' && <PathGroups by={by} path={payload.path} selectors={selectors} />}
       </Panel>
       <Ranks selectors={selectors} />
-      {chosen && <WhatIf target={chosen} percents={payload.percents} selectors={selectors} />}
+      {chosen && <WhatIf target={chosen} percents={payload.percents} whole={whole} selectors={selectors} />}
       <div className={splitCss.split}>
         <DataTable
           name="what could be faster"
@@ -93,8 +95,8 @@ function chosenOf({ targets }: CriticalPathPayload, picked: string | undefined):
   return known ?? (picked && title ? { target: picked, title, step_ns: null } : targets[0]);
 }
 
-function explained({ explained: share }: CriticalPathPayload): string {
-  const targets = 'per step; targets overlap: times do not add up';
+function explained({ explained: share, steps }: CriticalPathPayload): string {
+  const targets = `${steps.length > 1 ? 'per step; ' : ''}targets overlap: times do not add up`;
   return typeof share !== 'number'
     ? targets
     : `${targets} · ${formatRatio(share)} of the device work explained`;

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import type { Distributed, Meanwhile, Straggler } from '../../api/types';
 import { CATEGORY_TITLE, type Category } from '../../base/category';
 import { formatCount, formatDuration, formatRatio, plural } from '../../base/format';
+import { capital, plain } from '../../base/text';
 import { Button } from '../../widgets/inputs/Button';
 import { Choice } from '../../widgets/inputs/Choice';
 import { Panel } from '../../widgets/Panel';
@@ -61,9 +62,7 @@ export function Stragglers({ payload, onWorker, onLate }: Props) {
         }
       >
         {stragglers.length === 0 ? (
-          <p className="dim">
-            <Sentence text={payload.reasons.stragglers ?? []} />
-          </p>
+          <p className="dim">{capital(plain(payload.reasons.stragglers ?? []))}.</p>
         ) : (
           <ol className={`${css.list} ${all ? css.all : ''}`}>
             <li className={`${css.row} dim`} data-part="straggler-row">

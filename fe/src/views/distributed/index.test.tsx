@@ -22,6 +22,12 @@ it('says of a map that nothing is known for it, and names no steps that there ar
   expect(document.body.textContent).not.toContain('undefined');
 });
 
+it('says in a whole sentence why nobody is named', () => {
+  const reasons = { stragglers: [{ text: 'no collective tells', link: null }] };
+  drawView(View, { ...golden.distributed, stragglers: [], reasons });
+  expect(screen.getByText('No collective tells.')).toBeTruthy();
+});
+
 it('lists all collectives page by page', async () => {
   drawView(View, golden.distributed);
   fireEvent.click(screen.getByText('All collectives'));

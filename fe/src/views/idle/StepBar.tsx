@@ -1,3 +1,4 @@
+import type { KeyboardEvent } from 'react';
 import type { IdlePayload } from '../../api/types';
 import { exactDuration, formatDuration, formatRatio } from '../../base/format';
 import { useSelection } from '../../state/selection';
@@ -54,7 +55,7 @@ export function StepBar({ payload, rows, title }: { payload: IdlePayload; rows: 
         <svg
           width={width}
           height={idle > 0 ? top + CAUSES + 4 : TOP + BAR + 4}
-          role="img"
+          role="group"
           aria-label={[...parts.filter(part => part.ns > 0), { title: 'Idle', ns: idle }, ...causes]
             .map(part => `${part.title} ${formatDuration(part.ns)}`)
             .join(', ')}
@@ -91,7 +92,14 @@ export function StepBar({ payload, rows, title }: { payload: IdlePayload; rows: 
             </>
           )}
           {causes.map(part => (
-            <g key={part.key} className={css.cause} onClick={() => open(part.row)}>
+            <g
+              key={part.key}
+              className={css.cause}
+              {...(part.width < ROOM
+                ? {}
+                : pressed(`Show the longest gap of ${part.title}`, () => open(part.row)))}
+              onClick={() => open(part.row)}
+            >
               <Piece part={part} y={top} height={CAUSES} />
             </g>
           ))}
@@ -116,6 +124,19 @@ export function StepBar({ payload, rows, title }: { payload: IdlePayload; rows: 
     </div>
   );
 }
+
+/** A shape as a button; those that are too narrow for a label have one below the bar. */
+const pressed = (name: string, act: () => void) => ({
+  role: 'button',
+  tabIndex: 0,
+  'aria-label': name,
+  onKeyDown: (event: KeyboardEvent) => {
+    if (event.key === 'Enter' || event.key === ' ') {
+      event.preventDefault();
+      act();
+    }
+  },
+});
 
 const TRANSFER = 'var(--c-communication)';
 const WAITING = 'color-mix(in srgb, var(--c-communication) 55%, var(--sf))';

@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest';
+import { codeToWrite } from './text';
+
+test('what can be written is told from the names of what is missing', () => {
+  const marks =
+    'no mark (`[pl][profile]`) is recorded: train with `Trainer(profiler=PyTorchProfiler(record=True))`';
+  expect(codeToWrite(marks)).toEqual(['Trainer(profiler=PyTorchProfiler(record=True))']);
+  expect(codeToWrite('no metrics (AORTA: `rank_*_metrics.jsonl`)')).toEqual([]);
+  expect(codeToWrite('set `with_stack=True` in `torch.profiler.profile(...)`, or `with_stack=True`')).toEqual(
+    ['with_stack=True'],
+  );
+  expect(codeToWrite('call `prof.step()`, add `ProfilerActivity.CUDA`, or `rocprofv3 --hip-trace`')).toEqual([
+    'prof.step()',
+    'ProfilerActivity.CUDA',
+    'rocprofv3 --hip-trace',
+  ]);
+  expect(codeToWrite('a backtick ` alone, `a=1`')).toEqual([]);
+});
