@@ -33,11 +33,11 @@ def test_a_slider_says_what_a_faster_target_would_bring(open_page: Open) -> None
     expect(page).to_have_url(re.compile("select=data_loading"))
     slider = frame.get_by_role("slider", name="Less time")
     slider.press("Home")
-    expect(frame.get_by_text("0 ns less, 0% of a step")).to_be_visible()
+    expect(frame.get_by_text("0 ns less, 0% of the step")).to_be_visible()
     slider.press("ArrowRight")
     expect(slider).to_have_attribute("aria-valuetext", "5%")
     slider.press("End")
-    expect(frame.get_by_text(re.compile(r"^[1-9].* less, [1-9].*% of a step$"))).to_be_visible()
+    expect(frame.get_by_text(re.compile(r"^[1-9].* less, [1-9].*% of the step$"))).to_be_visible()
 
 
 def test_the_path_by_operator_sums_to_the_step_and_answers_what_if(open_page: Open) -> None:
