@@ -1,4 +1,4 @@
-"""A job of several ranks as PyTorch's `.pftrace`: each answer about the job is that of the JSON of the same events."""
+"""A job of several ranks as PyTorch's `.pftrace`: each answer about it is that of the JSON of the same events."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def _copy(source: Source, path: Path, health: HealthLog) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """SQLite's words. Where they quote what is no UTF-8, Python 3.10 has none and later ones fail to decode them."""
+    """SQLite's words. Where they quote what is no UTF-8, Python 3.10 has none, later ones cannot decode them."""
     return (isinstance(error, sqlite3.Error) and str(error)) or "its schema is damaged"
 
 
