@@ -113,8 +113,8 @@ def test_an_odd_event_is_read_as_the_plain_way_reads_it(odd: str, at: int) -> No
 def test_numbers_of_a_column_that_mixes_kinds_may_be_spelled_otherwise() -> None:
     """The one difference that is left: natively they are numbers until a text comes; the values are equal."""
     events = [event(args={"k": 0, "s": value}) for value in ("t", 1)]
-    events = [json.dumps(each).replace('"s": 1', '"s": 1e18') for each in events]
-    content = f"[{', '.join(events)}]".encode()
+    texts = [json.dumps(each).replace('"s": 1', '"s": 1e18') for each in events]
+    content = f"[{', '.join(texts)}]".encode()
     native, plain = outcome(content), plainly(content)
     assert isinstance(native, Trace) and isinstance(plain, Trace)
     assert (native.args["s"].kind, plain.args["s"].kind) == ("json", "json")
