@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,15 @@ JOB = Job(RANKS, ddp(RANKS), straggler=1)
 def recorded(content: bytes) -> list[dict[str, Any]]:
     """With what PyTorch writes with each event, too: in its first files nothing else tells what an event is."""
     events = json.loads(content)["traceEvents"]
-    more = {
+    more: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
         "cpu_op": lambda each: {"Input Dims": []},
         "cuda_runtime": lambda each: {"cbid": 211},
         "kernel": lambda each: {"stream": each["tid"]},
     }
-    return [{**each, "args": {**more.get(each["cat"], lambda _: {})(each), **each["args"]}} for each in events]
+    return [
+        {**each, "args": {**(more[each["cat"]](each) if each["cat"] in more else {}), **each["args"]}}
+        for each in events
+    ]
 
 
 EVENTS = {rank: recorded(content) for rank, content in JOB.documents().items()}
