@@ -96,7 +96,7 @@ def test_the_causes_of_idle_time_are_opened_with_keys(open_page: Open) -> None:
     """Those with a label in the bar have no button below it."""
     page, frame = open_page(view="idle", run="a_training", worker="w", span="1")
     bar = frame.locator("[data-part=idle-bar]")
-    cause = bar.locator("svg").get_by_role("button", name="Show the longest gap of Data loading")
+    cause = bar.locator("svg").get_by_role("button", name="Data loading")
     expect(cause).to_be_visible()
     frame.locator("#page").focus()
     for _ in range(40):

@@ -95,9 +95,7 @@ export function StepBar({ payload, rows, title }: { payload: IdlePayload; rows: 
             <g
               key={part.key}
               className={css.cause}
-              {...(part.width < ROOM
-                ? {}
-                : pressed(`Show the longest gap of ${part.title}`, () => open(part.row)))}
+              {...(part.width < ROOM ? {} : pressed(() => open(part.row)))}
               onClick={() => open(part.row)}
             >
               <Piece part={part} y={top} height={CAUSES} />
@@ -125,11 +123,11 @@ export function StepBar({ payload, rows, title }: { payload: IdlePayload; rows: 
   );
 }
 
-/** A shape as a button; those that are too narrow for a label have one below the bar. */
-const pressed = (name: string, act: () => void) => ({
+/** A shape as a button that its label names; those that are too narrow for a label have one below the bar. */
+const pressed = (act: () => void) => ({
   role: 'button',
   tabIndex: 0,
-  'aria-label': name,
+  'aria-description': 'Show the longest gap',
   onKeyDown: (event: KeyboardEvent) => {
     if (event.key === 'Enter' || event.key === ' ') {
       event.preventDefault();
