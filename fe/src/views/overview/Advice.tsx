@@ -19,8 +19,8 @@ interface Props {
   gains: readonly Phrase[];
   /** Why there is nothing, where there is nothing. */
   none: readonly Phrase[];
-  /** What each change gains, and so their order, is still to come: what is known of the cards keeps their room. */
-  coming: boolean;
+  /** What tells more, and so the order of the cards, is still to come: those that may turn up have their room. */
+  coming: 'replay' | 'ranks' | null;
 }
 
 /** Letters of the words below the cards. */
@@ -28,22 +28,28 @@ const GAINS = 140;
 /** Letters of a card that may turn up. */
 const CARD = 800;
 
+const WORKING = {
+  replay: 'Replaying the schedule to see what each change gains…',
+  ranks: 'Comparing the ranks…',
+};
+/** So many cards may turn up: one is about a late rank. */
+const TURN_UP = { replay: CARDS, ranks: 1 };
+
 /** What to do first, by gain. */
 export function Advice({ items, gains, none, coming }: Props) {
-  const replaying = 'Replaying the schedule to see what each change gains…';
-  if (items.length === 0 && (!coming || none.length > 0)) {
+  if (items.length === 0 && (coming === null || (coming === 'replay' && none.length > 0))) {
     return (
       <p className={css.none} data-part="advice">
         <Sentence text={none} />
       </p>
     );
   }
-  const missing = coming ? Math.max(0, CARDS - items.length) : 0;
+  const missing = coming ? Math.min(TURN_UP[coming], Math.max(0, CARDS - items.length)) : 0;
   const rest = items.slice(CARDS);
   return (
     <section
       aria-label="What to do"
-      aria-busy={coming}
+      aria-busy={coming !== null}
       data-part="advice"
       className={coming ? css.coming : undefined}
     >
@@ -70,7 +76,7 @@ export function Advice({ items, gains, none, coming }: Props) {
       <p className={css.gains}>
         {coming ? (
           <>
-            {replaying} <Room letters={GAINS} />
+            {WORKING[coming]} <Room letters={GAINS} />
           </>
         ) : (
           <Sentence text={gains} />

@@ -10,7 +10,7 @@ import { Meter } from '../../widgets/charts/Meter';
 import { Panel } from '../../widgets/Panel';
 import { Term, Tip } from '../../widgets/Term';
 import { Range } from './Range';
-import { communicationParts, extremes, rows, type Shown } from './select';
+import { COMMUNICATION_PARTS, communicationParts, extremes, rows, type Shown } from './select';
 import type { Overview } from '../../api/types';
 import { plain, type Phrase } from '../../base/text';
 import css from './Breakdown.module.css';
@@ -20,12 +20,14 @@ interface Props {
   now: Shown;
   /** The average is shown, not one step. */
   ofAverage: boolean;
+  /** The files of other ranks are still compared, which tells more of communication. */
+  comparing: boolean;
   /** Opens what a row counts. */
   onOpen: (category: Category) => void;
   onStep: (step: string) => void;
 }
 
-export function Breakdown({ overview, now, ofAverage, onOpen, onStep }: Props) {
+export function Breakdown({ overview, now, ofAverage, comparing, onOpen, onStep }: Props) {
   const found = rows(overview, now);
   const parts = ofAverage ? communicationParts(overview) : [];
   const complete = overview.steps.filter(step => step.complete);
@@ -102,6 +104,17 @@ export function Breakdown({ overview, now, ofAverage, onOpen, onStep }: Props) {
                   </td>
                 )}
               </tr>
+              {row.category === 'communication' &&
+                ofAverage &&
+                comparing &&
+                COMMUNICATION_PARTS.map(title => (
+                  <tr key={title} className={css.part}>
+                    <th scope="row">{title}</th>
+                    <td className="num" aria-label="being compared" />
+                    <td aria-label="being compared" />
+                    {several && <td aria-label="not known of each step" />}
+                  </tr>
+                ))}
               {row.category === 'communication' &&
                 parts.map(part => (
                   <tr key={part.title} className={css.part}>

@@ -1,7 +1,7 @@
-import type { Overview } from '../../api/types';
+import type { Overview, ViewAnswer } from '../../api/types';
 import type { Category } from '../../base/category';
 import { formatDuration } from '../../base/format';
-import { useView } from '../../state/queries';
+import { useView, useWorkers } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { Answer } from '../../widgets/Answer';
@@ -35,6 +35,10 @@ interface Props {
   span: string;
 }
 
+/** Files of other ranks are being read: until all are, the answer is that of this file alone, and no more is said. */
+const stillCompared = (answer: ViewAnswer<Overview> | undefined): boolean =>
+  answer?.state !== 'ready' || (answer.loading > 0 && answer.payload.beside.length === 0);
+
 export default function OverviewView({ payload: first, crumb, run, worker, span }: Props) {
   const { selection, select } = useSelection();
   const whole = useView<Overview>('overview', { run, worker, span }, {}, first.preview);
@@ -42,7 +46,8 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
   const ready = [ranks.data, whole.data].find(data => data?.state === 'ready');
   const payload = ready?.payload ?? first;
   const coming = payload.preview && !whole.error;
-  const comparing = communicates(first) && !ranks.error && ranks.data?.state !== 'ready';
+  const comparing = communicates(first) && !ranks.error && stillCompared(ranks.data);
+  const workers = useWorkers(communicates(first) ? run : undefined).data?.workers.length ?? 1;
   const failed = whole.error ? [{ text: whole.error.message }] : undefined;
   const chosen = payload.steps.some(step => step.name === selection.params.step)
     ? selection.params.step
@@ -54,7 +59,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
       items={payload.recommendations}
       gains={failed ?? payload.gains}
       none={payload.no_advice}
-      coming={coming}
+      coming={coming ? 'replay' : comparing && workers > 1 ? 'ranks' : null}
     />
   );
   if (!now) {
@@ -135,6 +140,7 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
           overview={payload}
           now={now}
           ofAverage={chosen === undefined}
+          comparing={comparing && workers > 1}
           onOpen={open}
           onStep={choose}
         />

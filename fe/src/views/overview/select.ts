@@ -108,6 +108,8 @@ export interface CommunicationPart {
   share: number | null;
 }
 
+export const COMMUNICATION_PARTS = ['waiting for other ranks', 'transfer', 'not compared'] as const;
+
 /** What the average step's communication is spent on, where the other ranks tell. */
 export function communicationParts({ waiting, average }: Overview): CommunicationPart[] {
   if (!waiting || !average) {
@@ -118,12 +120,8 @@ export function communicationParts({ waiting, average }: Overview): Communicatio
     ns,
     share: average.duration_ns > 0 ? ns / average.duration_ns : null,
   });
-  const parts = [
-    part('waiting for other ranks', waiting.waiting_ns),
-    part('transfer', waiting.transfer_ns),
-    part('not compared', waiting.uncompared_ns),
-  ];
-  return parts.filter(({ ns }) => ns > 0);
+  const times = [waiting.waiting_ns, waiting.transfer_ns, waiting.uncompared_ns];
+  return COMMUNICATION_PARTS.map((title, i) => part(title, times[i]!));
 }
 
 /** A complete step that takes the least or the most time of all. */

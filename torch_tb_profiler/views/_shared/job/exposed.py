@@ -11,6 +11,9 @@ from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
 MOST_RANKS = 64
 """The files of the others are read for a larger job in Distributed only: the other pages are one rank's."""
 
+_ROUNDING_NS = 1e-3
+"""Means of whole ns over fewer than 1,000 steps are no finer: what is left below it is an error of arithmetic."""
+
 _EVIDENCE = link("distributed")
 
 
@@ -30,7 +33,8 @@ def communication_parts(whole: float, exposed: ExposedCommunication | None) -> C
     """`whole`: mean ns per step; no more is known than that."""
     waiting = min(exposed.waiting, whole) if exposed else 0.0
     transfer = min(exposed.transfer, whole - waiting) if exposed else 0.0
-    return CommunicationParts(transfer, waiting, whole - waiting - transfer)
+    rest = whole - waiting - transfer
+    return CommunicationParts(transfer, waiting, rest if rest > _ROUNDING_NS else 0.0)
 
 
 def not_read(ranks: int, coming: int) -> Text:
