@@ -44,6 +44,11 @@ export function Select<T extends string>({ label, name = label, value, options, 
     }
     // An open list keeps its keys: Escape closes it and no more, letters are no shortcuts of the page.
     event.stopPropagation();
+    if (event.key === 'Home' || event.key === 'End') {
+      event.preventDefault(); // The page stays where it is.
+      combobox.selectOption(event.key === 'Home' ? 0 : options.length - 1);
+      return;
+    }
     if (event.key.length !== 1 || event.key === ' ' || event.ctrlKey || event.metaKey || event.altKey) {
       return;
     }

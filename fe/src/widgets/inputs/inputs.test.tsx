@@ -46,6 +46,22 @@ it('a select is named by its label, and its list is worked by keys that nothing 
   document.body.removeEventListener('keydown', heard);
 });
 
+it.each([
+  ['End', [['3']]],
+  ['Home', [['0']]],
+  ['Escape', []],
+])('in the open list of a select, %s and Enter pick %j', async (key, picked) => {
+  const onChange = vi.fn();
+  const ranks = [0, 1, 2, 3].map(at => [String(at), `rank ${at}`] as const);
+  draw(<Select label="Rank" value="1" options={ranks} onChange={onChange} />);
+  const select = screen.getByRole('combobox', { name: 'Rank' });
+  fireEvent.click(select);
+  await screen.findByRole('option', { name: 'rank 1' });
+  fireEvent.keyDown(select, { key, code: key });
+  fireEvent.keyDown(select, { key: 'Enter', code: 'Enter' });
+  expect(onChange.mock.calls).toEqual(picked);
+});
+
 it('a select of many options narrows them by a search', async () => {
   const onChange = vi.fn();
   const steps = Array.from({ length: 20 }, (_, at) => [String(at), `step ${at}`] as const);
