@@ -1,6 +1,9 @@
 import type { CriticalPathPayload, PathCategory } from '../../api/types';
 import { causeColor } from '../../base/causes';
 import { exactDuration, formatDuration, formatRatio } from '../../base/format';
+import { useSelection } from '../../state/selection';
+import { Button } from '../../widgets/inputs/Button';
+import { targetOf } from '../../widgets/Sentence';
 import css from './PathBar.module.css';
 
 const shade = (color: string, percent: number) => `color-mix(in srgb, var(${color}) ${percent}%, var(--sf))`;
@@ -17,25 +20,40 @@ const COLORS: Record<string, string> = {
 
 const colorOf = ({ name }: PathCategory) => COLORS[name] ?? causeColor(name);
 
-/** The categories of the path side by side, as wide as their time, each named below with it. */
+/** The categories of the path side by side, as wide as their time, each named below with it; both open what it counts. */
 export function PathBar({ path }: { path: CriticalPathPayload['path'] }) {
+  const { select } = useSelection();
+  const open = ({ link }: PathCategory) => link !== null && select(targetOf(link));
   const share = (category: PathCategory) => category.time_ns / path.duration_ns;
   return (
     <>
       <div className={css.bar}>
         {path.categories.map(category => (
-          <span
+          // Its keys are those of its name below.
+          <Button
             key={category.name}
+            look="bare"
+            tabIndex={-1}
+            disabled={category.link === null}
+            aria-hidden
             title={`${category.title}: ${exactDuration(category.time_ns)}`}
             style={{ flexGrow: share(category), background: colorOf(category) }}
+            onClick={() => open(category)}
           />
         ))}
       </div>
-      <ul className={css.legend}>
+      <ul className={css.legend} aria-label="Parts of the path">
         {path.categories.map(category => (
           <li key={category.name}>
             <i style={{ background: colorOf(category) }} />
-            {category.title} <b>{formatDuration(category.time_ns)}</b> · {formatRatio(share(category))}
+            {category.link === null ? (
+              category.title
+            ) : (
+              <Button look="link" title="Show it" onClick={() => open(category)}>
+                {category.title}
+              </Button>
+            )}{' '}
+            <b>{formatDuration(category.time_ns)}</b> · {formatRatio(share(category))}
           </li>
         ))}
       </ul>

@@ -18,6 +18,27 @@ it('says what bounds the step, and what each target would bring', () => {
   expect(screen.getByText(/assumes that nobody needs the value/)).toBeTruthy();
 });
 
+it('opens what a part of the path counts, by its name and by its place in the bar', () => {
+  const { path } = golden.critical_path;
+  const unknown = { ...path.categories[0]!, name: 'unknown', title: 'Unknown', link: null };
+  drawView(View, { ...golden.critical_path, path: { ...path, categories: [...path.categories, unknown] } });
+  const legend = within(screen.getByRole('list', { name: 'Parts of the path' }));
+  const empty = location.hash;
+  for (const { title, link } of path.categories) {
+    const [view, params] = link.split('?');
+    const bar = screen.getByTitle(new RegExp(`^${title}: `));
+    for (const part of [legend.getByRole('button', { name: title }), bar]) {
+      location.hash = empty;
+      fireEvent.click(part);
+      const opened = decodeURIComponent(location.hash);
+      expect(opened).toContain(`view=${view}`);
+      expect(opened).toContain(params ?? '');
+    }
+  }
+  expect(legend.queryByRole('button', { name: 'Unknown' })).toBeNull();
+  expect(screen.getByTitle(/^Unknown: /).hasAttribute('disabled')).toBe(true);
+});
+
 it('answers a slider at once, for the target that is chosen', () => {
   drawView(View, golden.critical_path);
   const slider = () => screen.getByRole('slider', { name: 'Less time' });
