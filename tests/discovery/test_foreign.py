@@ -19,6 +19,7 @@ from torch_tb_profiler.session import Root, Session
 EVENT = {"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}
 XPROF = {"displayTimeUnit": "ns", "metadata": {"highres-ticks": True}, "traceEvents": [EVENT]}
 AMD, NVIDIA = "GPU metrics without times (AMD)", "GPU metrics without times (NVIDIA)"
+TABLE = "table of rocprof"
 FILES: dict[str, tuple[bytes, str]] = {
     "jax/plugins/profile/2024/host.xplane.pb": (b"\x0a\x01", "XProf profile of JAX or TensorFlow"),
     "jax/plugins/profile/2024/host.trace.json.gz": (
@@ -44,11 +45,24 @@ FILES: dict[str, tuple[bytes, str]] = {
     "smi_time.csv": (b"#Time        gpu    pwr  gtemp  mtemp\n", NVIDIA),
     "dcgm.prom": (b"# HELP DCGM_FI_DEV_GPU_UTIL GPU utilization (in %).\n", NVIDIA),
     "npu/operator_memory.csv": (b"Name,Size(KB)\n", "table of Ascend's profiler"),
+    "rocm/7_kernel_trace.csv": (
+        b'"Kind","Agent_Id","Kernel_Name","Correlation_Id","Start_Timestamp","End_Timestamp","Scratch_Size"\n',
+        TABLE,
+    ),
+    "rocm/7_hip_api_trace.csv": (
+        b'"Domain","Function","Process_Id","Thread_Id","Correlation_Id","Start_Timestamp","End_Timestamp"\n',
+        TABLE,
+    ),
+    "rocm/7_agent_info.csv": (b'"Node_Id","Logical_Node_Id","Agent_Type","Cpu_Cores_Count"\n', TABLE),
+    "rocm/7_kernel_stats.csv": (b'"Name","Calls","TotalDurationNs","AverageNs","Percentage"\n', TABLE),
+    "rocm/7_results.otf2": (b"?", "OTF2 trace"),
 }
 NOT_FOREIGN = {
     "notes.csv": b"name,value\n",
     "readme.csv": b"# GPU memory: notes\n",
     "gpu.csv": b"gpu,price\n",
+    "kinds.csv": b'"Kind","Agent_Id"\n"a","Start_Timestamp","End_Timestamp"\n',
+    "calls.csv": b'"Name","Calls","Price"\n',
     "cards.json": b'{"card": {"GPU": 1}}',
     "config.json": b"{}",
     "latent_prof_config.json": b"{}",
@@ -89,7 +103,7 @@ def test_each_file_of_another_tool_has_its_kind_and_no_other_file_has(folder: Pa
         catalog = session.scan()
     assert {file.path: each.kind for each in catalog.others for file in each.files} == EXPECTED
     assert [run.name for run in catalog.runs] == ["run"]
-    assert catalog.others_headline == "20 files of other tools"
+    assert catalog.others_headline == f"{len(EXPECTED)} files of other tools"
 
 
 def test_the_surfaces_say_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,15 +111,15 @@ def test_the_surfaces_say_it(folder: Path, capsys: pytest.CaptureFixture[str]) -
     out, err = capsys.readouterr()
     listed = json.loads(out)["other_files"]
     assert {row["file"]: row["kind"] for row in listed} == EXPECTED
-    assert "20 files of other tools" in err
+    assert f"{len(EXPECTED)} files of other tools" in err
     assert main(["check", str(folder)]) == 0
     assert "other   a.nsys-rep: Nsight Systems report; open it with Nsight Systems\n" in capsys.readouterr().out
     with Session([Root(str(folder))], Settings()) as session:
         session.scan()
         body = Client(App(session)).get("/runs").json
     assert body is not None
-    assert body["others"]["headline"] == "20 files of other tools"
-    assert sum(kind["count"] for kind in body["others"]["kinds"]) == 20
+    assert body["others"]["headline"] == f"{len(EXPECTED)} files of other tools"
+    assert sum(kind["count"] for kind in body["others"]["kinds"]) == len(EXPECTED)
 
 
 def test_a_folder_of_traces_says_nothing_of_other_tools(tmp_path: Path) -> None:

@@ -60,9 +60,10 @@ def arrange_runs(
     memory: dict[str, list[MemoryFile]] = defaultdict(list)
     traces: list[_TraceFile] = []
     files = list(files)
-    beside = {} if single else files_beside(files)
+    repeated = set() if single else copies_of(files)
+    beside = {} if single else files_beside(file for file in files if file.path not in repeated)
     owners = Counter(file.path for found in beside.values() for file in found)
-    copies = set() if single else copies_of(files) | owners.keys()
+    copies = repeated | owners.keys()
     ascend = AscendFolders(file.path for file in files)
     for file in files:
         if file.path in copies:
@@ -86,9 +87,9 @@ def arrange_runs(
             shared = any(owners[each.path] > 1 for each in beside[file.path])
             trace = replace(trace, file=file.joined(beside[file.path], shared))
         traces.append(trace)
-    repeated = other_formats(trace.file.path for trace in traces)
+    formats = other_formats(trace.file.path for trace in traces)
     for trace in traces:
-        if trace.file.path not in repeated:
+        if trace.file.path not in formats:
             workers[prefix + trace.run][trace.worker].append(trace)
     return [
         Run(name, _workers(workers[name]), tuple(sorted(memory[name], key=lambda file: file.file.path)))

@@ -17,11 +17,12 @@ _MERGES = tuple(
     (re.compile(f"^{merged}{_END}"), re.compile(f"^{single}{_END}"))
     for merged, single in (
         (r"(?P<id>)(?:node\d+|merged_trace)", r"(?P<id>)ep\d+-ba\d+-rank\d+"),
+        (r"(?P<id>)merged_trace", r"(?P<id>)node\d+"),
         (r"merged-(?P<id>.+)\.trace", r"(?P<id>.+?)-TP-\d+.*\.trace"),
     )
 )
-"""(name of a file that a tool merges, names of the single ranks' files that it merges) of Composer and sglang;
-both lie in one folder and share the id."""
+"""(name of a file that a tool merges, names of the files that it merges) of Composer, whose nodes can be merged
+once more, and of sglang; both lie in one folder and share the id."""
 
 
 _FORMATS = (r"\.db", r"(?:\.pt)?(?:\.trace)?\.json", r"(?:\.pt)?(?:\.trace)?\.(?:pftrace|perfetto-trace)")
@@ -60,7 +61,7 @@ def _exported_by_hand(paths: Iterable[str]) -> Iterator[str]:
 
 
 def _merged(paths: Iterable[str]) -> Iterator[str]:
-    """A merged file beside the files of the single ranks, which also keep the cycles apart."""
+    """A merged file beside those that it was merged of: of ranks, which also keep the cycles apart, or nodes."""
     named = [(path, *posixpath.split(path)) for path in paths]
     for merge, single in _MERGES:
         singles = {(folder, match["id"]) for _, folder, name in named if (match := single.match(name))}

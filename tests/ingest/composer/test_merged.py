@@ -149,6 +149,37 @@ def test_of_several_merged_files_each_takes_the_files_of_its_ranks(tmp_path: Pat
     assert [(note["severity"], note["count"]) for note in notes] == [("info", len(RANKS))]
 
 
+def test_nodes_that_are_merged_once_more_count_once(tmp_path: Path) -> None:
+    cycles = [cycle(BATCHES, rank=rank, start=start(0)) for rank in (*RANKS, *OTHERS)]
+    put(two_nodes(tmp_path), ("job/traces/merged_trace.json", content(merged(*cycles))))
+    with open_(tmp_path) as session:
+        assert workers(session) == {"job/traces": [("node0", None, 1), ("node1", None, 1)]}
+        kernels = [
+            [
+                step["categories"]["kernel"]
+                for step in answer(session, "overview", run="job/traces", worker=name)["steps"]
+            ]
+            for name in ("node0/rank0", "node1/rank8")
+        ]
+        job = answer(session, "distributed", run="job/traces", worker="node0/rank0")
+    assert kernels == [[12_000, 0], [20_000, 0]]
+    assert [each["rank"] for each in job["ranks"]] == [*RANKS, *OTHERS]
+    assert "duplicate_rank" not in {each["kind"] for each in job["problems"]}
+
+
+def test_a_node_that_is_merged_once_more_is_the_only_one(tmp_path: Path) -> None:
+    stranger = pytorch_file(pytorch_events(), 20, 30)
+    put(
+        folder(tmp_path, set(RANKS)),
+        ("job/traces/merged_trace.json", content(merged(cycle(BATCHES)))),
+        ("job/torch_traces/rank20.2.pt.trace.json", stranger),
+    )
+    with open_(tmp_path) as session:
+        overview = answer(session, "overview", run="job/traces", worker="node0/rank0")
+    notes = [each for each in overview["health"] if each["kind"] == "rank_not_merged"]
+    assert [(note["severity"], note["count"]) for note in notes] == [("warning", 1)]
+
+
 def test_a_node_of_one_rank_takes_the_file_of_that_rank(tmp_path: Path) -> None:
     with open_(two_nodes(tmp_path, (8,))) as session:
         assert workers(session) == {"job/traces": [("node0", None, 1), ("node1", None, 1)]}

@@ -8,6 +8,7 @@ from torch_tb_profiler.ingest.foreign.heads import (
     is_nsight,
     is_nvidia_metrics,
     is_other_perfetto,
+    is_rocprof_table,
     is_speedscope,
     is_viztracer,
     is_xprof,
@@ -53,6 +54,13 @@ FORMATS = (
         "put them into the folder of the trace whose kernels they count; with traces of several ranks, say the "
         "rank in their names",
     ),
+    ForeignFormat(
+        "table of rocprof",
+        (".csv",),
+        is_rocprof_table,
+        "record with `rocprofv3 --output-format rocpd`: its database opens here",
+    ),
+    ForeignFormat("OTF2 trace", (".otf2",), None, "open it with Vampir"),
     ForeignFormat(
         "GPU metrics without times (NVIDIA)",
         (".csv", ".prom"),

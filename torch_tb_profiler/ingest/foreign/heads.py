@@ -15,6 +15,10 @@ _NVIDIA_LINE = re.compile(
     rb"#\s*(?:Time[,\s]+)?gpu[,\s]+(?:pwr|gtemp|sm|mem|fb|mclk|pclk|pviol|sbecc|rxpci)\b",
     re.IGNORECASE,
 )
+_ROCPROF = re.compile(
+    rb'"(?:Kind|Domain)",[^\n]*"Start_Timestamp","End_Timestamp"|"Node_Id","Logical_Node_Id",|'
+    rb'"Name","Calls","TotalDurationNs",'
+)
 _AMD = re.compile(
     rb"device,[^\n]*(?:GPU use|Temperature)|gpu,[^\n]*(?:gfx_|socket_power|power_usage)|"
     rb'\s*\{\s*"card\d+"\s*:\s*\{|'
@@ -53,6 +57,12 @@ def is_nvidia_metrics(head: bytes) -> bool:
     from torch_tb_profiler.ingest.dcgm.exposition import looks_like_dcgm
 
     return bool(_NVIDIA_LINE.match(head.partition(b"\n")[0])) and not looks_like_dcgm(head)
+
+
+def is_rocprof_table(head: bytes) -> bool:
+    """rocprofv3 with `--output-format csv`: calls, dispatches and copies, agents, statistics of each (these of
+    rocprof, too)."""
+    return bool(_ROCPROF.match(head))
 
 
 def is_amd_metrics(head: bytes) -> bool:
