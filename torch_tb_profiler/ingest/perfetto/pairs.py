@@ -8,30 +8,33 @@ from __future__ import annotations
 
 import numpy as np
 
-from torch_tb_profiler.model.trace import ABSENT, Int64
+from torch_tb_profiler.model.trace import ABSENT, Int32, Int64
 
 
 class Pairs:
     """Collects begins and ends in order of the file."""
 
     def __init__(self) -> None:
-        self._pieces: list[tuple[Int64, Int64, Int64]] = []
+        self._lanes: dict[int, int] = {}
+        self._pieces: list[tuple[Int32, Int64, Int64]] = []
 
     def add(self, track: Int64, time: Int64, row: Int64) -> None:
         """k begins and ends; `row` of a begin, below 0 of an end."""
         if len(track):
-            self._pieces.append((track, time, row))
+            # Tracks are numbered as they come: to sort the tracks of a whole file at its end takes seconds.
+            distinct, of = np.unique(track, return_inverse=True)
+            lanes = [self._lanes.setdefault(each, len(self._lanes)) for each in distinct.tolist()]
+            self._pieces.append((np.array(lanes, np.int32)[of.ravel()], time, row))
 
     def durations(self, count: int) -> tuple[Int64, int]:
         """(int64[count]: by row what the end says, ABSENT where none does; how many begins and ends are alone)."""
         duration = np.full(count, ABSENT, np.int64)
         if not self._pieces:
             return duration, 0
-        track, time, row = (np.concatenate(column) for column in zip(*self._pieces, strict=True))
+        lane, time, row = (np.concatenate(column) for column in zip(*self._pieces, strict=True))
         self._pieces.clear()
-        _, lane = np.unique(track, return_inverse=True)
-        order = np.argsort(lane.ravel(), kind="stable")
-        lane, time, row = lane.ravel()[order], time[order], row[order]
+        order = np.argsort(lane, kind="stable")
+        lane, time, row = lane[order].astype(np.int64), time[order], row[order]
         first = np.append(True, lane[1:] != lane[:-1])
         waiting = np.cumsum(np.where(row >= 0, 1, -1))
         waiting -= (waiting - np.where(row >= 0, 1, -1))[first][lane]  # from 0 on each track
