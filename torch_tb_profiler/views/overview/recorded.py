@@ -63,7 +63,7 @@ def device(entry: Utilization) -> Device:
     reasons = dict(entry.unknown)
     for field in ("name", "memory_bytes", "compute_capability", "multiprocessors"):
         if getattr(info, field) is None:
-            reasons[field] = "`deviceProperties` of the trace does not say"
+            reasons[field] = "the trace does not describe the device"
     return Device(
         id=info.id,
         kind=info.kind,
