@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NoReturn, TypeVar, get_args
 
 import msgspec
 from msgspec.structs import FieldInfo, fields
@@ -77,12 +77,17 @@ ALSO, BASE_ALSO = "also", "base_also"
 OF_PAIR = (*BASE, BASE_ALSO, ALSO)
 
 
+def _no_details() -> NoReturn:
+    raise LookupError("nothing more is known of this member")
+
+
 @dataclass(frozen=True)
 class Member(Generic[S]):
     """One worker of a run at the chosen span, and what its trace was reduced to.
 
     state   of its file; only a `ready` one may have a result
     reason  why there is no result: the file's error, what the trace lacks, that the span does not exist
+    details  opens what the reduction's `details` make of its trace, if they are ready
     """
 
     worker: str
@@ -91,6 +96,7 @@ class Member(Generic[S]):
     state: Literal["waiting", "loading", "ready", "failed"]
     reason: str | None
     result: S | None
+    details: Callable[[], Any] = _no_details
 
 
 class Members(tuple[Member[S], ...]):
@@ -109,14 +115,16 @@ class Members(tuple[Member[S], ...]):
 class Reduction(Generic[S]):
     """What a trace contributes to the views of its run.
 
-    slug    the tab that it belongs to
-    type    JSON-safe values, bulk columns as `bytes`
-    reduce  the result of one trace, computed where the trace was parsed
+    slug     the tab that it belongs to
+    type     JSON-safe values; the bytes of bulk columns as `bytes`, or as `memoryview`, which are not copied
+    reduce   the result of one trace, computed where the trace was parsed
+    details  what a view takes of few members: kept apart, and opened when it is asked for (`Member.details`)
     """
 
     slug: str
     type: type[S]
     reduce: Callable[[Trace], S]
+    details: Reduction[Any] | None = None
 
     @property
     def kept_as(self) -> str:

@@ -14,6 +14,8 @@ import pytest
 
 from tests.corpus import real_traces
 from tests.support.job_views import sentences
+from tests.support.simulation.ranks import ready
+from torch_tb_profiler.analyses.distributed.reduction.rank_details import details
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary, summarize
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.base.errors import TraceError
@@ -57,7 +59,7 @@ def job(traces: Callable[[str], list[Trace]]) -> Load:
         members: list[Member[RankSummary]] = []
         for i, trace in enumerate(traces(run)):
             assert unavailable(trace) is None
-            members.append(Member(f"worker{i}", i, "1", "ready", None, summarize(trace)))
+            members.append(ready(f"worker{i}", i, trace))
         return Members(members)
 
     return load
@@ -145,7 +147,7 @@ def test_a_file_cut_off_loses_only_its_own_times(job: Load, corpus: Path) -> Non
         if isinstance(trace, TraceError):
             members.append(Member(path.name, i, "1", "failed", trace.message, None))
         else:
-            members.append(Member(path.name, i, "1", "ready", None, summarize(trace)))
+            members.append(ready(path.name, i, trace))
     payload = view(Members(members))
     assert payload.verdict.rank == 2
     assert {problem.rank for problem in payload.problems if problem.kind in ("unmatched", "broken_rank")} == {1}
@@ -194,5 +196,6 @@ def test_no_file_of_any_kind_breaks_the_reduction(corpus: Path) -> None:
     for name, part in real_traces.recordings(corpus):
         table = summarize(part).table()
         known = table["window"] != ABSENT
-        assert (table["categories"][known].sum(axis=1) == table["window"][known]).all(), name
+        categories = details(part).table()["categories"]
+        assert (categories[known].sum(axis=1) == table["window"][known]).all(), name
         assert len(table) >= communication_kernels(part).any(), name

@@ -144,7 +144,7 @@ def survives(damaged: bytes) -> Trace | None:
     except TraceError as error:
         assert error.message
         return None
-    _, results = examine(trace)
+    _, results, _ = examine(trace)
     for name, payload in results.items():
         for step in json.loads(payload)["steps"] if name.startswith("overview") else ():
             known = [time for time in step["categories"].values() if time is not None]

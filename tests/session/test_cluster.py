@@ -157,8 +157,8 @@ def test_a_shared_cache_in_a_bucket(ranks: Path, tmp_path: Path, monkeypatch: py
         with Session([Root(str(ranks))], kept) as session:  # the cluster is gone by now
             for key in load_all(session):
                 assert session.wait(key, 120)
-            here = {entry.name.partition(".")[2] for entry in (tmp_path / "second").rglob("*.json")}
-            assert {"summary.json", "overview.preview.json", "distributed-reduced.json"} <= here
+            here = {entry.name.partition(".")[2] for entry in (tmp_path / "second").rglob("*.*")}
+            assert {"summary.json", "overview.preview.json", "distributed-reduced.bin"} <= here
             assert payloads(session) == expected
 
 

@@ -16,8 +16,10 @@ from tests.support.views import add_tab
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.errors import NotFoundError, UndecidedError, UsageError
 from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cache.seal import sealed
 from torch_tb_profiler.model.trace import Trace, derived
 from torch_tb_profiler.session import Root, Session
+from torch_tb_profiler.session.kept.packed import pack
 from torch_tb_profiler.session.loading import Loader
 from torch_tb_profiler.view import Members, NoParams, PairView, RankView, Reduction, RunView, Tab, TraceView
 
@@ -196,7 +198,7 @@ def test_a_run_without_anything_to_show_says_why(tmp_path: Path) -> None:
             ask(session, "counts")
 
 
-@pytest.mark.parametrize("kept", [None, b'{"other": 1}'], ids=["lost", "of another shape"])
+@pytest.mark.parametrize("kept", [None, pack({"other": 1})], ids=["lost", "of another shape"])
 def test_a_result_that_the_cache_has_not_is_made_again(tmp_path: Path, kept: bytes | None) -> None:
     write(tmp_path / "rank0.1.pt.trace.json", 300)
     folder = tmp_path / "cache"
@@ -209,11 +211,11 @@ def test_a_result_that_the_cache_has_not_is_made_again(tmp_path: Path, kept: byt
             return total
 
     assert counted() == 300
-    (result,) = folder.glob("*.counts-reduced.json")
+    (result,) = folder.glob("*.counts-reduced.bin")
     if kept is None:
         result.unlink()
     else:
-        result.write_bytes(kept)
+        result.write_bytes(sealed(kept))
     assert counted() == 300
 
 

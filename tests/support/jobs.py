@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from tests.support.simulation.ranks import ready
 from tests.support.traces import document, read_bytes
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary, summarize
-from torch_tb_profiler.view import Member, Members
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.view import Members
 
 BASE_NS = 1_700_000_000_000_000_000
 CULPRIT = "prepare_batch"
@@ -82,7 +83,7 @@ class Job:
     def members(self, only: Sequence[int] | None = None) -> Members[RankSummary]:
         """The ranks, each reduced, as the view gets them."""
         return Members(
-            Member(f"host{rank // 8}_{1000 + rank}", rank, "1", "ready", None, summarize(read_bytes(content)))
+            ready(f"host{rank // 8}_{1000 + rank}", rank, read_bytes(content))
             for rank, content in self.documents(only).items()
         )
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import msgspec
 
 from tests.corpus import real_traces
+from tests.support.simulation.ranks import ready
 from tests.views.figures import numbers, unheld
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import summarize
 from torch_tb_profiler.model.pair import Pair
 from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.view import Member, Members, NoParams, RunView, Tab, TraceView
+from torch_tb_profiler.view import Members, NoParams, RunView, Tab, TraceView
 from torch_tb_profiler.views import all_tabs
 from torch_tb_profiler.views._shared.text import Phrase, plain
 from torch_tb_profiler.views.diff.build import TAB as DIFF
@@ -68,7 +68,7 @@ def _answer(tab: Tab, files: list[Trace]) -> object:
     if isinstance(tab.view, RunView):
         assert tab.slug == DISTRIBUTED.slug, "no run of the corpus has what another such view needs"
         members = (
-            Member(f"worker{number}", number, "1", "ready", None, summarize(trace))
+            ready(f"worker{number}", number, trace)
             for number, trace in enumerate(files)
             if tab.reason(trace) is None
         )

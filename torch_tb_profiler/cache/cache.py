@@ -72,6 +72,10 @@ class Cache:
         """Keep a small result beside a trace."""
         return self._save(_json_name(key, name), lambda path: _write(path, sealed(payload)))
 
+    def save_reduced(self, key: str, name: str, content: bytes) -> bool:
+        """Keep what a trace was reduced to."""
+        return self._save(_reduced_name(key, name), lambda path: _write(path, sealed(content)))
+
     def load_trace(self, key: str) -> Any | None:
         """The trace kept under a key, or None."""
 
@@ -102,6 +106,22 @@ class Cache:
 
         content: bytes | None = self._load(_json_name(key, name), read)
         return content
+
+    def load_reduced(self, key: str, name: str, mapped: bool) -> memoryview | None:
+        """What a trace was reduced to, or None; mapped into memory, or a copy, which keeps no file open."""
+
+        def read(path: Path) -> memoryview:
+            content = memoryview(_mapped(path) if mapped else path.read_bytes())
+            return content if mapped else content[: content_length(content)]
+
+        content: memoryview | None = self._load(_reduced_name(key, name), read)
+        return content
+
+    def fetch_reduced(self, key: str, name: str) -> None:
+        """Bring what a trace was reduced to from the shared place here, if it is there and not yet here."""
+        entry = _reduced_name(key, name)
+        if self.enabled and not (self._folder.path / entry).is_file():
+            self._fetch(entry)
 
     def fetch_json(self, key: str, name: str) -> None:
         """Bring a small result from the shared place here, if it is there and not yet here."""
@@ -181,6 +201,10 @@ def _trace_name(key: str) -> str:
 
 def _json_name(key: str, name: str) -> str:
     return f"{key}.{name}.json"
+
+
+def _reduced_name(key: str, name: str) -> str:
+    return f"{key}.{name}.bin"
 
 
 def _columns_name(key: str, name: str) -> str:

@@ -51,6 +51,7 @@ class _File:
     error: ErrorInfo | None = None
     progress: ProgressTuple | None = None
     results: dict[str, bytes] = field(default_factory=dict)
+    reduced: dict[str, bytes] = field(default_factory=dict)
     lost: int = 0
     ahead: set[int | None] = field(default_factory=set)
     done: threading.Event = field(default_factory=threading.Event)
@@ -136,6 +137,15 @@ class Files:
                 return None
             result = file.results.get(name)
         return result if result is not None else self._cache.load_json(file.key, name)
+
+    def reduced(self, id_: FileId, name: str, part: int | None, mapped: bool) -> bytes | memoryview | None:
+        """What a file was reduced to (`kept.packed`); None if it must be made again."""
+        with self._lock:
+            file = self._files.get(id_)
+            if file is None or file.summary is None:
+                return None
+            content = file.reduced.get(kept_as := result_name(name, part))
+        return content if content is not None else self._cache.load_reduced(file.key, kept_as, mapped)
 
     def answer_to(self, id_: FileId, slug: str, part: int | None, params: msgspec.Struct) -> bytes | None:
         """What was made ahead of a view's answer to the parameters that the page asks with first, or None.
@@ -302,7 +312,7 @@ class Files:
                     self._look_up(file, loaded.summary)
                     return
                 file.summary = loaded.summary
-                file.results = loaded.results
+                file.results, file.reduced = loaded.results, loaded.reduced
                 if loaded.trace is not None:
                     self._open.add(file.listed.id, None, loaded.trace)
         file.done.set()

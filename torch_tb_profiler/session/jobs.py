@@ -23,6 +23,7 @@ from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.model.ranks import rank, split
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.kept.likeness import sketch
+from torch_tb_profiler.session.kept.packed import pack
 from torch_tb_profiler.session.kept.structure import entry_key
 from torch_tb_profiler.session.kept.summary import SUMMARY, FileSummary, encode, result_name
 from torch_tb_profiler.storage import FileId, Location, open_location
@@ -58,13 +59,14 @@ class LoadRequest(NamedTuple):
 class Loaded:
     """Result of a job.
 
-    results  what is made of every trace at once (`result_name`): the first page of the overview, what the views
-             of runs reduce it to; empty if they are in the cache
+    results  what views answer of every trace at once (`result_name`): the first page of the overview
+    reduced  what the views of runs reduce it to (`kept.packed`); both are empty if they are in the cache
     trace    only where the job ran in the asking process, or nothing is in the cache
     """
 
     summary: FileSummary
     results: dict[str, bytes]
+    reduced: dict[str, bytes]
     cached: bool
     trace: Trace | None
 
@@ -178,12 +180,13 @@ def _load(
     report(("analyzing", size, size, len(trace)))
     with ThreadPoolExecutor(1, thread_name_prefix="profiler-save") as saver:
         saved = saver.submit(cache.save_trace, key, trace)  # writing leaves the other core to the analyses
-        summary, results = examine(trace)
+        summary, results, reduced = examine(trace)
         report(("saving", size, size, len(trace)))
         cached = saved.result()
     cached = cached and all(cache.save_json(key, name, result) for name, result in results.items())
+    cached = cached and all(cache.save_reduced(key, name, content) for name, content in reduced.items())
     cached = cached and cache.save_json(key, SUMMARY, encode(summary))
-    return Loaded(summary, {} if cached else results, cached, trace)
+    return Loaded(summary, {} if cached else results, {} if cached else reduced, cached, trace)
 
 
 def _cores() -> int:
@@ -191,12 +194,13 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def examine(trace: Trace) -> tuple[FileSummary, dict[str, bytes]]:
-    """The summary, and what is made of every trace at once, by `result_name`."""
+def examine(trace: Trace) -> tuple[FileSummary, dict[str, bytes], dict[str, bytes]]:
+    """The summary, and by `result_name` what is answered of every trace at once and what it is reduced to."""
     split_ = split(trace)
     parts: dict[int | None, Trace] = dict(split_.items()) if split_ else {None: trace}
     unavailable: dict[str, str] = {}
     results: dict[str, bytes] = {}
+    reduced: dict[str, bytes] = {}
     health: dict[str, Note] = {note.kind: note for note in trace.health}
     for number, part in parts.items():
         for tab in all_tabs():
@@ -210,8 +214,9 @@ def examine(trace: Trace) -> tuple[FileSummary, dict[str, bytes]]:
                 results.update((result_name(slug, number), answer) for slug in view.answered_by(payload))
                 health.update((note.kind, note) for note in payload.health)
             if isinstance(tab.view, RunView):
-                reduction = tab.view.reduction
-                results[result_name(reduction.kept_as, number)] = encode(reduction.reduce(part))
+                for reduction in (tab.view.reduction, tab.view.reduction.details):
+                    if reduction is not None:
+                        reduced[result_name(reduction.kept_as, number)] = pack(reduction.reduce(part))
     summary = FileSummary(
         len(trace),
         rank(trace),
@@ -221,4 +226,4 @@ def examine(trace: Trace) -> tuple[FileSummary, dict[str, bytes]]:
         tuple(health.values()),
         sketch(trace),
     )
-    return summary, results
+    return summary, results, reduced

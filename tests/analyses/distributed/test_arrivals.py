@@ -16,7 +16,9 @@ from torch_tb_profiler.model.trace import ABSENT, NO_CODE
 def late(residual: int, shift: int | None = 0) -> Arrivals:
     """One collective of two ranks, of which the second comes 100 us later; the error of its clock."""
     members = Job(2, ddp(2, 1), steps=1, straggler=1, slow_us=100.0, jitter_us=0.0).members()
-    job = gather([Source(each.worker, each.rank, None, each.result) for each in members if each.result])
+    job = gather(
+        [Source(each.worker, each.rank, None, each.result, each.details) for each in members if each.result]
+    )
     matching = match(job)
     clocks = Clocks((Clock("reference", 0, 0, 1, 0), Clock("collective_ends", 0, residual, 1, shift)), 0)
     return arrivals(job, matching, clocks, split_waiting(job, matching))

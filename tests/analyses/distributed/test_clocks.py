@@ -17,7 +17,7 @@ def clocks(ranks: int, hosts: tuple[str | None, ...] | None = None, **planted: i
     ahead = {int(name[4:]): ns for name, ns in planted.items()}
     members = Job(ranks, ddp(ranks), jitter_us=0.0, clock_ns=ahead).members()
     sources = [
-        Source(each.worker, each.rank, (hosts or (None,) * ranks)[i], each.result)
+        Source(each.worker, each.rank, (hosts or (None,) * ranks)[i], each.result, each.details)
         for i, each in enumerate(members)
         if each.result
     ]
@@ -73,7 +73,9 @@ def test_the_processes_of_a_host_have_one_correction() -> None:
 
 def test_the_error_of_a_clock_without_shared_ends_is_unknown() -> None:
     members = Job(4, tensor_and_data_parallel(4, 2)[:6]).members()  # two pairs that never meet
-    job = gather([Source(each.worker, each.rank, None, each.result) for each in members if each.result])
+    job = gather(
+        [Source(each.worker, each.rank, None, each.result, each.details) for each in members if each.result]
+    )
     aligned = align(job, match(job))
     assert [clock.residual is None for clock in aligned.clocks] == [False, False, True, True]
     assert aligned.residuals().tolist()[2:] == [UNKNOWN_ERROR] * 2
@@ -92,7 +94,9 @@ def synchronized(noting: tuple[int, ...], error: int = 7_000) -> Clocks:
         assert each.result is not None and each.rank is not None
         start = each.result.base_ns + each.result.trace_start_ns
         sync = ClockSync(MEETING_NS + AHEAD[each.rank] - start, error) if each.rank in noting else None
-        sources.append(Source(each.worker, each.rank, None, msgspec.structs.replace(each.result, sync=sync)))
+        sources.append(
+            Source(each.worker, each.rank, None, msgspec.structs.replace(each.result, sync=sync), each.details)
+        )
     job = gather(sources)
     return align(job, match(job))
 
@@ -133,7 +137,9 @@ def test_ends_that_contradict_the_meeting_correct_it() -> None:
         late = 800_000 if each.rank else 0
         own = 5_000_000 if each.rank else 0
         sync = ClockSync(MEETING_NS + own + late - start, 7_000)
-        sources.append(Source(each.worker, each.rank, None, msgspec.structs.replace(each.result, sync=sync)))
+        sources.append(
+            Source(each.worker, each.rank, None, msgspec.structs.replace(each.result, sync=sync), each.details)
+        )
     job = gather(sources)
     _, second = align(job, match(job)).clocks
     assert second.method == "collective_ends"

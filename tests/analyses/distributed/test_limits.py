@@ -42,6 +42,7 @@ def test_the_device_is_the_cause_if_kernels_make_up_half_of_the_difference(
         host=[RankTime("prepare_batch", 100 - kernels, 0)],
         frames=[],
         kernels=[RankTime("extra_kernel", kernels, 0)],
+        short_names={},
     )
     cause = work_cause(comparison, row)
     assert (cause.where, cause.name) == (where, "prepare_batch" if where == "host" else "extra_kernel")

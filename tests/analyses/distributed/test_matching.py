@@ -10,7 +10,13 @@ from torch_tb_profiler.analyses.distributed.matching.matching import Matching, m
 
 def matched(job: Job) -> Matching:
     return match(
-        gather([Source(each.worker, each.rank, None, each.result) for each in job.members() if each.result])
+        gather(
+            [
+                Source(each.worker, each.rank, None, each.result, each.details)
+                for each in job.members()
+                if each.result
+            ]
+        )
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.traces import draw
 from torch_tb_profiler.analyses.distributed.reduction.operations import Operations
+from torch_tb_profiler.analyses.distributed.reduction.rank_details import details
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import summarize
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Trace
 
@@ -106,21 +107,20 @@ def test_an_operation_without_a_recorded_call_belongs_to_the_step_in_which_it_ra
 
 def test_exposed_is_what_no_computation_hides() -> None:
     """A kernel covers 20 of 50 us; a window goes from the rank's arrival to its next one."""
-    summary = summarize(
-        draw("""
-        host  user_annotation  ProfilerStep#1            0  300
-        host  cpu_op           aten::sin                60   30
-        gpu0  kernel           ncclDevKernel_AllReduce   0   50  stream=20
-        gpu0  kernel           gemm                     30   40  stream=7
-        gpu0  kernel           ncclDevKernel_AllReduce 100   50  stream=20
-        """)
-    )
+    trace = draw("""
+    host  user_annotation  ProfilerStep#1            0  300
+    host  cpu_op           aten::sin                60   30
+    gpu0  kernel           ncclDevKernel_AllReduce   0   50  stream=20
+    gpu0  kernel           gemm                     30   40  stream=7
+    gpu0  kernel           ncclDevKernel_AllReduce 100   50  stream=20
+    """)
+    summary, before = summarize(trace), details(trace)
     table = summary.table()
     assert table["latency"].tolist() == [50_000, 50_000]
     assert table["exposed"].tolist() == [30_000, 50_000]
     assert table["window"].tolist() == [0, 100_000]
-    assert table["categories"][1].tolist()[:1] == [40_000]  # the kernel
-    assert [summary.names[code] for code in table["host"][1].tolist() if code >= 0] == ["aten::sin"]
+    assert before.table()["categories"][1].tolist()[:1] == [40_000]  # the kernel
+    assert [before.names[code] for code in before.table()["host"][1].tolist() if code >= 0] == ["aten::sin"]
     (step,) = summary.steps
     assert (step.computation, step.overlap, step.exposed, step.other) == (20_000, 20_000, 80_000, 180_000)
     (total,) = summary.totals
@@ -128,7 +128,7 @@ def test_exposed_is_what_no_computation_hides() -> None:
 
 
 def test_time_of_a_frame_is_that_of_what_it_calls_but_of_no_frame_of_the_users_in_it() -> None:
-    summary = summarize(
+    before = details(
         draw("""
         host  user_annotation  ProfilerStep#1                        0  300
         host  python_function  /job/train.py(80):~train              0  300
@@ -138,9 +138,9 @@ def test_time_of_a_frame_is_that_of_what_it_calls_but_of_no_frame_of_the_users_i
         gpu0  kernel           ncclDevKernel_AllReduce             100   50  stream=20
         """)
     )
-    table = summary.table()
+    table = before.table()
     frames = {
-        summary.names[code]: time
+        before.names[code]: time
         for code, time in zip(table["frames"][0].tolist(), table["frame_ns"][0].tolist(), strict=True)
         if code >= 0
     }

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tests.support.simulation.ranks import ready
 from tests.support.traces import document, read_bytes
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary, summarize
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.view import Member, Members
+from torch_tb_profiler.view import Members
 
 BASE_NS = 1_700_000_000_000_000_000
 _KERNELS = {"allreduce": "AllReduce", "_allgather_base": "AllGather", "_reduce_scatter_base": "ReduceScatter"}
@@ -50,13 +51,13 @@ class Collected:
         """The ranks reduced. `ahead_us`: by how much a rank's clock is ahead; `drift`: seconds per second."""
         wanted = range(len(self.spans)) if only is None else only
         return Members(
-            Member(
-                f"node{rank // self.per_host}_{1000 + rank}", rank, "1", "ready", None,
-                summarize(read_bytes(self._file(rank, metadata, (ahead_us or {}).get(rank, 0), (drift or
-                {}).get(rank, 0)))),
+            ready(
+                f"node{rank // self.per_host}_{1000 + rank}",
+                rank,
+                read_bytes(self._file(rank, metadata, (ahead_us or {}).get(rank, 0), (drift or {}).get(rank, 0))),
             )
             for rank in wanted
-        )  # fmt: skip
+        )
 
     def trace(self, rank: int) -> Trace:
         """The file of one rank, read."""

@@ -9,10 +9,11 @@ from tests.support.simulation.large_jobs import large_job
 from tests.support.traces import read_bytes
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.session.kept.likeness import Sketch
+from torch_tb_profiler.session.kept.packed import pack
 from torch_tb_profiler.session.kept.structure import entry_key
 from torch_tb_profiler.session.kept.summary import SUMMARY, FileSummary, encode, result_name
 from torch_tb_profiler.storage import FileId, open_location
-from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
+from torch_tb_profiler.views._shared.job.members import RANK_DETAILS, RANK_SUMMARIES
 
 
 def keep_job(folder: Path, cache: Cache, ranks: int) -> None:
@@ -27,7 +28,9 @@ def keep_job(folder: Path, cache: Cache, ranks: int) -> None:
         (folder.parent / path).write_bytes(b"{}")
         key = entry_key(cache, FileId(place.uri(path), place.entry(path).identity))
         summary = FileSummary(1000, member.rank, (), 1, {}, (), Sketch((), ()))
-        kept = {SUMMARY: encode(summary), result_name(RANK_SUMMARIES.kept_as, None): encode(member.result)}
+        kept = {RANK_SUMMARIES.kept_as: member.result, RANK_DETAILS.kept_as: member.details()}
         if member.rank == 0:
             assert cache.save_trace(key, read_bytes(training(1)))
-        assert all(cache.save_json(key, name, content) for name, content in kept.items())
+        for name, value in kept.items():
+            assert cache.save_reduced(key, result_name(name, None), pack(value))
+        assert cache.save_json(key, SUMMARY, encode(summary))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from msgspec.structs import replace
 
 from tests.support.jobs import Job, tensor_and_data_parallel
+from torch_tb_profiler.analyses.distributed.reduction.packed import pack
+from torch_tb_profiler.analyses.distributed.reduction.rank_details import RankDetails
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.model.communication.groups import spell_ranks
 from torch_tb_profiler.view import Member, Members
@@ -18,9 +20,16 @@ LATE = 5
 
 
 @cache
-def _drawn(steps: int) -> tuple[RankSummary, ...]:
-    job = Job(2 * NODE, tensor_and_data_parallel(2 * NODE, NODE), steps=steps, straggler=LATE, slow_us=3000)
-    return tuple(member.result for member in job.members() if member.result is not None)
+def _drawn(steps: int) -> Members[RankSummary]:
+    return Job(
+        2 * NODE, tensor_and_data_parallel(2 * NODE, NODE), steps=steps, straggler=LATE, slow_us=3000
+    ).members()
+
+
+@cache
+def _details(steps: int, number: int) -> RankDetails:
+    found: RankDetails = _drawn(steps)[number].details()
+    return found
 
 
 def large_job(ranks: int, steps: int = 3) -> Members[RankSummary]:
@@ -32,7 +41,9 @@ def large_job(ranks: int, steps: int = 3) -> Members[RankSummary]:
     members = []
     for rank in range(ranks):
         place = rank % NODE
-        drawn = _drawn(steps)[rank if rank < NODE else NODE + place]
+        number = rank if rank < NODE else NODE + place
+        drawn = _drawn(steps)[number].result
+        assert drawn is not None
         table = drawn.table().copy()
         earlier = np.minimum(dice.integers(0, 2_000, len(table)), table["window"] // 2)
         table["start"] -= earlier
@@ -42,6 +53,7 @@ def large_job(ranks: int, steps: int = 3) -> Members[RankSummary]:
             replace(group, ranks=spell_ranks(own), size=len(own))
             for group, own in ((group, node if group.name == "tp" else like) for group in drawn.groups)
         )
-        summary = replace(drawn, rank=rank, world_size=ranks, groups=groups, operations=table.tobytes())
-        members.append(Member(f"host{rank // NODE}_{1000 + rank}", rank, "1", "ready", None, summary))
+        summary = replace(drawn, rank=rank, world_size=ranks, groups=groups, operations=pack(table))
+        worker = f"host{rank // NODE}_{1000 + rank}"
+        members.append(Member(worker, rank, "1", "ready", None, summary, partial(_details, steps, number)))
     return Members(members)

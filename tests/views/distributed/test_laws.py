@@ -10,14 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.simulation.ranks import ready
 from tests.support.traces import read
-from torch_tb_profiler.analyses.distributed.reduction.operations import OPERATION
+from torch_tb_profiler.analyses.distributed.reduction.packed import KIND, ROW, WIDE_ROW
+from torch_tb_profiler.analyses.distributed.reduction.rank_details import DETAIL, RankDetails, details
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary, summarize
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.cache.structure import structure_of
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.trace import ABSENT
+from torch_tb_profiler.session.kept.packed import pack, unpack
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views.distributed.build import build
 from torch_tb_profiler.views.distributed.collective import build as build_collective
@@ -91,12 +94,13 @@ ranks = st.lists(st.tuples(st.lists(events(), min_size=1, max_size=25), heads())
 
 def test_what_another_version_reduced_is_made_anew() -> None:
     """The session decodes what its cache holds by type, and makes again what does not decode."""
-    kept = msgspec.json.decode(msgspec.json.encode(summarize(read([{"ph": "X", "name": "a", "ts": 1, "dur": 1}]))))
-    msgspec.json.decode(msgspec.json.encode(kept), type=RankSummary)
-    del kept["groups"]
-    with pytest.raises(msgspec.ValidationError):
-        msgspec.json.decode(msgspec.json.encode(kept), type=RankSummary)
-    assert str(OPERATION.descr) in structure_of(RankSummary)  # another layout of the bytes has another name
+    kept = pack(summarize(read([{"ph": "X", "name": "a", "ts": 1, "dur": 1}])))
+    assert unpack(kept, RankSummary).names == ()
+    with pytest.raises(ValueError, match="groups"):
+        unpack(kept.replace(b'"groups":', b'"Groups":'), RankSummary)
+    for layout in (KIND, ROW, WIDE_ROW):
+        assert str(layout.descr) in structure_of(RankSummary)  # another layout of the bytes has another name
+    assert str(DETAIL.descr) in structure_of(RankDetails)
 
 
 @pytest.mark.slow
@@ -107,18 +111,19 @@ def test_any_ranks_can_be_compared(drawn: list[tuple[list[dict[str, Any]], dict[
     for i, (listed, head) in enumerate(drawn):
         trace = read(listed, **head)
         summary = summarize(trace)
-        assert msgspec.json.decode(msgspec.json.encode(summary), type=RankSummary) == summary
+        assert unpack(pack(summary), RankSummary) == summary
         operations = collectives(trace)
         assert set(np.flatnonzero(communication_kernels(trace)).tolist()) >= set(
             operations.event[operations.timing == 0].tolist()
         )
         table = summary.table()
         known = table["window"] != ABSENT
-        assert (table["categories"][known].sum(axis=1) == table["window"][known]).all()
+        categories = unpack(pack(details(trace)), RankDetails).table()["categories"]
+        assert (categories[known].sum(axis=1) == table["window"][known]).all()
         timed = table["latency"] != ABSENT
         assert (table["latency"][timed] >= table["exposed"][timed]).all() and (table["exposed"][timed] >= 0).all()
         assert [step.duration for step in summary.steps] == breakdown(trace).durations.tolist()
-        members.append(Member(f"w{i}", None, "1", "ready", None, summary))
+        members.append(ready(f"w{i}", None, trace))
     run = Members(members)
     payload = build(run, NoParams())
     msgspec.json.encode(payload)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.simulation.ranks import ready
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary, summarize
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views.distributed.build import build
 from torch_tb_profiler.views.distributed.payload.job import Distributed
@@ -56,7 +57,7 @@ NCCL = (
 
 def compare(*pictures: str) -> Distributed:
     members: list[Member[RankSummary]] = [
-        Member(f"worker{i}", i, "1", "ready", None, summarize(draw(picture))) for i, picture in enumerate(pictures)
+        ready(f"worker{i}", i, draw(picture)) for i, picture in enumerate(pictures)
     ]
     return build(Members(members), NoParams())
 

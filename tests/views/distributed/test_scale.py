@@ -159,7 +159,15 @@ def test_numbered_groups_are_told_apart_by_size_and_spacing() -> None:
             replace(group, name=str(at), description=None) for at, group in enumerate(member.result.groups)
         )
         members.append(
-            Member(member.worker, member.rank, "1", "ready", None, replace(member.result, groups=groups))
+            Member(
+                member.worker,
+                member.rank,
+                "1",
+                "ready",
+                None,
+                replace(member.result, groups=groups),
+                member.details,
+            )
         )
     labels = [each.label for each in build(Members(members), NoParams()).group_families]
     assert labels == ["groups of 8", "groups of 12, 8 ranks apart"]

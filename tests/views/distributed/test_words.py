@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import msgspec
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from tests.support.job_views import sentences, view
 from tests.support.jobs import CULPRIT, Job, ddp, fsdp, pipeline
 from torch_tb_profiler.analyses.distributed.job import Source
+from torch_tb_profiler.analyses.distributed.reduction.rank_details import RankDetails
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.view import Member, Members, NoParams
@@ -200,15 +202,18 @@ def test_without_a_name_the_category_is_the_cause() -> None:
     assert "in kernels; the median rank spends" in plain(hidden.explanation)
 
 
+def _nameless(details: RankDetails) -> RankDetails:
+    table = details.table().copy()
+    table["host"] = table["kernels"] = -1
+    return msgspec.structs.replace(details, operations=memoryview(table.tobytes()))
+
+
 def without_names(job: Job) -> Distributed:
     """The job without the names of what was done before each collective."""
     members = []
     for member in job.members():
         assert member.result is not None
-        table = member.result.table().copy()
-        table["host"] = table["kernels"] = -1
-        result = msgspec.structs.replace(member.result, operations=table.tobytes())
-        members.append(replace(member, result=result))
+        members.append(replace(member, details=partial(_nameless, member.details())))
     return of(members)
 
 
@@ -240,7 +245,7 @@ def test_a_mismatch_says_what_differs() -> None:
 def source(rank: int | None) -> Source:
     (member,) = Job(2, ddp(2), steps=1).members(only=[0])
     assert member.result is not None
-    return Source(f"w{rank}", rank, None, member.result)
+    return Source(f"w{rank}", rank, None, member.result, member.details)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ class Cause(msgspec.Struct, frozen=True):
             category: one of the overview's
     median  None where it is not among the median rank's largest
     ratio   of a slower device: time of its kernels over that of the same ones of the median rank
+    short_name  of a kernel that is named
     operator  beside a frame: the operator or annotation that makes up most of the difference, None if none does
     collective  where the rank was latest: an example
     """
@@ -56,6 +57,7 @@ class Cause(msgspec.Struct, frozen=True):
     collective: int | None
     ratio: float | None = None
     operator: str | None = None
+    short_name: str | None = None
 
 
 def cause_of(comparison: Comparison, suspect: Suspect, member: int, rows: Sequence[Meanwhile]) -> Cause | None:
@@ -91,8 +93,17 @@ def work_cause(comparison: Comparison, row: Meanwhile) -> Cause:
         named, where, operator = frame, "frame", None if most is None else most.name
     if named is not None:
         median = None if named.median is None else named.median / steps
+        short_name = row.short_names.get(named.name) if where == "device" else None
         return Cause(
-            kind, row.member, where, named.name, named.time / steps, median, row.latest, operator=operator
+            kind,
+            row.member,
+            where,
+            named.name,
+            named.time / steps,
+            median,
+            row.latest,
+            operator=operator,
+            short_name=short_name,
         )
     category = max(row.categories, key=lambda each: each.excess)
     time, usual = category.time / steps, (category.median or 0) / steps

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from torch_tb_profiler.analyses.distributed.reduction.operations import OPERATION
+from torch_tb_profiler.analyses.distributed.reduction.packed import join
+from torch_tb_profiler.analyses.distributed.reduction.rank_details import RankDetails
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.analyses.shared.grouping import split_by
 from torch_tb_profiler.model.communication.groups import UNKNOWN, ProcessGroup, unspell_ranks
@@ -19,12 +20,16 @@ from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, I
 
 
 class Source(msgspec.Struct, frozen=True):
-    """A worker whose trace is reduced; `rank` and `host` as in the file or in its name, None if in neither."""
+    """A worker whose trace is reduced; `rank` and `host` as in the file or in its name, None if in neither.
+
+    details  opens what it did before each operation: of few ranks, as it is several times what all else is
+    """
 
     worker: str
     rank: int | None
     host: str | None
     summary: RankSummary
+    details: Callable[[], RankDetails]
 
 
 class JobTable(msgspec.Struct, frozen=True):
@@ -139,14 +144,34 @@ class _Codes:
         return numbers[np.where(codes == NO_CODE, len(numbers) - 1, begin[member] + codes)]
 
 
+class Windows:
+    """What ranks did before operations of a job; the details of a rank are opened once, and let go with this."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._opened: dict[int, RankDetails] = {}
+
+    def details(self, member: int) -> RankDetails:
+        """Of the worker at a position of the job's sources."""
+        if member not in self._opened:
+            self._opened[member] = self._job.sources[member].details()
+        return self._opened[member]
+
+    def before(self, row: int) -> np.void:
+        """A cell of `RankDetails.table` by the operation's row of the job's table."""
+        table = self._job.table
+        cell: np.void = self.details(int(table.member[row])).table()[table.row[row]]
+        return cell
+
+
 def gather(sources: Sequence[Source]) -> Job:
     """One table of the operations of these ranks."""
     groups, names, steps = _Codes(), _Codes(), _Codes()
     descriptions: dict[object, ProcessGroup] = {}
     ambiguous = any(UNKNOWN in source.summary.groups for source in sources)
-    columns = _joined([source.summary for source in sources])
-    used = _used_names(columns, len(sources))
-    for source, count in zip(sources, used, strict=True):
+    joined = join([source.summary.operations for source in sources])
+    kind_member = np.repeat(np.arange(len(sources), dtype=np.int32), np.diff(joined.begins))
+    for source, count in zip(sources, _used_names(joined.kinds, kind_member, len(sources)), strict=True):
         summary = source.summary
         # If one rank cannot say which of several groups it used, another's only group may not be that one either.
         known = [UNKNOWN if ambiguous and group.assumed else group for group in summary.groups]
@@ -156,11 +181,17 @@ def gather(sources: Sequence[Source]) -> Job:
         groups.add(tuple(map(_identity, known)))
         steps.add(tuple([step.name for step in summary.steps]))
         names.add(summary.names[:count])
-    for name, codes in (("group", groups), ("step", steps), *((name, names) for name in _NAMED)):
-        columns[name] = codes.translate(columns["member"], columns[name])
+    kinds = dict(joined.kinds)
+    for name, codes in (("group", groups), *((name, names) for name in _NAMED)):
+        kinds[name] = codes.translate(kind_member, kinds[name])
+    counts = [len(source.summary.operations) for source in sources]
+    member = np.repeat(np.arange(len(sources), dtype=np.int32), counts)
+    begins = np.cumsum([0, *counts], dtype=np.int32)[:-1]
+    columns = {**{name: values[joined.kind] for name, values in kinds.items()}, **joined.columns}
+    columns["step"] = steps.translate(member, joined.columns["step"])
     return Job(
         sources=tuple(sources),
-        table=JobTable(**columns),
+        table=JobTable(member, np.arange(len(member), dtype=np.int32) - np.repeat(begins, counts), **columns),
         groups=tuple(descriptions[key] for key in groups.values),
         names=tuple(str(text) for text in names.values),
         steps=tuple(str(text) for text in steps.values),
@@ -170,35 +201,12 @@ def gather(sources: Sequence[Source]) -> Job:
 _NAMED = ("collective", "backend", "dtype")
 """Columns whose codes are those of `RankSummary.names`: its first ones."""
 
-_AT_ONCE = 128
-"""Of so many ranks the operations are taken apart at once, so that they stay near the processor."""
 
-
-def _joined(summaries: Sequence[RankSummary]) -> dict[str, npt.NDArray[Any]]:
-    """The columns of JobTable, with the codes of each rank."""
-    counts = [len(summary.table()) for summary in summaries]
-    total = sum(counts)
-    columns: dict[str, npt.NDArray[Any]] = {
-        "member": np.repeat(np.arange(len(counts), dtype=np.int32), counts),
-        "row": np.arange(total, dtype=np.int32) - np.repeat(np.cumsum([0, *counts])[:-1], counts).astype(np.int32),
-    }
-    names = list(JobTable.__annotations__)[len(columns) :]
-    columns.update((name, np.empty(total, OPERATION[name].newbyteorder("="))) for name in names)
-    begin = 0
-    for first in range(0, len(counts), _AT_ONCE):
-        part = slice(first, first + _AT_ONCE)
-        table = np.frombuffer(b"".join([summary.operations for summary in summaries[part]]), OPERATION)
-        for name in names:
-            columns[name][begin : begin + len(table)] = table[name]
-        begin += len(table)
-    return columns
-
-
-def _used_names(columns: Mapping[str, npt.NDArray[Any]], count: int) -> list[int]:
+def _used_names(kinds: Mapping[str, npt.NDArray[Any]], member: Int32, count: int) -> list[int]:
     """How many of each rank's names stand for collectives, back ends and types, which are the first of them."""
     last = np.full(count, NO_CODE, np.int32)
     for name in _NAMED:
-        np.maximum.at(last, columns["member"], columns[name])
+        np.maximum.at(last, member, kinds[name])
     used: list[int] = (last + 1).tolist()
     return used
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.costs.own_work import OwnWork
-from torch_tb_profiler.analyses.distributed.job import Job
+from torch_tb_profiler.analyses.distributed.job import Job, Windows
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES
 from torch_tb_profiler.analyses.shared.grouping import split_by
 from torch_tb_profiler.model.trace import NO_CODE, Int64
@@ -41,6 +41,7 @@ class Meanwhile(msgspec.Struct, frozen=True):
                  excess: of its own work over the usual
     categories   of the overview, in their order
     host, frames, kernels  largest excess first; frames: Python frames of the user's code
+    short_names  of the late rank's kernels: name -> short name
     """
 
     member: int
@@ -54,25 +55,28 @@ class Meanwhile(msgspec.Struct, frozen=True):
     host: list[RankTime]
     frames: list[RankTime]
     kernels: list[RankTime]
+    short_names: Mapping[str, str]
 
 
 def meanwhile(comparison: Comparison, own: OwnWork, members: Sequence[int]) -> list[Meanwhile]:
     """Of these ranks, as far as they worked longer than usual."""
-    windows = _Windows(comparison.job, own)
-    rows = [_of_rank(comparison, own, windows, member) for member in members]
+    others, before = _Others(comparison.job, own), Windows(comparison.job)
+    rows = [_of_rank(comparison, own, others, before, member) for member in members]
     return [row for row in rows if row is not None]
 
 
-def _of_rank(comparison: Comparison, own: OwnWork, windows: _Windows, member: int) -> Meanwhile | None:
+def _of_rank(
+    comparison: Comparison, own: OwnWork, others: _Others, before: Windows, member: int
+) -> Meanwhile | None:
     """Of the windows that make up MOST_EXCESS of what the rank worked longer; None without any."""
     table = comparison.job.table
     mine = np.flatnonzero((table.member[own.rows] == member) & (own.excess > 0))
     chosen = mine[_largest(own.excess[mine])]
     if len(chosen) == 0:
         return None
-    rank, median = _WindowSums(comparison.job), _WindowSums(comparison.job)
+    rank, median = _WindowSums(comparison.job, before), _WindowSums(comparison.job, before)
     for i in chosen.tolist():
-        other = windows.counterpart(i)
+        other = others.counterpart(i)
         rank.add(int(own.rows[i]), int(own.work[i]))
         median.add(int(own.rows[other]), int(own.work[other]))
     categories = zip(CATEGORIES, rank.categories.tolist(), median.categories.tolist(), strict=True)
@@ -88,10 +92,11 @@ def _of_rank(comparison: Comparison, own: OwnWork, windows: _Windows, member: in
         host=_beside(rank.host, median.host),
         frames=_beside(rank.frames, median.frames),
         kernels=_beside(rank.kernels, median.kernels),
+        short_names=before.details(member).short_names,
     )
 
 
-class _Windows:
+class _Others:
     """The windows of all ranks by their numbers."""
 
     def __init__(self, job: Job, own: OwnWork) -> None:
@@ -128,8 +133,8 @@ def _largest(excess: Int64) -> Int64:
 class _WindowSums:
     """Sums over what came before some operations."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
+    def __init__(self, job: Job, before: Windows) -> None:
+        self._job, self._before = job, before
         self.total = 0
         self.categories = np.zeros(len(CATEGORIES), np.int64)
         self.host: dict[str, int] = {}
@@ -138,10 +143,9 @@ class _WindowSums:
 
     def add(self, row: int, work: int) -> None:
         """Count one operation, without the time in which the rank stalled for communication."""
-        summary = self._job.source_of(row).summary
-        cell, names = summary.table()[self._job.table.row[row]], summary.names
+        cell, names = self._before.before(row), self._before.details(int(self._job.table.member[row])).names
         categories = cell["categories"].copy()
-        stalled = min(int(cell["window"]) - work, int(categories[_COMMUNICATION]))
+        stalled = min(int(self._job.table.window[row]) - work, int(categories[_COMMUNICATION]))
         categories[_COMMUNICATION] -= max(stalled, 0)
         self.total += int(categories.sum())
         self.categories += categories

@@ -100,11 +100,10 @@ def _own_totals(comparison: Comparison, rows: Int64) -> list[NameTotal | None]:
     found: list[NameTotal | None] = []
     for member, places in groupby(range(len(rows)), members.__getitem__):
         summary = job.sources[member].summary
-        table = summary.table()
         totals = {(each.group, each.collective, each.backend): each for each in summary.totals}
-        for place in places:
-            cell = table[cells[place]]
-            total = totals[int(cell["group"]), int(cell["collective"]), int(cell["backend"])]
+        own = list(places)
+        for place, names in zip(own, summary.operations.names_of([cells[each] for each in own]), strict=True):
+            total = totals[names]
             found.append(total if timing[place] != Timing.NONE or total.latency else None)
     return found
 

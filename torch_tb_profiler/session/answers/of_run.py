@@ -14,6 +14,7 @@ from torch_tb_profiler.discovery import Run, Span, Worker
 from torch_tb_profiler.session.answers.answer import Answer, Question
 from torch_tb_profiler.session.answers.of_trace import TraceAnswers
 from torch_tb_profiler.session.files import Files
+from torch_tb_profiler.session.kept.packed import unpack
 from torch_tb_profiler.session.kept.summary import encode
 from torch_tb_profiler.session.state import FileState, ProgressInfo, StateName
 from torch_tb_profiler.session.targets import Targets
@@ -32,6 +33,14 @@ class _WorkerFile:
     file: FileId | None
     part: int | None
     state: FileState
+
+
+class _ReadingAgainError(Exception):
+    """The cache has lost what a view opens of a worker, and its file is being read again."""
+
+    def __init__(self, file: FileId) -> None:
+        super().__init__(file)
+        self.file = file
 
 
 class RunAnswers:
@@ -68,17 +77,32 @@ class RunAnswers:
         reasons = [member.reason for member in members if member.state == "ready" and member.result is None]
         if len(reasons) == len(members) and reasons[0] is not None:
             raise NotFoundError(reasons[0], where=run.name)
+        try:
+            return self._ready(view, question, members, replace(answer, loading=loading), params)
+        except _ReadingAgainError as reading:
+            if question.wait and self._files.wait(reading.file, question.timeout):
+                return self.answer(view, question)
+            return replace(answer, state=FileState("loading"), loading=loading + 1)
+
+    def _ready(
+        self,
+        view: RunView[Any, Any, Any] | RankView[Any, Any, Any],
+        question: Question,
+        members: Members[Any],
+        answer: Answer,
+        params: msgspec.Struct,
+    ) -> Answer:
+        """With the payload, as soon as the worker's own view has one."""
         if isinstance(view, RunView):
-            content = encode(view.build(members, params))
-            return replace(answer, state=FileState("ready"), payload=content, loading=loading)
-        target = self._targets.find(question.names._replace(span=span))
+            return replace(answer, state=FileState("ready"), payload=encode(view.build(members, params)))
+        target = self._targets.find(question.names._replace(span=answer.span))
         worker = target.worker.name
         state, alone = self._of_trace.payload(view.alone, params, target, question.wait)
         if alone is None:
-            return replace(answer, worker=worker, state=state, loading=loading)
+            return replace(answer, worker=worker, state=state)
         own = msgspec.json.decode(alone, type=view.alone.payload)
         payload = encode(view.build(own, worker, members, params))
-        return replace(answer, worker=worker, state=state, payload=payload, loading=loading)
+        return replace(answer, worker=worker, state=state, payload=payload)
 
     def _spans(self, run: Run, name: str) -> list[Span]:
         """The spans of a name; NotFoundError says what there is."""
@@ -131,7 +155,14 @@ class RunAnswers:
         worker, state = file.worker, file.state
 
         def member(name: StateName, reason: str | None, result: object = None) -> Member[Any]:
-            return Member(worker.name, worker.rank, span, name, reason, result)
+            return Member(worker.name, worker.rank, span, name, reason, result, details)
+
+        def details() -> object:
+            assert reduction.details is not None and file.file is not None
+            found = self._reduced(reduction.details, file.file, file.part, mapped=True)
+            if found is None:
+                raise _ReadingAgainError(file.file)
+            return found
 
         if file.file is None:
             return member("failed", f"this worker has no span {span}")
@@ -143,13 +174,15 @@ class RunAnswers:
         result = self._reduced(reduction, file.file, file.part)
         return member("loading", None) if result is None else member("ready", None, result)
 
-    def _reduced(self, reduction: Reduction[Any], file: FileId, part: int | None) -> object | None:
+    def _reduced(
+        self, reduction: Reduction[Any], file: FileId, part: int | None, mapped: bool = False
+    ) -> object | None:
         """What a trace was reduced to: kept since it was loaded, else made again; None while it is loading."""
-        content = self._files.result(file, reduction.kept_as, part)
+        content = self._files.reduced(file, reduction.kept_as, part, mapped)
         if content is not None:
             try:
-                result: object = msgspec.json.decode(content, type=reduction.type)
-            except msgspec.DecodeError:
+                result: object = unpack(content, reduction.type)
+            except ValueError:
                 logger.warning("what is kept of a trace for %s cannot be read and is made again", reduction.slug)
             else:
                 return result

@@ -76,17 +76,19 @@ def _spelled(slugs: tuple[str, ...]) -> str:
     from torch_tb_profiler.session.kept.summary import FileSummary
 
     listed = [view for slug in slugs for view in views.views_of(slug)]
-    spelled = structure_of(Trace, FileSummary, *dict.fromkeys(map(_kept_type, listed)))
+    kept = [type_ for view in listed for type_ in _kept_types(view)]
+    spelled = structure_of(Trace, FileSummary, *dict.fromkeys(kept))
     digest = hashlib.sha256(spelled.encode())
     for path in sorted(file.path for file in _files(_PACKAGE)):
         digest.update(Path(path).read_bytes())
     return f"{' '.join(view.slug for view in listed)}; {digest.hexdigest()}"
 
 
-def _kept_type(view: View) -> type[Any] | None:
-    """What is kept with a trace for a view; None if nothing is."""
+def _kept_types(view: View) -> list[type[Any]]:
+    """What is kept with a trace for a view."""
     from torch_tb_profiler.view import RunView, TraceView
 
     if isinstance(view, RunView):
-        return view.reduction.type
-    return view.payload if isinstance(view, TraceView) and view.kept != "never" else None
+        details = view.reduction.details
+        return [view.reduction.type, *(() if details is None else (details.type,))]
+    return [view.payload] if isinstance(view, TraceView) and view.kept != "never" else []

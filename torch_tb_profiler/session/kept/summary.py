@@ -85,4 +85,4 @@ def fetch_results(cache: Cache, key: str, summary: FileSummary) -> None:
             for view in tab.made_when_parsed:
                 cache.fetch_json(key, result_name(view.slug, part))
             if isinstance(tab.view, RunView):
-                cache.fetch_json(key, result_name(tab.view.reduction.kept_as, part))
+                cache.fetch_reduced(key, result_name(tab.view.reduction.kept_as, part))

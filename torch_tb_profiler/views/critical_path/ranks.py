@@ -14,7 +14,7 @@ from torch_tb_profiler.base.units import plural
 from torch_tb_profiler.model.trace import NO_CODE, derived
 from torch_tb_profiler.view import Member, Members, Reduction, RunView
 from torch_tb_profiler.views._shared.job.judgment import judge_members
-from torch_tb_profiler.views._shared.job.members import coming, compare_members
+from torch_tb_profiler.views._shared.job.members import RANK_DETAILS, coming, compare_members
 from torch_tb_profiler.views._shared.job.verdict import headline
 from torch_tb_profiler.views._shared.text import explained, link
 from torch_tb_profiler.views.critical_path import words
@@ -62,6 +62,7 @@ def _summaries(members: Members[RankPath]) -> Members[RankSummary]:
             each.state,
             each.reason,
             None if each.result is None else each.result.summary,
+            each.details,
         )
         for each in members
     )
@@ -130,5 +131,5 @@ RANKS = RunView(
     RanksParams,
     JobPathPayload,
     build,
-    Reduction("critical_path", RankPath, reduce_path),
+    Reduction("critical_path", RankPath, reduce_path, RANK_DETAILS),
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from torch_tb_profiler.analyses.distributed.collectives import rows
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
@@ -56,11 +54,12 @@ def _participant(comparison: Comparison, part: rows.Participant, span: str) -> P
         waiting_ns=part.waiting,
         exposed_ns=part.exposed,
         after_first_ns=part.after_first,
-        before=None if part.before is None else _before(part.before, part.source.summary.short_names),
+        before=None if part.before is None else _before(part.before),
     )
 
 
-def _before(window: rows.Window, short: Mapping[str, str]) -> Before:
+def _before(window: rows.Window) -> Before:
+    short = window.short_names
     return Before(
         window_ns=window.length,
         categories=[NamedTime(name, name, time) for name, time in window.categories.items()],

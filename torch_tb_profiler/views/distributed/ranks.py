@@ -51,7 +51,7 @@ def _rank(comparison: Comparison, member: Member[RankSummary]) -> Rank:
         compared=position is not None,
         backend=summary.backend if summary else None,
         world_size=summary.world_size if summary else None,
-        calls=len(summary.table()) if summary else None,
+        calls=len(summary.operations) if summary else None,
         recording_start_ns=clock.shift if clock else None,
         recording_duration_ns=summary.length if summary else None,
         clock=Clock(clock.method, clock.offset, clock.residual, clock.ends, clock.shift) if clock else None,

@@ -90,7 +90,7 @@ def meanwhile(comparison: Comparison, rows: Sequence[windows.Meanwhile]) -> list
             categories=_times(row.categories, {}),
             host=_times(row.host, {}),
             frames=[RankTime(each.name, spoken_frame(each.name), each.time, each.median) for each in row.frames],
-            kernels=_times(row.kernels, comparison.sources[row.member].summary.short_names),
+            kernels=_times(row.kernels, row.short_names),
         )
         for row in rows[:EXPLAINED]
     ]

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
+from torch_tb_profiler.analyses.distributed.job import Windows
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int64
 
 
@@ -61,13 +62,14 @@ def connections(
     rows_of: dict[int, list[int]] = {collective: [] for collective in shown.tolist()}
     for row in rows[np.isin(instance[rows], shown)].tolist():
         rows_of[int(instance[row])].append(row)
+    windows = Windows(comparison.job)
     return Connections(
         [
             Connection(
                 collective=collective,
                 operations=own,
                 keys=key_of[table.member[own]].tolist(),
-                events=[_event(comparison, row) for row in own],
+                events=[int(windows.before(row)["event"]) for row in own],
                 starts=starts[own].tolist(),
                 ends=ends[own].tolist(),
             )
@@ -85,8 +87,3 @@ def _touches(starts: Int64, ends: Int64, begin: int | None, end: int | None) -> 
     if end is not None:
         inside &= starts < end
     return inside
-
-
-def _event(comparison: Comparison, row: int) -> int:
-    table = comparison.job.source_of(row).summary.table()
-    return int(table[comparison.job.table.row[row]]["event"])

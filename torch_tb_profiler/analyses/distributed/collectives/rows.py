@@ -10,7 +10,7 @@ import numpy as np
 from torch_tb_profiler.analyses.distributed.collectives.table import CollectiveTable
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.job import Source
-from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
+from torch_tb_profiler.analyses.distributed.reduction.rank_details import RankDetails
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES
 from torch_tb_profiler.analyses.shared.optional import optional_float, optional_int
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE
@@ -69,12 +69,16 @@ def collective_row(comparison: Comparison, table: CollectiveTable, collective: i
 
 
 class Window(msgspec.Struct, frozen=True):
-    """What a rank did between the group's previous collective and this one; ns by category and by name."""
+    """What a rank did between the group's previous collective and this one; ns by category and by name.
+
+    short_names  of kernels of the rank: name -> short name
+    """
 
     length: int
     categories: Mapping[str, int]
     host: list[tuple[str, int]]
     kernels: list[tuple[str, int]]
+    short_names: Mapping[str, str]
 
 
 class Participant(msgspec.Struct, frozen=True):
@@ -114,7 +118,8 @@ def participants(comparison: Comparison, collective: int) -> list[Participant]:
 def _participant(comparison: Comparison, row: int) -> Participant:
     table, arrivals = comparison.job.table, comparison.arrivals
     source, shift = comparison.job.source_of(row), comparison.clocks.clocks[table.member[row]].shift
-    cell = source.summary.table()[table.row[row]]
+    details = source.details()
+    cell = details.table()[table.row[row]]
     trace_start, trace_end = optional_int(table.start[row]), optional_int(table.end[row])
     start = None if trace_start is None or shift is None else trace_start + shift
     first = int(arrivals.first[comparison.matching.instance[row]])
@@ -134,17 +139,15 @@ def _participant(comparison: Comparison, row: int) -> Participant:
         exposed=optional_int(table.exposed[row]),
         after_first=None if start is None or arrivals.lateness[row] == ABSENT else start - first,
         middle=bool(arrivals.middle[row]),
-        before=_window(source.summary, cell),
+        before=None if table.window[row] == ABSENT else _window(int(table.window[row]), details, cell),
     )
 
 
-def _window(summary: RankSummary, cell: np.void) -> Window | None:
-    if cell["window"] == ABSENT:
-        return None
-
+def _window(length: int, details: RankDetails, cell: np.void) -> Window:
     def named(codes: str, times: str) -> list[tuple[str, int]]:
         pairs = zip(cell[codes].tolist(), cell[times].tolist(), strict=True)
-        return [(summary.names[code], time) for code, time in pairs if code != NO_CODE]
+        return [(details.names[code], time) for code, time in pairs if code != NO_CODE]
 
     categories = dict(zip(CATEGORIES, cell["categories"].tolist(), strict=True))
-    return Window(int(cell["window"]), categories, named("host", "host_ns"), named("kernels", "kernel_ns"))
+    host, kernels = named("host", "host_ns"), named("kernels", "kernel_ns")
+    return Window(length, categories, host, kernels, details.short_names)

@@ -1,43 +1,24 @@
-"""The communication operations of one rank as a table, with what the rank did before each of them."""
+"""The communication operations of one rank as a table."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from torch_tb_profiler.analyses.distributed.reduction.stalls import stalls
-from torch_tb_profiler.analyses.distributed.reduction.windows import (
-    top_frames,
-    top_host,
-    top_kernels,
-    window_categories,
-)
-from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES
 from torch_tb_profiler.base.intervals import Intervals, Owned, covered
 from torch_tb_profiler.model.communication.collectives import Collectives
 from torch_tb_profiler.model.communication.names import ALL_TO_ALL
 from torch_tb_profiler.model.steps import Steps
-from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int32, Int64, Trace, distinct
-
-HOST_NAMES, FRAME_NAMES, KERNEL_NAMES = 5, 5, 5
-"""How many operators, Python frames and kernels are kept of what came before a collective."""
-
-LONGEST_NAME = 300
+from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Float64, Int64, Trace
 
 OPERATION = np.dtype(
     [
-        ("event", "<i4"), ("call", "<i4"), ("group", "<i4"), ("step", "<i4"),
-        ("collective", "<i4"), ("backend", "<i4"), ("dtype", "<i4"), ("timing", "i1"),
-        ("sequence", "<i8"), ("source", "<i8"), ("target", "<i8"),
+        ("group", "<i4"), ("step", "<i4"), ("collective", "<i4"), ("backend", "<i4"), ("dtype", "<i4"),
+        ("timing", "i1"), ("sequence", "<i8"), ("source", "<i8"), ("target", "<i8"),
         ("issue", "<i8"), ("start", "<i8"), ("end", "<i8"), ("latency", "<i8"), ("exposed", "<i8"),
-        ("stall", "<i8"),
-        ("bytes_in", "<i8"), ("bytes_out", "<i8"), ("message", "<i8"), ("bus", "<f8"),
-        ("window", "<i8"), ("categories", "<i8", (len(CATEGORIES),)),
-        ("host", "<i4", (HOST_NAMES,)), ("host_ns", "<i8", (HOST_NAMES,)),
-        ("frames", "<i4", (FRAME_NAMES,)), ("frame_ns", "<i8", (FRAME_NAMES,)),
-        ("kernels", "<i4", (KERNEL_NAMES,)), ("kernel_ns", "<i8", (KERNEL_NAMES,)),
+        ("stall", "<i8"), ("bytes_in", "<i8"), ("bytes_out", "<i8"), ("message", "<i8"), ("bus", "<f8"),
+        ("window", "<i8"),
     ]
 )  # fmt: skip
 """One communication operation, as `model.communication.collectives.Collectives` has it, and in addition:
@@ -47,35 +28,17 @@ latency    ns in which it runs; exposed: the part of it that no computation hide
 stall      ns before its end in which the computation waited for it: nothing computes until it ends; else 0
 message    bytes that bandwidth refers to; bus: those that cross the slowest link by NCCL's factors (NaN: unknown)
 window     ns between the start of the rank's previous operation and its own; of the first, since the first step
-           began
-categories, host, host_ns, frames, frame_ns, kernels, kernel_ns  what the rank did in that window; names are codes
+           began; ABSENT without timing
 """
 
 Operations = npt.NDArray[np.void]
 
 
-class Names:
-    """Texts of the summary; those of the collectives come first."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        self.texts = list(texts)
-
-    def adopt(self, trace: Trace, codes: Int32) -> Int32:
-        """Codes into `Trace.strings` as codes into these texts, which grow by the strings in use."""
-        used = distinct(codes.ravel())
-        table = np.full((max(used) if used else 0) + 2, NO_CODE, np.int32)  # the last cell answers for NO_CODE
-        table[used] = len(self.texts) + np.arange(len(used))
-        self.texts += [trace.strings[code][:LONGEST_NAME] for code in used]
-        return table[codes]
-
-
-def operation_table(
-    trace: Trace, operations: Collectives, spans: Steps, computation: Intervals, names: Names
-) -> Operations:
-    """An array of OPERATION; `names` gets the texts of host and device work."""
+def operation_table(trace: Trace, operations: Collectives, spans: Steps, computation: Intervals) -> Operations:
+    """An array of OPERATION."""
     table = np.zeros(len(operations), OPERATION)
     same = (
-        "event", "call", "group", "collective", "backend", "dtype", "timing", "sequence", "source", "target",
+        "group", "collective", "backend", "dtype", "timing", "sequence", "source", "target",
         "issue", "start", "end", "bytes_in", "bytes_out",
     )  # fmt: skip
     for name in same:
@@ -88,7 +51,9 @@ def operation_table(
     table["exposed"] = np.where(timed, exposed, ABSENT)
     table["stall"] = stalls(trace, operations, computation)
     table["message"], table["bus"] = _messages(operations)
-    _fill_windows(trace, operations, spans, table, names)
+    known, begins, finishes = windows_of(operations, spans)
+    table["window"] = ABSENT
+    table["window"][known] = finishes - begins
     return table
 
 
@@ -146,21 +111,10 @@ def _bus_factors(names: npt.NDArray[np.str_], sizes: Float64) -> Float64:
     return factors
 
 
-def _fill_windows(trace: Trace, operations: Collectives, spans: Steps, table: Operations, names: Names) -> None:
-    """Fill in what the rank did between its previous operation's start and that of each one."""
+def windows_of(operations: Collectives, spans: Steps) -> tuple[Int64, Int64, Int64]:
+    """(rows, begins, finishes) of the times between the start of the operation before and its own, of all that
+    have a time."""
     known = np.flatnonzero(operations.start != ABSENT)
     finish = operations.start[known]
     begin = np.append(spans.starts.min(initial=int(finish[0])) if len(known) else [], finish[:-1]).astype(np.int64)
-    window = np.minimum(begin, finish), finish
-    table["window"] = ABSENT
-    table["window"][known] = window[1] - window[0]
-    table["categories"][known] = window_categories(trace, *window)
-    tops = (
-        ("host", "host_ns", top_host(trace, *window, HOST_NAMES)),
-        ("frames", "frame_ns", top_frames(trace, *window, FRAME_NAMES)),
-        ("kernels", "kernel_ns", top_kernels(trace, *window, KERNEL_NAMES)),
-    )
-    for name, times, top in tops:
-        table[name] = NO_CODE
-        table[name][known] = names.adopt(trace, top.codes)
-        table[times][known] = top.times
+    return known, np.minimum(begin, finish), finish

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.reduction.family_totals import FamilyTotal, family_totals
-from torch_tb_profiler.analyses.distributed.reduction.operations import (
-    LONGEST_NAME,
-    OPERATION,
-    Names,
-    Operations,
-    hidden_times,
-    operation_table,
-)
+from torch_tb_profiler.analyses.distributed.reduction.names import Names
+from torch_tb_profiler.analyses.distributed.reduction.operations import Operations, hidden_times, operation_table
+from torch_tb_profiler.analyses.distributed.reduction.packed import Packed, pack, unpack
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.intervals import Intervals, covered, intersect, merge_owned
@@ -24,7 +19,6 @@ from torch_tb_profiler.model.communication.collectives import Collectives, colle
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.communication.groups import ProcessGroup
 from torch_tb_profiler.model.devices import DeviceInfo, devices
-from torch_tb_profiler.model.families import kernel_names
 from torch_tb_profiler.model.kinds import HOST, Kind, ends, of_kind
 from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.steps import Steps, steps
@@ -83,10 +77,9 @@ class RankSummary(msgspec.Struct, frozen=True):
     base_ns, trace_start_ns  as in Trace
     sync        when all ranks met, as a trainer noted it; None if it did not, or the file is on one clock already
     length      ns from the first event to the end of the last step or operation
-    names       texts that the codes in `operations` stand for
-    short_names  of the kernels among them: name -> short name, which no other kernel of the rank has
+    names       texts that codes stand for: first those of the operations, then those of the kernels
     families    its device work by family of kernels
-    operations  bytes of an array of OPERATION, in order of time
+    operations  in order of time; what the rank did before each of them is kept beside (`RankDetails`)
     by_kernels  computation is measured by kernels; False: by CPU Exec, as there is no GPU
     producer    what wrote the file
     recorded_steps  False: no ProfilerStep is recorded, and the only step is the whole recording
@@ -108,15 +101,14 @@ class RankSummary(msgspec.Struct, frozen=True):
     recorded_steps: bool
     by_kernels: bool
     names: tuple[str, ...]
-    short_names: Mapping[str, str]
     totals: tuple[NameTotal, ...]
     kernels: tuple[KernelTotal, ...]
     families: tuple[FamilyTotal, ...]
-    operations: Annotated[bytes, OPERATION]
+    operations: Packed
 
     def table(self) -> Operations:
-        """The operations as a structured array (read-only)."""
-        return np.frombuffer(self.operations, OPERATION)
+        """The operations as an array of OPERATION."""
+        return unpack(self.operations)
 
     def complete_steps(self) -> list[StepParts]:
         """The steps that averages are made of."""
@@ -131,7 +123,7 @@ def summarize(trace: Trace) -> RankSummary:
     info = info if isinstance(info, Mapping) else {}
     world, backend, host = info.get("world_size"), info.get("backend"), trace.metadata.get("host_name")
     names = Names(operations.names)
-    table = operation_table(trace, operations, spans, computation, names)
+    table = operation_table(trace, operations, spans, computation)
     kernels = _kernel_totals(trace, names)
     return RankSummary(
         rank=rank(trace),
@@ -150,19 +142,11 @@ def summarize(trace: Trace) -> RankSummary:
         recorded_steps=spans.recorded,
         by_kernels=_has_kernels(trace),
         names=tuple(names.texts),
-        short_names=_short_names(trace, names),
         totals=_totals(operations, computation),
         kernels=kernels,
         families=family_totals(trace),
-        operations=table.tobytes(),
+        operations=pack(table),
     )
-
-
-def _short_names(trace: Trace, names: Names) -> dict[str, str]:
-    used = set(names.texts)
-    return {
-        name[:LONGEST_NAME]: short for name, short in kernel_names(trace).items() if name[:LONGEST_NAME] in used
-    }
 
 
 def _has_kernels(trace: Trace) -> bool:

@@ -48,7 +48,7 @@ def cause_sentence(comparison: Comparison, cause: Cause, per_step: str) -> Text:
     where = text(
         "Meanwhile {rank}'s {where} spends {time} {per_step} in {name}; {other}'s spends {median}.",
         rank=rank, where="device" if cause.where == "device" else "host", time=time, per_step=per_step,
-        name=Phrase(_spoken(comparison, cause), evidence),
+        name=Phrase(_spoken(cause), evidence),
         other=other, median=median,
     )  # fmt: skip
     if cause.operator is None:
@@ -68,7 +68,7 @@ def because(comparison: Comparison, cause: Cause) -> Text:
     more = format_duration(cause.time - (cause.median or 0))
     if cause.where == "category":
         return text("{more} more {doing}", more=Phrase(more, evidence), doing=_CATEGORY_WORDS[cause.name])
-    return text("{more} more in {name}", more=more, name=Phrase(_spoken(comparison, cause), evidence))
+    return text("{more} more in {name}", more=more, name=Phrase(_spoken(cause), evidence))
 
 
 def held_up_by(source: Source) -> Text:
@@ -76,8 +76,7 @@ def held_up_by(source: Source) -> Text:
     return text("waits for {rank}", rank=rank_names([source], capital=False))
 
 
-def _spoken(comparison: Comparison, cause: Cause) -> str:
+def _spoken(cause: Cause) -> str:
     if cause.where == "frame":
         return spoken_frame(cause.name)
-    kernels = comparison.sources[cause.member].summary.short_names if cause.where == "device" else {}
-    return spoken_name(kernels.get(cause.name, cause.name))
+    return spoken_name(cause.short_name or cause.name)

@@ -7,11 +7,15 @@ import re
 from torch_tb_profiler.analyses.distributed.comparison import Comparison, compare
 from torch_tb_profiler.analyses.distributed.costs.costs import Costs, costs
 from torch_tb_profiler.analyses.distributed.job import Source
+from torch_tb_profiler.analyses.distributed.reduction.rank_details import RankDetails, details
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary, summarize
 from torch_tb_profiler.model.trace import derived
 from torch_tb_profiler.view import Member, Members, Reduction
 
-RANK_SUMMARIES = Reduction("distributed", RankSummary, summarize)
+RANK_DETAILS = Reduction("distributed-details", RankDetails, details)
+"""What each rank did before its operations."""
+
+RANK_SUMMARIES = Reduction("distributed", RankSummary, summarize, RANK_DETAILS)
 
 _HOST_AND_PROCESS = re.compile(r"^(?P<host>.*)_(?P<process>\d+)$", re.DOTALL)
 
@@ -21,7 +25,11 @@ def compare_members(members: Members[RankSummary]) -> Comparison:
     """The comparison of the members that are ready."""
     return compare(
         Source(
-            member.worker, rank_of(member), member.result.host or host_and_process(member.worker)[0], member.result
+            member.worker,
+            rank_of(member),
+            member.result.host or host_and_process(member.worker)[0],
+            member.result,
+            member.details,
         )
         for member in members
         if member.result is not None
