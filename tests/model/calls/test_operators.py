@@ -49,3 +49,30 @@ def test_a_chain_of_calls_of_one_name_is_one_call() -> None:
     assert (one.rows.tolist(), one.host_self.tolist()) == ([0, 3], [90_000, 10_000])
     two = operators(draw("host cpu_op a 0 100\nhost cpu_op a 10 20\nhost cpu_op a 40 20"))
     assert two.rows.tolist() == [0, 1, 2]
+
+
+def test_device_time_reaches_every_operator_around_the_one_that_launched() -> None:
+    """The deepest give theirs up first, however the file orders them; what stands alone keeps its own."""
+    found = operators(
+        draw("""
+        host  cpu_op        alone             0   10
+        host  cuda_runtime  cudaLaunchKernel  2    2  correlation=1
+        host  cpu_op        a                20  100
+        host  cpu_op        b                30   80
+        host  cpu_op        c                40   60
+        host  cpu_op        d                50   40
+        host  cuda_runtime  cudaLaunchKernel 55    5  correlation=2
+        host  cpu_op        e               101    5
+        host  cuda_runtime  cudaLaunchKernel 102   2  correlation=3
+        gpu0  kernel        k1              200    1  correlation=1 stream=7
+        gpu0  kernel        k2              210   10  correlation=2 stream=7
+        gpu0  kernel        k3              230  100  correlation=3 stream=7
+        """)
+    )
+    names = ["alone", "a", "b", "c", "d", "e"]
+    assert dict(zip(names, found.device_self.tolist(), strict=True)) == {
+        "alone": 1_000, "a": 0, "b": 0, "c": 0, "d": 10_000, "e": 100_000,
+    }  # fmt: skip
+    assert dict(zip(names, found.device_total.tolist(), strict=True)) == {
+        "alone": 1_000, "a": 110_000, "b": 110_000, "c": 10_000, "d": 10_000, "e": 100_000,
+    }  # fmt: skip

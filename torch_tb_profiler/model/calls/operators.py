@@ -78,7 +78,8 @@ def operators(trace: Trace) -> Operators:
     selves = [
         _sums(len(rows), own[which], length[work][which]) for which in (uses == uses, uses == YES, uses == UNKNOWN)
     ]
-    totals = [_with_nested(values, parents, rows, tree.depth) for values in selves]
+    nested = _nested(parents, tree.depth[rows])
+    totals = [_with_nested(values, nested) for values in selves]
     eligible = eligible_operators(trace)[rows] | (selves[1] > 0)
     return Operators(
         rows=rows,
@@ -90,7 +91,7 @@ def operators(trace: Trace) -> Operators:
         cores_self=selves[1],
         tc_unknown_total=totals[2],
         tc_unknown_self=selves[2],
-        eligible=_with_nested(eligible.astype(np.int64), parents, rows, tree.depth) > 0,
+        eligible=_with_nested(eligible.astype(np.int64), nested) > 0,
         parent=parents,
         owner=owner,
     )
@@ -99,7 +100,7 @@ def operators(trace: Trace) -> Operators:
 def with_nested(trace: Trace, values: Int64) -> Int64:
     """int64[k]: each operator's value and those of all operators inside it; `values` in order of the operators."""
     calls = operators(trace)
-    return _with_nested(values, calls.parent, calls.rows, call_tree(trace).depth)
+    return _with_nested(values, _nested(calls.parent, call_tree(trace).depth[calls.rows]))
 
 
 def is_operator(trace: Trace) -> Bool:
@@ -155,13 +156,25 @@ def _sums(count: int, where: Int32, values: Int64) -> Int64:
     return sums
 
 
-def _with_nested(values: Int64, parents: Int32, rows: Int32, depth: Int32) -> Int64:
+_Nested = list[tuple[Int64, Int32]]
+"""Operators in others, deepest first: (positions, those of the operators around them), depth by depth."""
+
+
+def _nested(parents: Int32, depth: Int32) -> _Nested:
+    """`depth` of each operator."""
+    inside = np.flatnonzero(parents >= 0)
+    level = depth[inside]
+    most = int(level.max(initial=0))
+    # numpy sorts sixteen bits by radix.
+    order = inside[np.argsort((most - level).astype(np.int16 if most < 2**15 else np.int32), kind="stable")]
+    bounds = np.append(np.flatnonzero(np.diff(depth[order], prepend=-1)), len(order))
+    parts = (order[low:high] for low, high in zip(bounds[:-1], bounds[1:], strict=True))
+    return [(members, parents[members]) for members in parts]
+
+
+def _with_nested(values: Int64, nested: _Nested) -> Int64:
     """Each operator's value and those of all operators inside it."""
     totals: Int64 = values.copy()
-    order = np.argsort(-depth[rows].astype(np.int32), kind="stable")
-    level = depth[rows][order]
-    bounds = np.append(np.flatnonzero(np.diff(level, prepend=-1)), len(order))
-    for low, high in zip(bounds[:-1], bounds[1:], strict=True):
-        members = order[low:high]
-        _add(totals, parents[members], totals[members])
+    for members, outer in nested:
+        np.add.at(totals, outer, totals[members])
     return totals
