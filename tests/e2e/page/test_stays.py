@@ -36,6 +36,14 @@ _EMPTY = """story => {
     return Math.round(story.getBoundingClientRect().bottom - end);
 }"""
 
+_GAPS = """story => [...story.querySelectorAll('[data-part=advice] ol > li')].map(card => {
+    const parts = [...card.children].map(part => part.getBoundingClientRect());
+    return Math.round(Math.max(...parts.slice(1).map((part, i) => part.top - parts[i].bottom)));
+})"""
+
+MOST_SPARE = 60
+"""Pixels between what a card says: one that is alone has room to spare, as it is wider than was kept for it."""
+
 
 @pytest.mark.parametrize("width", [900, 1440, 1920])
 @pytest.mark.parametrize("run", ["a_training", "w_busy", "o_job"])
@@ -71,6 +79,7 @@ def test_the_late_answer_moves_nothing_of_the_overview(open_page: Open, run: str
     assert {name: after[name] for name in below} == {name: before[name] for name in below}
     assert frame.locator("html").evaluate("() => window.moved") == []
     assert story.evaluate(_EMPTY) == 0  # nor does it leave a hole
+    assert max(story.evaluate(_GAPS), default=0) <= MOST_SPARE
 
 
 def settled(frame: FrameLocator) -> None:

@@ -1,3 +1,4 @@
+import { useLayoutEffect, useState, type ReactNode } from 'react';
 import type { Recommendation } from '../../api/types';
 import { formatRatio } from '../../base/format';
 import type { Phrase } from '../../base/text';
@@ -10,8 +11,11 @@ import { Sentence, targetOf } from '../../widgets/Sentence';
 import { Tip } from '../../widgets/Term';
 import css from './Advice.module.css';
 
-/** So many pieces of advice have a card; the rest a line each. */
+/** So many pieces of advice have a card, if a row has room for them; the rest have a line that unfolds. */
 const CARDS = 3;
+/** Pixels that a card takes at least, and between two. */
+const CARD_WIDTH = 300;
+const GAP = 16;
 
 interface Props {
   items: Recommendation[];
@@ -37,6 +41,8 @@ const TURN_UP = { replay: CARDS, ranks: 1 };
 
 /** What to do first, by gain. */
 export function Advice({ items, gains, none, coming }: Props) {
+  const [list, setList] = useState<HTMLElement | null>(null);
+  const columns = useColumns(list);
   if (items.length === 0 && (coming === null || (coming === 'replay' && none.length > 0))) {
     return (
       <p className={css.none} data-part="advice">
@@ -44,8 +50,9 @@ export function Advice({ items, gains, none, coming }: Props) {
       </p>
     );
   }
-  const missing = coming ? Math.min(TURN_UP[coming], Math.max(0, CARDS - items.length)) : 0;
-  const rest = items.slice(CARDS);
+  const missing = coming ? Math.min(TURN_UP[coming], Math.max(0, columns - items.length)) : 0;
+  const cards = items.slice(0, columns);
+  const rest = items.slice(columns);
   return (
     <section
       aria-label="What to do"
@@ -53,8 +60,12 @@ export function Advice({ items, gains, none, coming }: Props) {
       data-part="advice"
       className={coming ? css.coming : undefined}
     >
-      <ol className={css.cards}>
-        {items.slice(0, CARDS).map((item, i) => (
+      <ol
+        ref={setList}
+        className={css.cards}
+        style={{ gridTemplateColumns: `repeat(${cards.length + missing}, minmax(0, 1fr))` }}
+      >
+        {cards.map((item, i) => (
           <Card key={item.id} item={item} rank={i + 1} />
         ))}
         {Array.from({ length: missing }, (_, i) => (
@@ -67,7 +78,12 @@ export function Advice({ items, gains, none, coming }: Props) {
         <ul className={css.rest}>
           {rest.map(item => (
             <li key={item.id}>
-              <Sentence text={item.title} /> <span className="dim">{item.gain}</span>
+              <details>
+                <summary>
+                  <Sentence text={item.title} /> <span className="dim">{item.gain}</span>
+                </summary>
+                <Reasons item={item} />
+              </details>
               <Show evidence={item.evidence} look="link" />
             </li>
           ))}
@@ -102,19 +118,49 @@ function Card({ item, rank }: { item: Recommendation; rank: number }) {
           <i style={{ width: `${Math.min(item.gain_share, 1) * 100}%` }} />
         </span>
       )}
+      <Reasons item={item}>
+        <Show evidence={item.evidence} look="framed" />
+      </Reasons>
+    </li>
+  );
+}
+
+/** What a piece of advice rests on, its code, and when not to follow it. */
+function Reasons({ item, children }: { item: Recommendation; children?: ReactNode }) {
+  return (
+    <>
       <p>
         <Sentence text={item.text} />
       </p>
       {item.code && <pre>{item.code}</pre>}
       <div className={css.actions}>
-        <Show evidence={item.evidence} look="framed" />
+        {children}
         {item.code && <CopyButton text={() => item.code} label="Copy code" showLabel />}
       </div>
       <p className={css.exception}>
         <b>Does not apply if</b> {item.exception}
       </p>
-    </li>
+    </>
   );
+}
+
+/** How many cards a row has room for: CARDS where its width is not known. */
+function useColumns(row: HTMLElement | null) {
+  const [columns, setColumns] = useState(CARDS);
+  useLayoutEffect(() => {
+    if (!row) {
+      return undefined;
+    }
+    const measure = () => {
+      const room = Math.floor((row.offsetWidth + GAP) / (CARD_WIDTH + GAP));
+      setColumns(row.offsetWidth ? Math.min(CARDS, Math.max(1, room)) : CARDS);
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(row);
+    return () => observer.disconnect();
+  }, [row]);
+  return columns;
 }
 
 function Show({ evidence, look }: { evidence: string; look: 'framed' | 'link' }) {

@@ -16,9 +16,16 @@ export function Story({ coming, children }: Props) {
   const [kept, setKept] = useState<{ height: number; width: number }>();
   useLayoutEffect(() => {
     const node = ref.current;
-    if (coming && node) {
-      setKept({ height: node.offsetHeight, width: node.offsetWidth });
+    if (!coming || !node) {
+      return undefined;
     }
+    // Once all is laid out: the row of cards first learns how many have room.
+    const observer = new ResizeObserver(() => {
+      observer.disconnect();
+      setKept({ height: node.offsetHeight, width: node.offsetWidth });
+    });
+    observer.observe(node);
+    return () => observer.disconnect();
   }, [coming]);
   useLayoutEffect(() => {
     const node = ref.current;
