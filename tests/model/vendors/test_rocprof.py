@@ -109,6 +109,10 @@ def test_two_processes_are_one_job(opened: Opened) -> None:
         latency = sum(each.end - each.start for each in talk)
         expected[str(7 + rank)] = ("nccl:all_reduce", latency, latency - hidden)
     assert times == expected
+    spoken = " ".join(phrase["text"] for phrase in (*found["headline"], *found["explanation"]))
+    assert ("rank 1" in spoken.lower()) == known
+    assert ("worker 8" in spoken.lower()) == (not known)
+    assert "rank 8" not in spoken.lower()
 
 
 def test_memory_of_the_driver_is_not_recorded(opened: Opened) -> None:

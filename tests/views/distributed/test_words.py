@@ -17,6 +17,7 @@ from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSu
 from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views._shared.job.rank_names import RANKS_TABLE, rank_names
+from torch_tb_profiler.views._shared.names import worker_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, plain
 from torch_tb_profiler.views.distributed.build import build
 from torch_tb_profiler.views.distributed.payload.job import Distributed
@@ -242,10 +243,10 @@ def test_a_mismatch_says_what_differs() -> None:
     assert plain(missing.text).endswith("a rank has not recorded it, though it has earlier and later ones")
 
 
-def source(rank: int | None) -> Source:
+def source(rank: int | None, worker: str | None = None) -> Source:
     (member,) = Job(2, ddp(2), steps=1).members(only=[0])
     assert member.result is not None
-    return Source(f"w{rank}", rank, None, member.result, member.details)
+    return Source(f"w{rank}" if worker is None else worker, rank, None, member.result, member.details)
 
 
 @pytest.mark.parametrize(
@@ -266,6 +267,24 @@ def test_ranks_are_named_and_each_opens_its_timeline(ranks: list[int | None], te
     expected = [f"trace?worker=w{rank}" for rank in ranks] if len(ranks) <= 5 else [RANKS_TABLE]
     assert [phrase.link for phrase in names if phrase.link] == expected
     assert plain(rank_names([source(rank) for rank in ranks], capital=False)) == text.replace("Rank", "rank")
+
+
+@pytest.mark.parametrize(
+    ("workers", "capital", "within"),
+    [
+        (["77"], "Worker 77", "worker 77"),
+        (["77", "78"], "Workers 77 and 78", "workers 77 and 78"),
+        (["host_77"], "host_77", "host_77"),
+    ],
+)
+def test_a_name_that_is_a_number_is_no_rank(workers: list[str], capital: str, within: str) -> None:
+    sources = [source(None, worker) for worker in workers]
+    assert plain(rank_names(sources)) == capital
+    assert plain(rank_names(sources, capital=False)) == within
+    assert [worker_name(None, worker) for worker in workers[:1]] == [
+        within.partition(" and")[0].replace("s 7", " 7")
+    ]
+    assert worker_name(3, workers[0]) == "rank 3"
 
 
 def test_a_hostile_name_stays_a_name() -> None:

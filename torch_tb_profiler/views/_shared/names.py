@@ -21,3 +21,10 @@ def spoken_frame(name: str) -> str:
     if match is None:
         return spoken_name(name)
     return f"{spoken_name(match['function'])} ({spoken_name(match['file'])}:{match['line']})"
+
+
+def worker_name(rank: int | None, worker: str) -> str:
+    """How one is called within a sentence: by its rank, else by its name, which may be a process id."""
+    if rank is not None:
+        return f"rank {rank}"
+    return f"worker {worker}" if worker.isdecimal() else worker

@@ -10,7 +10,7 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.records import Topic, option
 from torch_tb_profiler.views._shared.bounds import bounded
 from torch_tb_profiler.views._shared.clock import clock_moved
-from torch_tb_profiler.views._shared.names import spoken_name
+from torch_tb_profiler.views._shared.names import spoken_name, worker_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 from torch_tb_profiler.views.critical_path.payload import PathSummary, RankOnPath, TargetRow
 
@@ -219,7 +219,7 @@ def job_headline(ranks: Sequence[RankOnPath], duration_ns: float) -> Text:
     if not ranks:
         return text("No rank has a complete step to find a path through.")
     first = ranks[0]
-    name = f"rank {first.rank}" if first.rank is not None else first.worker
+    name = worker_name(first.rank, first.worker)
     said = text(
         "The job's path is on {name} for {share} of the step",
         name=Phrase(name, link("trace", worker=first.worker, path="true")),

@@ -14,6 +14,7 @@ from torch_tb_profiler.base.units import format_duration, plural
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.members import coming, compare_members, rank_of
 from torch_tb_profiler.views._shared.job.rank_names import RANKS_TABLE, rank_names, short_ranks
+from torch_tb_profiler.views._shared.names import worker_name
 from torch_tb_profiler.views._shared.text import Phrase, link, text
 from torch_tb_profiler.views.distributed.payload.job import Problem
 from torch_tb_profiler.views.distributed.reasons import options
@@ -90,7 +91,10 @@ def _of_members(members: Members[RankSummary]) -> Iterator[Problem]:
 
 
 def _name(rank: int | None, worker: str, word: str) -> Phrase:
-    return Phrase(worker if rank is None else f"{word} {rank} ({worker})", RANKS_TABLE)
+    if rank is not None:
+        return Phrase(f"{word} {rank} ({worker})", RANKS_TABLE)
+    name = worker_name(None, worker)
+    return Phrase(name if name == worker or word == "rank" else name.capitalize(), RANKS_TABLE)
 
 
 def _of_ranks(members: Members[RankSummary]) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.views._shared.causes import SPOKEN
 from torch_tb_profiler.views._shared.clock import clock_moved
 from torch_tb_profiler.views._shared.job.exposed import CommunicationParts, parts_sentence
-from torch_tb_profiler.views._shared.names import spoken_name
+from torch_tb_profiler.views._shared.names import spoken_name, worker_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, listed, plain, sentences, text
 from torch_tb_profiler.views.idle.payload import IdlePayload, IdleRow, WaitedFor
 
@@ -154,14 +154,13 @@ def beside(parts: CommunicationParts, waits: Sequence[WaitedFor]) -> Text:
         return ()
     named = [each for each in waits if each.waiting_ns >= _LEAST_NAMED * parts.waiting_ns][:_MOST_NAMED]
     whom = [
-        Phrase(f"{format_duration(each.waiting_ns)} for {_rank(each)}", link("trace", worker=each.worker))
+        Phrase(
+            f"{format_duration(each.waiting_ns)} for {worker_name(each.rank, each.worker)}",
+            link("trace", worker=each.worker),
+        )
         for each in named
     ]
     return parts_sentence(parts, text(" ({whom})", whom=listed(whom)) if whom else ())
-
-
-def _rank(each: WaitedFor) -> str:
-    return each.worker if each.rank is None else f"rank {each.rank}"
 
 
 def by_cause(rows: Sequence[IdleRow]) -> dict[str, tuple[int, IdleRow]]:

@@ -50,7 +50,7 @@ export function JobPath({ selectors }: { selectors: Required<Selectors> }) {
         <DataTable
           name="stays of the path"
           rows={stays}
-          columns={COLUMNS}
+          columns={columnsOf(stays.every(stay => typeof stay.rank === 'number'))}
           rowKey={stay => `${stay.worker} ${stay.begin_ns}`}
           onSelect={stay => stay && select(targetOf(stay.link))}
           {...table}
@@ -64,13 +64,13 @@ export function JobPath({ selectors }: { selectors: Required<Selectors> }) {
   );
 }
 
-const COLUMNS: Column<Stay>[] = [
+const columnsOf = (numbered: boolean): Column<Stay>[] => [
   { id: 'begin_ns', title: 'Begins', kind: 'duration', value: stay => stay.begin_ns },
   {
     id: 'rank',
-    title: 'Rank',
+    title: numbered ? 'Rank' : 'Worker',
     kind: 'text',
-    value: stay => (typeof stay.rank === 'number' ? `rank ${stay.rank}` : stay.worker),
+    value: stay => (numbered ? `rank ${stay.rank}` : stay.worker),
     width: 90,
   },
   { id: 'step', title: 'Step', kind: 'text', value: stay => stay.step, width: 60 },

@@ -4,7 +4,7 @@ import { plural } from '../../base/format';
 import { Button } from '../../widgets/inputs/Button';
 import { Panel } from '../../widgets/Panel';
 import { PARTS, RankBars } from './RankBars';
-import { someRanks } from './select';
+import { rowNoun, someRanks } from './select';
 import css from './index.module.css';
 import rankBarsCss from './RankBars.module.css';
 
@@ -35,13 +35,14 @@ export function Averages({ payload, onWorker, onMerged }: Props) {
       ),
     [payload],
   );
+  const noun = rowNoun(payload);
   if (payload.averages.length === 0) {
     return null;
   }
   return (
     <Panel
-      title="Average step per rank"
-      note={payload.averages.length > 9 ? plural(payload.averages.length, 'rank') : undefined}
+      title={`Average step per ${noun}`}
+      note={payload.averages.length > 9 ? plural(payload.averages.length, noun) : undefined}
       actions={
         <>
           <span className={css.legend}>

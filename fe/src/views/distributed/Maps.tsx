@@ -5,7 +5,7 @@ import { formatDuration } from '../../base/format';
 import { HeatMap } from '../../widgets/charts/HeatMap';
 import { Panel } from '../../widgets/Panel';
 import { Term } from '../../widgets/Term';
-import { greatest, grid, rankName } from './select';
+import { greatest, grid, rankName, rowNoun } from './select';
 import css from './index.module.css';
 
 /** Lateness below this share of the longest part of a step is noise, and drawn pale. */
@@ -30,6 +30,7 @@ export function Maps({ payload, onLate }: Props) {
     const other = grid(payload, row => row.other_ns);
     return { computation, exposed, other, most: greatest(computation, exposed, other) };
   }, [payload]);
+  const noun = rowNoun(payload);
   const late = payload.heat_map;
   const ranks = useMemo(() => new Map(payload.ranks.map(row => [row.worker, row.rank])), [payload]);
   const rowsOfVerdict = (workers: readonly string[]) =>
@@ -44,10 +45,10 @@ export function Maps({ payload, onLate }: Props) {
               Late <Term id="late" />
             </>
           }
-          note="after the median rank, per step"
+          note={`after the median ${noun}, per step`}
         >
           <HeatMap
-            title="How late each rank arrives, per step"
+            title={`How late each ${noun} arrives, per step`}
             rows={late.workers.map(worker => rankName(ranks.get(worker) ?? null, worker))}
             columns={late.steps}
             values={late.lateness_ns}
@@ -69,7 +70,7 @@ export function Maps({ payload, onLate }: Props) {
           }
         >
           <HeatMap
-            title={`${title} by rank and step`}
+            title={`${title} by ${noun} and step`}
             rows={maps[name].rows}
             columns={maps[name].steps}
             values={maps[name].values}

@@ -9,7 +9,7 @@ import { Choice } from '../../widgets/inputs/Choice';
 import { Panel } from '../../widgets/Panel';
 import { Sentence } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
-import { byNode, isLarge, isNode, rankName, type NodeRow } from './select';
+import { byNode, isLarge, isNode, rankName, rowNoun, type NodeRow } from './select';
 import css from './Stragglers.module.css';
 import pageCss from './index.module.css';
 
@@ -66,7 +66,7 @@ export function Stragglers({ payload, onWorker, onLate }: Props) {
         ) : (
           <ol className={`${css.list} ${all ? css.all : ''}`}>
             <li className={`${css.row} dim`} data-part="straggler-row">
-              <span>Rank</span>
+              <span>{capital(rowNoun(payload))}</span>
               <span className="num">last in</span>
               <span />
               <span className="num">costs per step</span>
@@ -90,7 +90,14 @@ export function Stragglers({ payload, onWorker, onLate }: Props) {
           </ol>
         )}
       </Panel>
-      {shown && <While key={shown.worker} row={shown} onWorker={() => onWorker(shown.worker)} />}
+      {shown && (
+        <While
+          key={shown.worker}
+          row={shown}
+          noun={rowNoun(payload)}
+          onWorker={() => onWorker(shown.worker)}
+        />
+      )}
     </div>
   );
 }
@@ -159,7 +166,7 @@ function Row({ row, most, chosen, onPick, onLate }: RowProps) {
 
 type Names = 'host' | 'frames' | 'kernels' | 'categories';
 
-function While({ row, onWorker }: { row: Meanwhile; onWorker: () => void }) {
+function While({ row, noun, onWorker }: { row: Meanwhile; noun: string; onWorker: () => void }) {
   const [by, setBy] = useState<Names>('host');
   const shares = row[by].slice(0, NAMES);
   const most = Math.max(...shares.flatMap(share => [share.time_ns, share.median_ns ?? 0]), 1);
@@ -216,7 +223,7 @@ function While({ row, onWorker }: { row: Meanwhile; onWorker: () => void }) {
         })}
       </ol>
       <p className={`dim ${pageCss.legend}`}>
-        <i className={css.late} /> this rank <i className={css.median} /> the median rank
+        <i className={css.late} /> this {noun} <i className={css.median} /> the median {noun}
       </p>
     </Panel>
   );

@@ -22,6 +22,31 @@ it('says of a map that nothing is known for it, and names no steps that there ar
   expect(document.body.textContent).not.toContain('undefined');
 });
 
+it('calls a row by its worker where ranks are not known: a name may be the number of a process', async () => {
+  const nameless = <R extends { rank: number }>(rows: R[]) =>
+    rows.map(row => ({ ...(row as object), rank: null, worker: String(77 + row.rank) }));
+  const { distributed } = golden;
+  drawView(View, {
+    ...distributed,
+    ranks: nameless(distributed.ranks),
+    stragglers: nameless(distributed.stragglers),
+    collectives: nameless(distributed.collectives),
+  });
+  const table = await screen.findByRole('columnheader', { name: /^Worker/ });
+  expect(table).toBeTruthy();
+  expect(screen.queryByRole('columnheader', { name: /^Rank$/ })).toBeNull();
+  expect(document.querySelector('[data-part=straggler-row]')!.textContent).toMatch(/^Worker/);
+  expect(screen.getByText('By worker')).toBeTruthy();
+  expect(screen.getByRole('figure', { name: 'Computation by worker and step' })).toBeTruthy();
+  expect(document.body.textContent).not.toMatch(/rank 77/i);
+});
+
+it('calls a row by its rank where all are known', async () => {
+  drawView(View, golden.distributed);
+  expect(await screen.findByRole('columnheader', { name: /^Rank/ })).toBeTruthy();
+  expect(screen.queryByRole('columnheader', { name: /^Worker/ })).toBeNull();
+});
+
 it('says in a whole sentence why nobody is named', () => {
   const reasons = { stragglers: [{ text: 'no collective tells', link: null }] };
   drawView(View, { ...golden.distributed, stragglers: [], reasons });

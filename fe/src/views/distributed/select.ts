@@ -7,6 +7,10 @@ type Payload = Distributed;
 export const rankName = (rank: number | null, worker: string): string =>
   rank === null ? worker : `rank ${rank}`;
 
+/** What a row of the job is called: a worker, where the rank of one is not known (its name may be a process id). */
+export const rowNoun = ({ ranks, stragglers }: Payload): 'rank' | 'worker' =>
+  [...ranks, ...stragglers].some(row => row.rank === null) ? 'worker' : 'rank';
+
 export type Part = 'computation_ns' | 'overlap_ns' | 'exposed_ns' | 'other_ns';
 
 export interface Grid {

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.job import Source
 from torch_tb_profiler.model.communication.groups import spell_ranks
+from torch_tb_profiler.views._shared.names import worker_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, listed, text
 
 MOST_NAMES = 5
@@ -21,10 +22,12 @@ RANKS_TABLE = link("distributed", table="ranks")
 def rank_names(sources: Sequence[Source], capital: bool = True) -> Text:
     """Ranks 0, 1 and 3, each of which opens its timeline; the workers where a rank is unknown."""
     numbered = all(source.rank is not None for source in sources)
-    word = ("Rank" if capital else "rank") if numbered else ""
     if len(sources) == 1:
-        return (Phrase(f"{word} {sources[0].rank}" if numbered else sources[0].worker, _timeline(sources[0])),)
-    prefix = f"{word}s " if numbered else ""
+        name = worker_name(sources[0].rank, sources[0].worker)
+        spoken = numbered or name != sources[0].worker
+        return (Phrase(name[:1].upper() + name[1:] if capital and spoken else name, _timeline(sources[0])),)
+    word = "rank" if numbered else "worker" if any(each.worker.isdecimal() for each in sources) else ""
+    prefix = f"{word[:1].upper() + word[1:] if capital else word}s " if word else ""
     if len(sources) > MOST_NAMES:
         ranks = [source.rank for source in sources if source.rank is not None]
         return (Phrase(f"{prefix}{short_ranks(ranks)}" if numbered else f"{len(sources):,} workers", RANKS_TABLE),)

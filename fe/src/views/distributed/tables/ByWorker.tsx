@@ -1,7 +1,7 @@
 import { useMemo } from 'react';
 import type { CollectiveRow } from '../../../api/types';
 import type { Column } from '../../../widgets/table/columns';
-import { isLarge, rankName } from '../select';
+import { isLarge, rankName, rowNoun } from '../select';
 import { JobTable, type TableProps } from './JobTable';
 import { bandwidthColumn, rankColumn, TransferBar } from './parts';
 
@@ -23,7 +23,7 @@ export function ByWorker(table: TableProps) {
         width: 140,
         value: row => row.group_label,
       },
-      rankColumn(),
+      rankColumn(payload),
       { id: 'calls', title: 'Calls', kind: 'count', value: row => row.calls },
       {
         id: 'split',
@@ -72,7 +72,7 @@ export function ByWorker(table: TableProps) {
       rowKey={row => `${row.worker}/${row.group}/${row.name}/${row.backend}`}
       searchText={row => `${row.name}\n${rankName(row.rank, row.worker)}\n${row.worker}`}
       unsorted={UNSORTED}
-      placeholder="Filter collectives and ranks"
+      placeholder={`Filter collectives and ${rowNoun(payload)}s`}
       noun="row"
       empty="No communication is recorded."
     />

@@ -4,7 +4,7 @@ import { familyColor } from '../../../base/family';
 import { formatDuration } from '../../../base/format';
 import { Meter } from '../../../widgets/charts/Meter';
 import type { Column } from '../../../widgets/table/columns';
-import { rankName } from '../select';
+import { rankName, rowNoun } from '../select';
 import { JobTable, type TableProps } from './JobTable';
 import { rankColumn } from './parts';
 
@@ -12,6 +12,7 @@ const UNSORTED: ReadonlySet<string> = new Set(['sort', 'share_bar']);
 
 /** What the device of each rank works on: computation by family, communication, memory. */
 export function Families(table: TableProps) {
+  const { payload } = table;
   const columns = useMemo(
     (): Column<RankFamily>[] => [
       {
@@ -27,12 +28,12 @@ export function Families(table: TableProps) {
         ),
       },
       { id: 'sort', title: 'Kind', kind: 'text', width: 128, grow: false, value: row => row.kind },
-      rankColumn(),
+      rankColumn(payload),
       { id: 'calls', title: 'Calls', kind: 'count', value: row => row.calls },
       { id: 'device_ns', title: 'Device time', kind: 'duration', value: row => row.device_ns },
       {
         id: 'share',
-        title: 'Of the rank',
+        title: `Of the ${rowNoun(payload)}`,
         kind: 'ratio',
         width: 120,
         value: row => row.share,
@@ -57,19 +58,19 @@ export function Families(table: TableProps) {
         ),
       },
     ],
-    [],
+    [payload],
   );
   return (
     <JobTable
       {...table}
       part="distributed/families"
       name="families-by-rank"
-      rows={table.payload.families}
+      rows={payload.families}
       columns={columns}
       rowKey={row => `${row.worker}/${row.family}`}
       searchText={row => `${row.family}\n${row.kind}\n${rankName(row.rank, row.worker)}\n${row.kernel}`}
       unsorted={UNSORTED}
-      placeholder="Filter families, kernels and ranks"
+      placeholder={`Filter families, kernels and ${rowNoun(payload)}s`}
       noun="row"
       empty="No device work is recorded."
     />

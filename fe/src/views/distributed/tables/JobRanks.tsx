@@ -3,6 +3,7 @@ import type { JobRank } from '../../../api/types';
 import { formatDuration } from '../../../base/format';
 import type { Column } from '../../../widgets/table/columns';
 import { JobTable, type TableProps } from './JobTable';
+import { rowNoun } from '../select';
 import { rankColumn } from './parts';
 import { METHOD } from './Ranks';
 
@@ -22,7 +23,7 @@ export function JobRanks({ onWorker, ...table }: TableProps & { onWorker: (worke
   const { payload } = table;
   const columns = useMemo<Column<JobRank>[]>(
     () => [
-      rankColumn(),
+      ...(rowNoun(payload) === 'rank' ? [rankColumn<JobRank>(payload)] : []),
       { id: 'worker', title: 'Worker', kind: 'text', value: row => row.worker },
       { id: 'host', title: 'Host', kind: 'text', width: 120, value: row => row.host },
       {
@@ -70,7 +71,7 @@ export function JobRanks({ onWorker, ...table }: TableProps & { onWorker: (worke
         value: row => row.recording_start_ns,
       },
     ],
-    [],
+    [payload],
   );
   return (
     <JobTable
@@ -82,8 +83,8 @@ export function JobRanks({ onWorker, ...table }: TableProps & { onWorker: (worke
       rowKey={row => row.worker}
       unsorted={UNSORTED}
       onOpen={row => onWorker(row.worker)}
-      placeholder="Rank, worker, or host"
-      noun="rank"
+      placeholder={rowNoun(payload) === 'rank' ? 'Rank, worker, or host' : 'Worker or host'}
+      noun={rowNoun(payload)}
       empty="No rank, worker, or host is called so."
       foot={
         payload.start_skew_ns !== null &&

@@ -6,7 +6,7 @@ import { Icon } from '../../../widgets/Icon';
 import { Choice } from '../../../widgets/inputs/Choice';
 import { Select } from '../../../widgets/inputs/Select';
 import { InstanceDetail } from '../Instance';
-import { isLarge, rankName } from '../select';
+import { isLarge, rankName, rowNoun } from '../select';
 import { ByGroup } from './ByGroup';
 import { ByWorker } from './ByWorker';
 import { Families } from './Families';
@@ -16,13 +16,14 @@ import { Ranks } from './Ranks';
 import css from '../index.module.css';
 import splitCss from '../../../widgets/table/Split.module.css';
 
-const TABLES = [
-  ['worker', 'By rank'],
-  ['group', 'By process group'],
-  ['collectives', 'All collectives'],
-  ['families', 'Kernel families'],
-  ['ranks', 'Ranks and clocks'],
-] as const;
+const tables = (noun: 'rank' | 'worker') =>
+  [
+    ['worker', `By ${noun}`],
+    ['group', 'By process group'],
+    ['collectives', 'All collectives'],
+    ['families', 'Kernel families'],
+    ['ranks', noun === 'rank' ? 'Ranks and clocks' : 'Workers and clocks'],
+  ] as const;
 
 const FILTERS = ['group', 'step', 'late', 'mismatched'];
 
@@ -39,7 +40,8 @@ interface Props {
 export function JobTables({ payload, selectors, put, onWorker, onMerged }: Props) {
   const { selection, select } = useSelection();
   const { params } = selection;
-  const table = TABLES.find(([name]) => name === params.table)?.[0] ?? 'worker';
+  const options = tables(rowNoun(payload));
+  const table = options.find(([name]) => name === params.table)?.[0] ?? 'worker';
   const picked =
     table === 'collectives' && /^\d+$/.test(params.collective ?? '') ? Number(params.collective) : null;
   const filter = Object.fromEntries(FILTERS.filter(name => params[name]).map(name => [name, params[name]!]));
@@ -49,7 +51,7 @@ export function JobTables({ payload, selectors, put, onWorker, onMerged }: Props
       <Choice
         name="Table"
         value={table}
-        options={TABLES}
+        options={options}
         onPick={next =>
           put({
             ...Object.fromEntries(FILTERS.map(name => [name, ''])),

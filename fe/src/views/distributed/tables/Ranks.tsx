@@ -4,6 +4,7 @@ import { formatDuration } from '../../../base/format';
 import { useTableState } from '../../../state/table';
 import type { Column } from '../../../widgets/table/columns';
 import { DataTable } from '../../../widgets/table/DataTable';
+import { rowNoun } from '../select';
 import type { TableProps } from './JobTable';
 
 type RankRow = Distributed['ranks'][number];
@@ -95,9 +96,9 @@ export function Ranks({ payload, before, onWorker }: TableProps & { onWorker: (w
       rowKey={row => row.worker}
       onOpen={row => onWorker(row.worker)}
       {...table}
-      placeholder="Filter ranks"
+      placeholder={`Filter ${rowNoun(payload)}s`}
       before={before}
-      noun="rank"
+      noun={rowNoun(payload)}
       foot={
         payload.start_skew_ns !== null &&
         `first to last start of the recordings: ${formatDuration(payload.start_skew_ns)}`

@@ -2,6 +2,7 @@
 import type { Distributed } from '../../../api/types';
 import { formatDuration } from '../../../base/format';
 import type { Column } from '../../../widgets/table/columns';
+import { rowNoun } from '../select';
 import css from './parts.module.css';
 
 /** A stacked bar: moving data, then waiting. */
@@ -37,16 +38,20 @@ function Rate({ value, least }: { value: number; least: boolean }) {
   );
 }
 
-/** The rank of a row; where its number is not known, the worker. */
-export function rankColumn<R extends { rank: number | null; worker: string }>(): Column<R> {
-  return {
-    id: 'rank',
-    title: 'Rank',
-    kind: 'number',
-    width: 72,
-    value: row => row.rank ?? row.worker,
-    render: row => <span title={row.worker}>{row.rank ?? row.worker}</span>,
-  };
+/** The rank of a row; where that of one of the job is not known, the workers of all. */
+export function rankColumn<R extends { rank: number | null; worker: string }>(
+  payload: Distributed,
+): Column<R> {
+  return rowNoun(payload) === 'rank'
+    ? {
+        id: 'rank',
+        title: 'Rank',
+        kind: 'number',
+        width: 72,
+        value: row => row.rank,
+        render: row => <span title={row.worker}>{row.rank}</span>,
+      }
+    : { id: 'rank', title: 'Worker', kind: 'text', width: 120, value: row => row.worker };
 }
 
 /** Bytes on the busiest link over the time of collectives. */

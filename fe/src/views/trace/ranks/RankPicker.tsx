@@ -1,6 +1,7 @@
 import { Popover } from '@mantine/core';
 import { useState } from 'react';
 import { useWorkers } from '../../../state/queries';
+import { capital } from '../../../base/text';
 import { Button } from '../../../widgets/inputs/Button';
 import { Checkbox } from '../../../widgets/inputs/Checkbox';
 import toolsCss from '../tools/Tools.module.css';
@@ -19,6 +20,7 @@ interface Props {
 export function RankPicker({ run, chosen, onChoose }: Props) {
   const workers = useWorkers(run);
   const listed = workers.data?.workers ?? [];
+  const noun = listed.some(({ rank }) => rank === null) ? 'worker' : 'rank';
   const [draft, setDraft] = useState(chosen);
   const inOrder = listed.map(worker => worker.name).filter(name => draft.includes(name));
   return (
@@ -33,11 +35,13 @@ export function RankPicker({ run, chosen, onChoose }: Props) {
     >
       <Popover.Target>
         <Button>
-          Ranks <span className="dim">{chosen.length}</span>
+          {capital(noun)}s <span className="dim">{chosen.length}</span>
         </Button>
       </Popover.Target>
       <Popover.Dropdown className={toolsCss.menu} data-part="trace-menu">
-        <p className="dim">Up to {MOST} ranks beside each other.</p>
+        <p className="dim">
+          Up to {MOST} {noun}s beside each other.
+        </p>
         <div className={css.ranks}>
           {listed.map(({ name, rank }) => {
             const on = draft.includes(name);
