@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
-from torch_tb_profiler.discovery.catalog import ListedFile
+from torch_tb_profiler.discovery.catalog import ListedFile, Span, Worker
 
 _RUN, _END = r"^(?P<run>(?:.*/)?)", r"\.json(?:\.gz)?$"
 _TRAINER = re.compile(rf"{_RUN}traces/ep\d+-ba(?P<batch>\d+)-rank(?P<rank>\d+){_END}")
@@ -45,6 +45,37 @@ def files_beside(files: Iterable[ListedFile]) -> dict[str, tuple[ListedFile, ...
             for path in merged[run]:
                 beside[path].append(others[window])
     return {path: tuple(found) for path, found in beside.items()}
+
+
+def is_merged(file: ListedFile) -> bool:
+    """Whether files of PyTorch of several ranks may belong to it."""
+    return bool(file.beside) and _MERGED.match(file.path) is not None
+
+
+def unmerged(read: Mapping[ListedFile, frozenset[int]]) -> list[Worker]:
+    """The ranks whose files of PyTorch lie beside merged files that do not hold them, a worker each.
+
+    read  every merged file of a run with the ranks that it holds; none where it cannot be read
+    """
+    held = {
+        other.path for file, ranks in read.items() for other in file.beside if rank_beside(other.path) in ranks
+    }
+    left: dict[int, dict[str, ListedFile]] = defaultdict(dict)
+    for file in read:
+        for other in file.beside:
+            if other.path not in held:
+                left[rank_beside(other.path)][other.path] = other
+    return [_worker(rank, list(left[rank].values())) for rank in sorted(left)]
+
+
+def _worker(rank: int, files: Sequence[ListedFile]) -> Worker:
+    spans = [(int(match["batch"]), file) for file in files if (match := _PYTORCH.match(file.path))]
+    ordered = sorted(spans, key=lambda span: (span[0], span[1].path))
+    return Worker(
+        f"torch_traces/rank{rank}",
+        rank,
+        tuple(Span(str(number), str(batch), file) for number, (batch, file) in enumerate(ordered, 1)),
+    )
 
 
 def rank_beside(path: str) -> int:

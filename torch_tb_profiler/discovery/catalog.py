@@ -66,7 +66,7 @@ class ListedFile:
 @dataclass(frozen=True)
 class Span:
     """One profiling cycle of a worker; `name` counts from "1", `label` says when (or which step); `part` is its
-    number in a file that holds several recordings, None in all others."""
+    number in a file that holds several recordings, its rank in one of several ranks, None in all others."""
 
     name: str
     label: str

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from torch_tb_profiler.discovery import ListedFile, Run, Span, Worker
+from torch_tb_profiler.discovery.beside import is_merged, rank_beside, unmerged
 from torch_tb_profiler.discovery.catalog import find_span, find_worker
-from torch_tb_profiler.discovery.names import RANK_FOLDER
 from torch_tb_profiler.ingest.registry import holds_recordings
 from torch_tb_profiler.session.files import Files
 from torch_tb_profiler.session.log import LogFolders
@@ -72,8 +72,28 @@ class Targets:
         return self._log.catalog.runs
 
     def workers(self, run: Run) -> tuple[Worker, ...]:
-        """The workers of a run; a file that turned out to hold several ranks counts as one worker per rank."""
-        return tuple(each for worker in run.workers for each in self._ranks_of(worker))
+        """The workers of a run; a file that turned out to hold several ranks counts as one worker per rank.
+
+        A rank of which PyTorch's file alone is here, beside merged files that do not hold it, comes last.
+        """
+        known = [each for worker in run.workers for each in self._ranks_of(worker)]
+        return (*known, *self._unmerged(run))
+
+    def _unmerged(self, run: Run) -> list[Worker]:
+        """Once all merged files of the run are read, or cannot be."""
+        held: dict[ListedFile, frozenset[int]] = {}
+        for file in filter(is_merged, run.files()):
+            summary = self._files.summary(file.id)
+            if summary is not None:
+                one = (
+                    rank_beside(file.beside[0].path) if summary.rank is None and not file.shared else summary.rank
+                )
+                held[file] = frozenset(summary.ranks or (() if one is None else (one,)))
+            elif self._files.state(file.id).state == "failed":
+                held[file] = frozenset()
+            else:
+                return []
+        return unmerged(held)
 
     def find(self, names: Names) -> Target:
         """Resolve names, each defaulting to the first; NotFoundError says what there is."""
@@ -84,9 +104,8 @@ class Targets:
             # The plain name of a merged file means its first rank.
             name = next(worker.name for worker in workers if worker.name.startswith(f"{name}/rank"))
         worker = self._unread_rank(run, workers, name) or find_worker(workers, name)
-        merged = worker.name not in listed and RANK_FOLDER.match(worker.name.rsplit("/", 1)[-1])
         span = self._unread_recording(worker, names.span) or find_span(worker, names.span)
-        return Target(run, worker, span, worker.rank if merged else span.part)
+        return Target(run, worker, span, span.part)
 
     def spans(self, run: Run, name: str) -> list[Span]:
         """The spans of a name, one per worker that has it or may turn out to have it once its file is read."""
@@ -134,8 +153,11 @@ class Targets:
         worker = next((each for each in run.workers if each.name == plain), None)
         if worker is None or not _RANK.fullmatch(rank) or any(each.name == name for each in workers):
             return None
-        spans = tuple(span for span in worker.spans if self._files.summary(span.file.id) is None)
-        return Worker(f"{plain}/{rank}", int(rank.removeprefix("rank")), spans) if spans else None
+        number = int(rank.removeprefix("rank"))
+        spans = tuple(
+            replace(span, part=number) for span in worker.spans if self._files.summary(span.file.id) is None
+        )
+        return Worker(f"{plain}/{rank}", number, spans) if spans else None
 
     def _unread_recording(self, worker: Worker, name: str | None) -> Span | None:
         """Span 3 while nobody knows how many recordings the last file of the worker holds; None for all others."""
@@ -156,7 +178,7 @@ class Targets:
                 f"{worker.name}/rank{rank}",
                 rank,
                 tuple(
-                    span
+                    replace(span, part=rank)
                     for span, summary in zip(worker.spans, summaries, strict=True)
                     if summary is None or rank in summary.ranks
                 ),

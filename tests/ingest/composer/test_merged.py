@@ -177,7 +177,7 @@ def test_a_node_that_is_merged_once_more_is_the_only_one(tmp_path: Path) -> None
     with open_(tmp_path) as session:
         overview = answer(session, "overview", run="job/traces", worker="node0/rank0")
     notes = [each for each in overview["health"] if each["kind"] == "rank_not_merged"]
-    assert [(note["severity"], note["count"]) for note in notes] == [("warning", 1)]
+    assert [(note["severity"], note["count"]) for note in notes] == [("info", 1)]
 
 
 def test_a_node_of_one_rank_takes_the_file_of_that_rank(tmp_path: Path) -> None:
@@ -200,14 +200,52 @@ def test_beside_files_of_single_ranks_a_merged_one_takes_nothing(tmp_path: Path)
 
 def test_a_rank_that_the_merged_file_does_not_hold_is_said(tmp_path: Path) -> None:
     root = folder(tmp_path, {0, 1})
-    put(root, ("job/torch_traces/rank7.2.pt.trace.json", described(0)))
+    put(root, ("job/torch_traces/rank7.2.pt.trace.json", pytorch_file(torch(0), 7, 8)))
     with open_(root) as session:
         found = parts(session)
         health = answer(session, "overview", run="job/traces", worker="node0/rank1")["health"]
+        own = answer(session, "overview", run="job/traces", worker="torch_traces/rank7")
+        job = answer(session, "distributed", run="job/traces", worker="node0/rank0")
     assert [found[rank][0] for rank in RANKS] == [[("CUDA", NAMES[rank])] for rank in RANKS]
     (note,) = [each for each in health if each["kind"] == "rank_not_merged"]
-    assert (note["severity"], note["count"]) == ("warning", 1)
-    assert isinstance(Note(**note).message, str)
+    assert (note["severity"], note["count"]) == ("info", 1)
+    assert Note(**note).message.endswith(": they are workers of their own")
+    assert own["configuration"]["rank"] == 7
+    assert [each["worker"] for each in job["ranks"]] == [
+        *(f"node0/rank{rank}" for rank in RANKS),
+        "torch_traces/rank7",
+    ]
+
+
+def test_a_rank_that_none_of_several_merged_files_holds_is_a_worker_once_all_are_read(tmp_path: Path) -> None:
+    put(
+        two_nodes(tmp_path),
+        *((f"job/torch_traces/rank20.{batch}.pt.trace.json", described(0)) for batch in (10, 9)),
+    )
+    with open_(tmp_path) as session:
+        (run,) = session.catalog.runs
+        answer(session, "overview", run="job/traces", worker="node0/rank0")
+        before = [worker.name for worker in session.workers(run)]
+        answer(session, "overview", run="job/traces", worker="node1/rank8")
+        after = session.workers(run)
+        job = answer(session, "distributed", run="job/traces", worker="node0/rank0")
+    assert "torch_traces/rank20" not in before
+    assert [(worker.rank, [span.label for span in worker.spans]) for worker in after][-1] == (20, ["9", "10"])
+    assert len(after) == len(RANKS) + len(OTHERS) + 1
+    assert len({worker.name for worker in after}) == len(after) == len(job["ranks"])
+
+
+def test_beside_a_merged_file_that_cannot_be_read_pytorch_s_files_are_workers(tmp_path: Path) -> None:
+    root = folder(tmp_path, {0})
+    (root / "job/traces/node0.json").write_bytes(b"no JSON")
+    with open_(root) as session:
+        (run,) = session.catalog.runs
+        (broken,) = run.workers
+        session.wait(session.load(broken.spans[0]))
+        names = [worker.name for worker in session.workers(run)]
+        devices = answer(session, "overview", run="job/traces", worker="torch_traces/rank1")["devices"]
+    assert names == ["node0", *(f"torch_traces/rank{rank}" for rank in RANKS)]
+    assert [device["name"] for device in devices] == [NAMES[1]]
 
 
 def test_a_second_window_of_a_rank_adds_its_events(tmp_path: Path) -> None:

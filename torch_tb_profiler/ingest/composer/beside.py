@@ -79,12 +79,11 @@ def add_pytorch(
     )
     strangers = sorted({number for number, _ in beside} - parts.keys())
     notes = HealthLog()
-    if strangers and shared:
-        message = "files of PyTorch lie beside this one whose ranks it does not hold: another merged file may"
+    if strangers:
+        own_workers = "once all merged files are read, those that no file holds are workers of their own"
+        fate = own_workers if shared else "they are workers of their own"
+        message = f"files of PyTorch lie beside this one whose ranks it does not hold: {fate}"
         notes.add("rank_not_merged", "info", message, count=len(strangers))
-    elif strangers:
-        message = "files of PyTorch lie beside this one whose ranks it does not hold; they are left out"
-        notes.add("rank_not_merged", "warning", message, count=len(strangers))
     return replace(
         trace,
         metadata={**metadata, **trace.metadata},

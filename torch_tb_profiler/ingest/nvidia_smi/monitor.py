@@ -14,7 +14,7 @@ import re
 from torch_tb_profiler.ingest.gpu_metrics.lines import Sample
 from torch_tb_profiler.ingest.nvidia_smi.table import local_ns
 
-_HEADER = re.compile(r"^#\s*(?:Date[,\s]+Time|Time[,\s]+Date)[,\s]+gpu\b", re.IGNORECASE)
+_HEADER = re.compile(r"^#\s*(?:Date[,\s]+Time|Time[,\s]+Date)[,\s]+gpu(?:[,\s]|$)", re.IGNORECASE)
 _UNITS = re.compile(r"^#.*\bYYYYMMDD\b")
 _PLACES = ("date", "time", "gpu")
 _NO_UNIT = ("", "-", "Idx")

@@ -63,7 +63,9 @@ class RunAnswers:
             self._request(spans, question)
         else:
             self._targets.request(self._targets.find(question.names._replace(span=span)).file)
-        self._spans(run, span)  # what has been read may have no such span
+        now = self._spans(run, span)  # what has been read may have no such span, or more workers with it
+        if whole and question.wait and len(now) > len(spans):
+            self._request(now, question)
         files = self._worker_files(run, span, whole)
         states = [file.state for file in files]
         worker = question.names.worker or files[0].worker.name
@@ -124,12 +126,10 @@ class RunAnswers:
 
     def _worker_files(self, run: Run, name: str, asked: bool) -> list[_WorkerFile]:
         """The files of a span of every worker; asked for, if they are to be read."""
-        listed = {worker.name for worker in run.workers}
         files = []
         for worker in self._targets.workers(run):
             span = self._targets.span(worker, name)
-            rank = None if worker.name in listed else worker.rank
-            part = rank if span is None or span.part is None else span.part
+            part = None if span is None else span.part
             if span is None:
                 files.append(_WorkerFile(worker, None, part, FileState("failed")))
             else:
