@@ -39,7 +39,7 @@ def test_every_label_is_a_rank(labels: list[str], expected: list[int]) -> None:
     for at, number in enumerate(expected):
         assert breakdown(parts[number]).times["kernel"].tolist() == [1000 * (at + 1)]
         assert [device.id for device in devices(parts[number])] == [at]
-        assert rank(parts[number]) is None  # `distributedInfo` is of the first file
+        assert rank(parts[number]) == number  # not 0: `distributedInfo` is of the first file
 
 
 @pytest.mark.parametrize("labels", [["TP00"], ["Unknown", "TP00"], ["rank 0", "rank 1"]])

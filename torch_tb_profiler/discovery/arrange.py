@@ -83,9 +83,10 @@ def arrange_runs(
             trace = replace(trace, run=file.path)
         if (place := ascend.place(file.path)) is not None:
             trace = _TraceFile(place.run or root_name, place.worker, place.rank, place.stamp, file)
+        trace = replace(trace, file=trace.file.ranked(trace.rank))
         if file.path in beside:
             shared = any(owners[each.path] > 1 for each in beside[file.path])
-            trace = replace(trace, file=file.joined(beside[file.path], shared))
+            trace = replace(trace, file=trace.file.joined(beside[file.path], shared))
         traces.append(trace)
     formats = other_formats(trace.file.path for trace in traces)
     for trace in traces:
@@ -101,10 +102,10 @@ def other_files(
     files: Iterable[ListedFile], runs: Iterable[Run], foreign: Callable[[ListedFile], ForeignFormat | None]
 ) -> list[OtherFiles]:
     """The files that no run took and that another tool wrote, by kind."""
-    taken = {each.id for run in runs for file in run.files() for each in (file, *file.counters)}
+    taken = {each.id.uri for run in runs for file in run.files() for each in (file, *file.counters)}
     kinds: dict[ForeignFormat, list[ListedFile]] = defaultdict(list)
     for file in files:
-        format_ = None if file.id in taken else foreign(file)
+        format_ = None if file.id.uri in taken else foreign(file)
         if format_ is not None:
             kinds[format_].append(file)
     found = [OtherFiles(kind.kind, kind.advice, tuple(listed)) for kind, listed in kinds.items()]

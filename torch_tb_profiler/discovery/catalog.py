@@ -18,6 +18,11 @@ def joined_identity(own: str, beside: str) -> str:
     return f"{own} with {beside}"
 
 
+def ranked_identity(own: str, rank: int | None) -> str:
+    """Of a file with the rank that is told by what lies around it: changes whenever either does."""
+    return own if rank is None else f"{own} of rank {rank}"
+
+
 @dataclass(frozen=True)
 class ListedFile:
     """A file as it was listed: `path` relative to its location, stored `size` in bytes.
@@ -25,6 +30,7 @@ class ListedFile:
     beside  other files of the same location that tell more of the same recording; a part of the identity
     shared  other files may have more of `beside` than this one
     counters  files with hardware counters of the kernels of this trace; a part of the identity, too
+    rank    of its process, as names and files around it tell; a part of the identity, too
     """
 
     location: Location
@@ -34,10 +40,15 @@ class ListedFile:
     beside: tuple[ListedFile, ...] = ()
     counters: tuple[ListedFile, ...] = ()
     shared: bool = False
+    rank: int | None = None
 
     @classmethod
     def of(cls, location: Location, entry: Entry) -> ListedFile:
         return cls(location, entry.path, entry.size, FileId(location.uri(entry.path), entry.identity))
+
+    def ranked(self, rank: int | None) -> ListedFile:
+        """The same file, of a process whose rank is told by what lies around it."""
+        return replace(self, id=FileId(self.id.uri, ranked_identity(self.id.identity, rank)), rank=rank)
 
     def joined(self, beside: Sequence[ListedFile], shared: bool = False) -> ListedFile:
         """The same file, read together with others."""

@@ -26,15 +26,26 @@ OF_RANKS = "metadataOfRanks"
 """Key of `Trace.metadata` in which a merged trace keeps what its ranks alone say: by rank, as text."""
 
 
+TOLD_RANK = "rankOfTrace"
+"""Key of `Trace.metadata`: the rank that names and files around the trace tell, or its place in a merged file."""
+
+
+def with_told_rank(trace: Trace, number: int) -> Trace:
+    """The trace, with a rank for the case that its file names none."""
+    return replace(trace, metadata={**trace.metadata, TOLD_RANK: number}, _memo=Memo())
+
+
 @derived
 def rank(trace: Trace) -> int | None:
-    """The rank that the file itself names (`distributedInfo.rank`, Composer's `global_rank`); None if none."""
+    """The rank that the file itself names (`distributedInfo.rank`, Composer's `global_rank`), else the one that it
+    was told (`with_told_rank`); None if neither."""
     info = trace.metadata.get("distributedInfo")
     value = info.get("rank") if isinstance(info, Mapping) else trace.metadata.get("global_rank")
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     told = set(trace.arg_int("value", _global_rank_rows(trace)).tolist()) - {int(ABSENT)}
-    return told.pop() if len(told) == 1 else None
+    value = told.pop() if len(told) == 1 else trace.metadata.get(TOLD_RANK)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 @derived
@@ -66,7 +77,8 @@ def _described(part: Trace, number: int) -> Trace:
     metadata = dict(part.metadata)
     told = metadata.pop(OF_RANKS, None)
     own = told.get(str(number)) if isinstance(told, Mapping) else None
-    return replace(part, metadata={**own, **metadata} if isinstance(own, Mapping) else metadata, _memo=Memo())
+    described = replace(part, metadata={**own, **metadata} if isinstance(own, Mapping) else metadata, _memo=Memo())
+    return with_told_rank(described, number)
 
 
 _LABEL = re.compile(r"^\[((?:(?:TP|DP|PP|EP)\d{1,6}-?)+)\] ")
@@ -90,7 +102,9 @@ def _labeled_ranks(trace: Trace) -> dict[int, Trace]:
     metadata = {key: value for key, value in trace.metadata.items() if key != "distributedInfo"}
     plain = replace(trace, metadata=metadata, merged=True, _memo=Memo())
     return {
-        number[label]: select(plain, np.array([each == label for each in labels])[trace.events.thread])
+        number[label]: with_told_rank(
+            select(plain, np.array([each == label for each in labels])[trace.events.thread]), number[label]
+        )
         for label in sorted(number, key=lambda label: number[label])
     }
 

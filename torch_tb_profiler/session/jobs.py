@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from torch_tb_profiler.base.errors import StorageError, TooLargeError
 from torch_tb_profiler.cache import Cache
-from torch_tb_profiler.discovery.catalog import joined_identity
+from torch_tb_profiler.discovery.catalog import joined_identity, ranked_identity
 from torch_tb_profiler.executors import ProgressTuple, give_back_memory, limited_memory, report_progress
 from torch_tb_profiler.executors.job import NATIVE_READER
 from torch_tb_profiler.ingest import Progress, read_trace, without_gc
@@ -20,7 +20,7 @@ from torch_tb_profiler.ingest.helpers import lent
 from torch_tb_profiler.model.calls.compiled import calculate_with
 from torch_tb_profiler.model.catalog import NO_DEVICES, Catalog
 from torch_tb_profiler.model.health import Note
-from torch_tb_profiler.model.ranks import rank, split
+from torch_tb_profiler.model.ranks import rank, split, with_told_rank
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session.kept.likeness import sketch
 from torch_tb_profiler.session.kept.packed import pack
@@ -42,6 +42,7 @@ class LoadRequest(NamedTuple):
     beside    (rank, path) of the files that tell more of the same recording (`ListedFile.beside`)
     shared    other files may have more of these than this one
     counters  (path, stored bytes) of the files with hardware counters of its kernels
+    rank      as what lies around the file tells
     """
 
     location: str
@@ -53,6 +54,7 @@ class LoadRequest(NamedTuple):
     beside: tuple[tuple[int, str], ...] = ()
     counters: tuple[tuple[str, int], ...] = ()
     shared: bool = False
+    rank: int | None = None
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,9 @@ def _load(
     identity = location.entry(path).identity
     for counters, _ in request.counters:
         identity = joined_identity(identity, location.entry(counters).identity)
+    identity = ranked_identity(identity, request.rank)
+    if request.rank is not None:
+        trace = with_told_rank(trace, request.rank)
     if request.beside:
         from torch_tb_profiler.ingest.composer.beside import add_pytorch
 

@@ -170,7 +170,16 @@ class Loader:
         beside = tuple((rank_beside(each.path), each.path) for each in file.beside)
         counters = tuple((each.path, each.size) for each in file.counters)
         return LoadRequest(
-            file.location.url, file.path, file.size, file.id, limit, self._catalog, beside, counters, file.shared
+            file.location.url,
+            file.path,
+            file.size,
+            file.id,
+            limit,
+            self._catalog,
+            beside,
+            counters,
+            file.shared,
+            file.rank,
         )
 
     def look_up(self, key: str, summary: FileSummary | None = None) -> Future[FileSummary | None]:

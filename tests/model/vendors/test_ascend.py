@@ -58,6 +58,28 @@ def test_a_folder_per_process_is_a_worker_of_one_run(session: Session) -> None:
     ]
 
 
+def test_the_rank_is_the_same_everywhere(session: Session) -> None:
+    assert payload(session, "overview")["configuration"]["rank"] == 1
+    assert {each["worker"]: each["rank"] for each in payload(session, "distributed")["ranks"]} == {
+        "rank0": 0,
+        "rank1": 1,
+    }
+
+
+def test_a_rank_that_is_told_later_is_told_everywhere(tmp_path: Path) -> None:
+    ascend.write(tmp_path / "run", 3, named=False)
+    with Session([Root(str(tmp_path))], Settings(cache_dir=str(tmp_path / "cache"))) as session:
+        ranks = []
+        for _ in range(2):
+            (worker,) = session.scan().runs[0].workers
+            answer = session.view("overview", worker=worker.name, wait=True, timeout=PATIENCE)
+            assert answer.payload is not None
+            ranks.append((worker.rank, json.loads(answer.payload)["configuration"]["rank"]))
+            (home,) = (tmp_path / "run").iterdir()
+            (home / "profiler_info_3.json").write_text("{}")
+    assert ranks == [(None, None), (3, 3)]
+
+
 def test_a_second_recording_is_a_second_span(tmp_path: Path) -> None:
     ascend.write(tmp_path / "run", 0)
     ascend.write(tmp_path / "run", 0, stamp="20240102040404004")
