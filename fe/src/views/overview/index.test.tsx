@@ -114,21 +114,24 @@ it('keeps room for advice until it is known what each change gains', async () =>
 it.each([
   [660, 2],
   [2000, 3],
-])('has as many cards as a row of %d px has room for, and a line that unfolds for the rest', (width, cards) => {
-  vi.spyOn(HTMLElement.prototype, 'offsetWidth', 'get').mockReturnValue(width);
-  const [first] = golden.overview.recommendations;
-  const items = Array.from({ length: 4 }, (_, i) => ({ ...first!, id: `${i}`, rule: `rule ${i}` }));
-  drawView(View, { ...golden.overview, recommendations: items });
-  const advice = screen.getByRole('region', { name: 'What to do' });
-  expect(advice.querySelectorAll('ol > li')).toHaveLength(cards);
-  const lines = [...advice.querySelectorAll('ul > li')];
-  expect(lines).toHaveLength(4 - cards);
-  lines.forEach(line => {
-    expect(line.querySelector('summary')!.textContent).toContain(first!.gain);
-    expect(line.querySelector('details')!.textContent).toContain(first!.exception);
-    expect(line.lastElementChild!.textContent).toBe('Show it');
-  });
-});
+])(
+  'has as many cards as a row of %d px has room for, and a line that unfolds for the rest',
+  (width, cards) => {
+    vi.spyOn(HTMLElement.prototype, 'offsetWidth', 'get').mockReturnValue(width);
+    const [first] = golden.overview.recommendations;
+    const items = Array.from({ length: 4 }, (_, i) => ({ ...first!, id: `${i}`, rule: `rule ${i}` }));
+    drawView(View, { ...golden.overview, recommendations: items });
+    const advice = screen.getByRole('region', { name: 'What to do' });
+    expect(advice.querySelectorAll('ol > li')).toHaveLength(cards);
+    const lines = [...advice.querySelectorAll('ul > li')];
+    expect(lines).toHaveLength(4 - cards);
+    lines.forEach(line => {
+      expect(line.querySelector('summary')!.textContent).toContain(first!.gain);
+      expect(line.querySelector('details')!.textContent).toContain(first!.exception);
+      expect(line.lastElementChild!.textContent).toBe('Show it');
+    });
+  },
+);
 
 it('says that the rest failed, and what each change takes away as measured', async () => {
   const [first] = golden['overview/preview'].recommendations;

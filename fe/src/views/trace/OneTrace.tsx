@@ -7,6 +7,7 @@ import { plain, Sentence } from '../../widgets/Sentence';
 import { Tip } from '../../widgets/Term';
 import { SourceSettingsMenu } from '../../widgets/SourceFrame';
 import { range, useAnswers } from './answers';
+import { asideTracks, emptyTracks, flipped } from './aside';
 import { Find } from './find/Find';
 import { useFound } from './find/useFound';
 import { usePaths, useWalk } from './follow/path';
@@ -49,7 +50,7 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
   const selectors = useMemo(() => ({ run, worker, span }), [run, worker, span]);
   const timeline = useTimeline(payload);
   const { state, change, shown, time, controller, chooseEvent, zoomTo } = timeline;
-  const { folded, hidden, pinned, order, color, area } = state;
+  const { folded, pinned, order, color, area } = state;
   const members = useMemo(() => [{ title: '', selectors, shift: 0, payload }], [selectors, payload]);
   const { python } = payload;
   const [filter, setFilter] = useState('');
@@ -63,7 +64,12 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
   const selected = useSelected(members, state, python);
   const { current, flows, place } = selected;
   const deep = deepTracks(state.deep, place);
-  const layout = useLayout(payload, { folded, deep, hidden, pinned, order, filter });
+  const aside = useMemo(() => asideTracks(payload), [payload]);
+  const empty = useMemo(() => emptyTracks(payload), [payload]);
+  const hidden = flipped(aside, state.hidden);
+  // What is selected is seen, wherever it lies.
+  const unseen = [...hidden, ...empty].filter(id => id !== place?.track);
+  const layout = useLayout(payload, { folded, deep, hidden: unseen, pinned, order, filter });
   const { paths, error } = usePaths(members, shown, state.path && timeline.loading === false);
   const at = state.event === null ? shown.begin : (current?.start_ns ?? null);
   const found = useFound(payload, members, state, at, shown);
@@ -107,7 +113,14 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
       tools={
         <>
           <Find payload={payload} found={found} timeline={timeline} />
-          <Tracks payload={payload} state={state} filter={filter} onFilter={setFilter} onChange={change} />
+          <Tracks
+            payload={payload}
+            state={{ ...state, hidden }}
+            empty={empty}
+            filter={filter}
+            onFilter={setFilter}
+            onChange={next => change(next.hidden ? { ...next, hidden: flipped(aside, next.hidden) } : next)}
+          />
           <Shown {...{ payload, timeline, paths, togglePython, togglePath }}>
             {payload.reasons.wall && (
               <Tip

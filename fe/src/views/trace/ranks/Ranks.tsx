@@ -8,6 +8,7 @@ import { mergePayloads } from '../../../timeline/tiles/merge';
 import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
 import { plain, Sentence } from '../../../widgets/Sentence';
+import { flipped } from '../aside';
 import { Find } from '../find/Find';
 import { useFound } from '../find/useFound';
 import { usePaths, useWalk } from '../follow/path';
@@ -22,7 +23,7 @@ import { MiniMap } from '../tools/MiniMap';
 import { Shown } from '../tools/Shown';
 import { Legend, Tracks } from '../tools/Tools';
 import { deepTracks, useLayout, useTimeline } from '../useTimeline';
-import { asideTracks, flipped, foldedTracks, lateFirst } from './arranged';
+import { foldedTracks, lateFirst, partingTracks } from './arranged';
 import { joinedEvents } from './joined';
 import { RankPicker } from './RankPicker';
 import { RanksArea } from './RanksArea';
@@ -65,7 +66,7 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
       members.findIndex(m => m.worker === connections.ranks[at]!.worker),
     );
     return {
-      hidden: asideTracks(payload),
+      hidden: partingTracks(payload),
       folded: foldedTracks(payload),
       order: lateFirst(payload, late, count),
     };

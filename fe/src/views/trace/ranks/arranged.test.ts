@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import golden from '../../../../../tests/golden/payloads/trace.json';
 import type { TracePayload } from '../../../api/types';
 import { mergePayloads } from '../../../timeline/tiles/merge';
-import { asideTracks, flipped, foldedTracks, lateFirst } from './arranged';
+import { foldedTracks, lateFirst, partingTracks } from './arranged';
 
 const rank = golden.trace as unknown as TracePayload;
 const members = [0, 1, 2].map(number => ({ title: `rank ${number}`, shift: 0, payload: rank }));
@@ -18,7 +18,7 @@ it('puts the late ranks on top, the latest first, and leaves all others as they 
 });
 
 it('hides and folds at first what would part the ranks, until that is chosen otherwise', () => {
-  const hidden = asideTracks(merged);
+  const hidden = partingTracks(merged);
   expect(merged.tracks.filter(track => track.kind === 'counter').every(({ id }) => hidden.includes(id))).toBe(
     true,
   );
@@ -28,11 +28,4 @@ it('hides and folds at first what would part the ranks, until that is chosen oth
   const folded = foldedTracks(merged);
   expect(threads.every(({ id }) => folded.includes(String(id)))).toBe(true);
   expect(streams.some(({ id }) => folded.includes(String(id)))).toBe(false);
-});
-
-it('keeps in the address only what differs from how it is at first', () => {
-  const shown = flipped([1, 2], [2, 3]);
-  expect(shown).toEqual([1, 3]);
-  expect(flipped([1, 2], flipped([1, 2], shown))).toEqual(shown);
-  expect(flipped([1, 2], [])).toEqual([1, 2]);
 });

@@ -7,7 +7,7 @@ type Track = TracePayload['tracks'][number];
 const isThread = ({ kind }: Track): boolean => kind === 'thread' || kind === 'instants';
 
 /** Counters, and what the profiler says of itself, would part the ranks: they are hidden at first. */
-export const asideTracks = (payload: TracePayload): number[] =>
+export const partingTracks = (payload: TracePayload): number[] =>
   payload.tracks
     .filter(
       ({ kind, group }) =>
@@ -20,12 +20,6 @@ export const foldedTracks = (payload: TracePayload): string[] =>
   payload.tracks.some(track => track.kind === 'stream')
     ? payload.tracks.filter(isThread).map(track => String(track.id))
     : [];
-
-/** What is so at first, but for what was chosen otherwise; and back. */
-export const flipped = <T>(first: readonly T[], chosen: readonly T[]): T[] => [
-  ...first.filter(each => !chosen.includes(each)),
-  ...chosen.filter(each => !first.includes(each)),
-];
 
 /** The groups in order: those of the ranks that keep the others waiting, then all others as they are. */
 export function lateFirst(payload: TracePayload, late: readonly number[], count: number): number[] {

@@ -99,28 +99,32 @@ function Meaning({ entry, find }: { entry: Entry; find?: (query: string) => void
 interface TracksProps {
   payload: TracePayload;
   state: TraceState;
+  /** Tracks with nothing to draw. */
+  empty?: readonly number[];
   filter: string;
   onFilter: (filter: string) => void;
   onChange: (change: Partial<TraceState>) => void;
 }
 
 /** Which tracks are shown, and in what order. */
-export function Tracks({ payload, state, filter, onFilter, onChange }: TracksProps) {
+export function Tracks({ payload, state, empty = [], filter, onFilter, onChange }: TracksProps) {
   const order = [...state.order, ...payload.groups.map((_, i) => i).filter(i => !state.order.includes(i))];
   const listed = payload.tracks.filter(track => track.kind !== 'steps');
+  const shown = listed.filter(({ id }) => !state.hidden.includes(id) && !empty.includes(id)).length;
   const move = (group: number, by: number) => {
     const from = order.indexOf(group);
     const next = order.filter(each => each !== group);
     next.splice(Math.max(0, from + by), 0, group);
     onChange({ order: next });
   };
-  const toggle = (id: number, shown: boolean) =>
-    onChange({ hidden: shown ? state.hidden.filter(each => each !== id) : [...state.hidden, id] });
+  const toggle = (id: number, on: boolean) =>
+    onChange({ hidden: on ? state.hidden.filter(each => each !== id) : [...state.hidden, id] });
   return (
     <Popover position="bottom-start" shadow="md" withinPortal trapFocus returnFocus width={340}>
       <Popover.Target>
         <Button>
-          <Icon name="columns" size={14} /> Tracks {listed.length - state.hidden.length}
+          <Icon name="columns" size={14} /> Tracks {shown < listed.length && `${shown} of `}
+          {listed.length}
         </Button>
       </Popover.Target>
       <Popover.Dropdown className={`menu ${css.menu}`} data-part="trace-menu">
@@ -156,9 +160,15 @@ export function Tracks({ payload, state, filter, onFilter, onChange }: TracksPro
                   <Checkbox
                     key={track.id}
                     title={nameOf(track, payload)}
-                    label={<span className="clip">{track.name}</span>}
-                    checked={!state.hidden.includes(track.id)}
-                    onChange={shown => toggle(track.id, shown)}
+                    label={
+                      <span className="clip">
+                        {track.name}
+                        {empty.includes(track.id) && <span className="dim"> · {whyEmpty(track)}</span>}
+                      </span>
+                    }
+                    disabled={empty.includes(track.id)}
+                    checked={!state.hidden.includes(track.id) && !empty.includes(track.id)}
+                    onChange={on => toggle(track.id, on)}
                   />
                 ))}
               </fieldset>
@@ -169,3 +179,6 @@ export function Tracks({ payload, state, filter, onFilter, onChange }: TracksPro
     </Popover>
   );
 }
+
+const whyEmpty = ({ python_slices: frames }: TracePayload['tracks'][number]): string =>
+  frames > 0 ? 'Python frames alone' : 'no slice has a time';
