@@ -36,6 +36,20 @@ def test_the_late_rank_is_named_with_what_it_did(open_page: Open, width: int, th
     assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
 
 
+def test_what_the_late_rank_did_is_found_on_its_timeline(open_page: Open) -> None:
+    page, frame = open_page(**JOB)
+    rows = frame.locator("[data-part=while-row]")
+    rows.filter(has_text=CULPRIT).get_by_role("button").click()
+    expect(page).to_have_url(re.compile(f"view=trace.*worker=rank4.*find={CULPRIT}"))
+    find = frame.get_by_placeholder("Find slices and kernels")
+    expect(find).to_have_value(CULPRIT)
+    expect(frame.locator("[data-part=find]")).to_contain_text(re.compile(r"[1-9]"))
+    page.go_back()
+    frame.get_by_role("radio", name="Categories").check(force=True)
+    rows.first.get_by_role("button").click()
+    expect(page).to_have_url(re.compile("view=overview.*worker=rank4"))
+
+
 def test_the_sentences_open_their_evidence(open_page: Open) -> None:
     page, frame = open_page(**JOB)
     answer = frame.locator("[data-part=answer]")

@@ -63,3 +63,17 @@ def test_the_headline_opens_the_longest_gap(open_page: Open) -> None:
 def test_a_trace_without_a_device_says_what_to_record(open_page: Open) -> None:
     _, frame = open_page(view="idle", run="n_memory")
     expect(frame.locator("body")).to_contain_text("ProfilerActivity.CUDA")
+
+
+def test_what_the_device_works_on_opens_its_longest_stretch(open_page: Open) -> None:
+    page, frame = open_page(**IDLE)
+    compute = frame.locator("[data-part=idle-bar] svg").get_by_role("button", name="Compute")
+    compute.focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("view=trace"))
+    details = frame.locator("[data-part=moment-details]")
+    expect(details.locator("h2")).to_have_text("Compute")
+    page.go_back()
+    choose(frame, "Step", "2")
+    compute.click()
+    expect(details).to_contain_text(re.compile("Step ?2"))

@@ -30,9 +30,11 @@ interface Props {
   payload: Distributed;
   onWorker: (worker: string) => void;
   onLate: (worker: string) => void;
+  /** Finds a name on the timeline of a rank, Python frames unfolded if it is one of them. */
+  onName: (worker: string, name: string, frames: boolean) => void;
 }
 
-export function Stragglers({ payload, onWorker, onLate }: Props) {
+export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
   const [picked, setPicked] = useState<string>();
   const [all, setAll] = useState(false);
   const listed = all ? payload.stragglers.length : LISTED;
@@ -96,6 +98,7 @@ export function Stragglers({ payload, onWorker, onLate }: Props) {
           row={shown}
           noun={rowNoun(payload)}
           onWorker={() => onWorker(shown.worker)}
+          onName={(name, frames) => onName(shown.worker, name, frames)}
         />
       )}
     </div>
@@ -166,7 +169,14 @@ function Row({ row, most, chosen, onPick, onLate }: RowProps) {
 
 type Names = 'host' | 'frames' | 'kernels' | 'categories';
 
-function While({ row, noun, onWorker }: { row: Meanwhile; noun: string; onWorker: () => void }) {
+interface WhileProps {
+  row: Meanwhile;
+  noun: string;
+  onWorker: () => void;
+  onName: (name: string, frames: boolean) => void;
+}
+
+function While({ row, noun, onWorker, onName }: WhileProps) {
   const [by, setBy] = useState<Names>('host');
   const shares = row[by].slice(0, NAMES);
   const most = Math.max(...shares.flatMap(share => [share.time_ns, share.median_ns ?? 0]), 1);
@@ -204,9 +214,14 @@ function While({ row, noun, onWorker }: { row: Meanwhile; noun: string; onWorker
             by === 'categories' ? (CATEGORY_TITLE[share.name as Category] ?? share.name) : share.short_name;
           return (
             <li key={share.name} className={css.whileRow} data-part="while-row">
-              <span className="clip" title={share.name}>
+              <Button
+                look="text"
+                className="clip"
+                title={by === 'categories' ? `Open the overview of ${row.worker}` : `Find ${share.name}`}
+                onClick={() => (by === 'categories' ? onWorker() : onName(share.name, by === 'frames'))}
+              >
                 {name}
-              </span>
+              </Button>
               <span className={css.pair}>
                 <i className={css.late} style={{ width: `${(share.time_ns / most) * 100}%` }} />
                 <i className={css.median} style={{ width: `${((share.median_ns ?? 0) / most) * 100}%` }} />

@@ -31,6 +31,8 @@ export default function DistributedView({ payload, run }: { payload: Distributed
     [params, select],
   );
   const onWorker = useCallback((worker: string) => select({ view: 'overview', worker }), [select]);
+  const onName = (worker: string, find: string, frames: boolean) =>
+    select({ view: 'trace', worker, params: { find, ...(frames && { python: 'true' }) } });
   const onLate = (late: string, step = '') => put({ ...LATE_TABLE, late, step, collective: '' });
   const onMerged = (workers: string[], more: Record<string, string> = {}) =>
     select({ view: 'trace', params: { ...more, ranks: writeRanks(workers) } });
@@ -56,7 +58,7 @@ export default function DistributedView({ payload, run }: { payload: Distributed
           <Averages payload={payload} onWorker={onWorker} onMerged={onMerged} />
         </>
       )}
-      <Stragglers payload={payload} onWorker={onWorker} onLate={onLate} />
+      <Stragglers payload={payload} onWorker={onWorker} onLate={onLate} onName={onName} />
       <JobTables payload={payload} selectors={selectors} put={put} onWorker={onWorker} onMerged={onMerged} />
     </div>
   );

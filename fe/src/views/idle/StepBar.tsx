@@ -5,7 +5,7 @@ import { useSelection } from '../../state/selection';
 import { Button } from '../../widgets/inputs/Button';
 import { useWidth } from '../../widgets/charts/useWidth';
 import { causeColor } from '../../base/causes';
-import { onTimeline, type Row } from './select';
+import { onTimeline, workOnTimeline, type Row, type Work } from './select';
 import css from './StepBar.module.css';
 
 const TOP = 30;
@@ -21,13 +21,18 @@ interface Part {
   color: string;
   x: number;
   width: number;
-  row?: Row;
+}
+
+interface Props {
+  payload: IdlePayload;
+  rows: Row[];
+  title: string;
 }
 
 /** An average step, and below the bracket of its idle time the causes of that. */
-export function StepBar({ payload, rows, title }: { payload: IdlePayload; rows: Row[]; title: string }) {
+export function StepBar({ payload, rows, title }: Props) {
   const { ref, width } = useWidth();
-  const { select } = useSelection();
+  const { selection, select } = useSelection();
   const steps = Math.max(payload.counted, 1);
   const duration = payload.duration_ns / steps;
   const idle = payload.idle_ns / steps;
@@ -45,10 +50,24 @@ export function StepBar({ payload, rows, title }: { payload: IdlePayload; rows: 
     idle,
     width,
   ).map((part, i) => ({ ...part, row: rows[i]! }));
-  const open = (row: Row) => select({ view: 'trace', params: onTimeline(payload, row) });
+  const openCause = (row: Row) => select({ view: 'trace', params: onTimeline(payload, row) });
+  const openWork = (part: Part) =>
+    select({ view: 'trace', params: workOnTimeline(payload, selection.params.step, workOf(part.key)) });
   const from = duration > 0 ? width * (1 - idle / duration) : width;
   const top = TOP + BAR + FUNNEL;
-  const chips = causes.filter(part => part.width < ROOM);
+  const narrow = (part: Part) => part.ns > 0 && part.width < ROOM;
+  const chips = [
+    ...parts.filter(narrow).map(part => ({
+      part,
+      about: `Show the longest stretch; ${formatRatio(part.ns / duration)} of the step`,
+      open: () => openWork(part),
+    })),
+    ...causes.filter(narrow).map(part => ({
+      part,
+      about: `Show the longest gap; ${formatRatio(part.ns / idle)} of the idle time`,
+      open: () => openCause(part.row),
+    })),
+  ];
   return (
     <div ref={ref} className={css.bar} data-part="idle-bar">
       {width > 0 && (
@@ -76,7 +95,14 @@ export function StepBar({ payload, rows, title }: { payload: IdlePayload; rows: 
           <Bracket x={0} width={from} title="busy" ns={duration - idle} whole={duration} />
           <Bracket x={from} width={width - from} title="idle" ns={idle} whole={duration} />
           {parts.map(part => (
-            <Piece key={part.key} part={part} y={TOP} height={BAR} />
+            <g
+              key={part.key}
+              className={css.cause}
+              {...(part.width < ROOM ? {} : pressed('Show the longest stretch', () => openWork(part)))}
+              onClick={() => openWork(part)}
+            >
+              <Piece part={part} y={TOP} height={BAR} />
+            </g>
           ))}
           {idle > 0 && (
             <>
@@ -95,8 +121,8 @@ export function StepBar({ payload, rows, title }: { payload: IdlePayload; rows: 
             <g
               key={part.key}
               className={css.cause}
-              {...(part.width < ROOM ? {} : pressed(() => open(part.row)))}
-              onClick={() => open(part.row)}
+              {...(part.width < ROOM ? {} : pressed('Show the longest gap', () => openCause(part.row)))}
+              onClick={() => openCause(part.row)}
             >
               <Piece part={part} y={top} height={CAUSES} />
             </g>
@@ -105,14 +131,8 @@ export function StepBar({ payload, rows, title }: { payload: IdlePayload; rows: 
       )}
       {chips.length > 0 && (
         <div className={css.chips}>
-          {chips.map(part => (
-            <Button
-              key={part.key}
-              look="bare"
-              className={css.chip}
-              title={`Show the longest gap; ${formatRatio(part.ns / idle)} of the idle time`}
-              onClick={() => open(part.row)}
-            >
+          {chips.map(({ part, about, open }) => (
+            <Button key={part.key} look="bare" className={css.chip} title={about} onClick={open}>
               <i className="dot" style={{ background: part.color }} />
               {part.title} <strong>{formatDuration(part.ns)}</strong>
             </Button>
@@ -124,10 +144,10 @@ export function StepBar({ payload, rows, title }: { payload: IdlePayload; rows: 
 }
 
 /** A shape as a button that its label names; those that are too narrow for a label have one below the bar. */
-const pressed = (act: () => void) => ({
+const pressed = (about: string, act: () => void) => ({
   role: 'button',
   tabIndex: 0,
-  'aria-description': 'Show the longest gap',
+  'aria-description': about,
   onKeyDown: (event: KeyboardEvent) => {
     if (event.key === 'Enter' || event.key === ' ') {
       event.preventDefault();
@@ -165,6 +185,9 @@ export function communication(
     ['uncompared', 'Exposed communication, not compared', parts.uncompared_ns, UNKNOWN],
   ];
 }
+
+const workOf = (key: string): Work =>
+  key === 'compute' ? 'compute' : key === 'copies' ? 'exposed_copy' : 'exposed_communication';
 
 function laid(items: [string, string, number, string][], whole: number, width: number): Part[] {
   let x = 0;

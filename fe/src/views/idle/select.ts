@@ -105,6 +105,22 @@ export function onTimeline(
   return event === null ? { area, at } : { area, at, event: String(event) };
 }
 
+/** What the device works on, as the track of what its time goes to calls it. */
+export type Work = 'compute' | 'exposed_communication' | 'exposed_copy';
+
+/** What shows the longest stretch of that work in the steps that are counted; of one stream these steps. */
+export function workOnTimeline(
+  { device, stream, steps }: Pick<IdlePayload, 'device' | 'stream' | 'steps'>,
+  step: string | undefined,
+  work: Work,
+): Record<string, string> {
+  const chosen = steps.filter(each => (step === undefined ? each.complete : each.name === step));
+  const counted = chosen.length > 0 ? chosen : steps;
+  const begin = Math.min(...counted.map(each => each.start_ns));
+  const end = Math.max(...counted.map(each => each.start_ns + each.duration_ns));
+  return stream === null ? { moment: `${device}:${begin}-${end}:${work}` } : { area: `${begin}-${end}` };
+}
+
 /** What the panels below ask for, from the parameters of the view. */
 export function chosen(params: Record<string, string>, ...names: string[]): Record<string, string> {
   return Object.fromEntries(
