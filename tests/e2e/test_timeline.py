@@ -283,34 +283,6 @@ def test_tracks_fold_pin_and_hide_in_the_address(open_page: Open) -> None:
     expect(page).to_have_url(in_address(page, "hidden"))
 
 
-def test_instants_stay_aside_until_they_are_asked_for(open_page: Open) -> None:
-    page, frame = open_page(view="trace", run="n_memory")
-    ready(frame)
-    labels = frame.locator("[data-part=track-label][data-kind=slices]")
-    tracks = frame.get_by_role("button", name=re.compile("^Tracks"))
-    found = re.fullmatch(r"Tracks (\d+) of (\d+)", tracks.inner_text().strip())
-    assert found is not None
-    first, at_first, every = labels.count(), *map(int, found.groups())
-    assert at_first < every
-    # A hit in a track that is hidden brings it into sight.
-    find = frame.get_by_placeholder("Find slices and kernels")
-    find.fill("[memory]")
-    find.press("Enter")
-    expect(page).to_have_url(in_address(page, "event"))
-    expect(labels).to_have_count(first + 1)
-    find.press("Escape")
-    page.keyboard.press("Escape")
-    tracks.click()
-    menu = frame.locator("[data-part=trace-menu]")
-    expect(menu.locator("input[type=checkbox]:not(:checked)")).to_have_count(every - at_first)
-    menu.get_by_role("button", name="Show all").click()
-    expect(tracks).to_have_text(f"Tracks {every}")
-    expect(labels).to_have_count(first + every - at_first)
-    expect(reopened(page, open_page).get_by_role("button", name=re.compile("^Tracks"))).to_have_text(
-        f"Tracks {every}"
-    )
-
-
 def test_colors_and_clocks(open_page: Open) -> None:
     page, frame = open_page(**RUN)
     ready(frame)

@@ -66,3 +66,31 @@ def test_an_edge_of_the_selected_window_is_dragged(open_page: Open) -> None:
     anew = until(lambda: selected(page), lambda area: area != longer) or (0, 0)
     assert anew[0] > begin
     assert anew[1] < end
+
+
+def test_instants_stay_aside_until_they_are_asked_for(open_page: Open) -> None:
+    page, frame = open_page(view="trace", run="n_memory")
+    drawn(frame)
+    labels = frame.locator("[data-part=track-label][data-kind=slices]")
+    tracks = frame.get_by_role("button", name=re.compile("^Tracks"))
+    found = re.fullmatch(r"Tracks (\d+) of (\d+)", tracks.inner_text().strip())
+    assert found is not None
+    first, at_first, every = labels.count(), *map(int, found.groups())
+    assert at_first < every
+    # A hit in a track that is hidden brings it into sight.
+    find = frame.get_by_placeholder("Find slices and kernels")
+    find.fill("[memory]")
+    find.press("Enter")
+    expect(page).to_have_url(re.compile(r"pytorch_profiler\.event="))
+    expect(labels).to_have_count(first + 1)
+    find.press("Escape")
+    page.keyboard.press("Escape")
+    tracks.click()
+    menu = frame.locator("[data-part=trace-menu]")
+    expect(menu.locator("input[type=checkbox]:not(:checked)")).to_have_count(every - at_first)
+    menu.get_by_role("button", name="Show all").click()
+    expect(tracks).to_have_text(f"Tracks {every}")
+    expect(labels).to_have_count(first + every - at_first)
+    _, again = open_page(**dict(re.findall(r"p\.pytorch_profiler\.(\w+)=([^&]*)", page.url)))
+    drawn(again)
+    expect(again.get_by_role("button", name=re.compile("^Tracks"))).to_have_text(f"Tracks {every}")

@@ -7,7 +7,7 @@ import { plain, Sentence } from '../../widgets/Sentence';
 import { Tip } from '../../widgets/Term';
 import { SourceSettingsMenu } from '../../widgets/SourceFrame';
 import { range, useAnswers } from './answers';
-import { asideTracks, emptyTracks, flipped } from './aside';
+import { asideTracks, emptyTracks, flipped } from './tracks/aside';
 import { Find } from './find/Find';
 import { useFound } from './find/useFound';
 import { usePaths, useWalk } from './follow/path';

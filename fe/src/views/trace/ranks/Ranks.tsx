@@ -8,7 +8,7 @@ import { mergePayloads } from '../../../timeline/tiles/merge';
 import { Button } from '../../../widgets/inputs/Button';
 import { Icon } from '../../../widgets/Icon';
 import { plain, Sentence } from '../../../widgets/Sentence';
-import { flipped } from '../aside';
+import { flipped } from '../tracks/aside';
 import { Find } from '../find/Find';
 import { useFound } from '../find/useFound';
 import { usePaths, useWalk } from '../follow/path';

@@ -1,5 +1,5 @@
 // Which tracks of one trace are shown only when asked for.
-import type { TracePayload } from '../../api/types';
+import type { TracePayload } from '../../../api/types';
 
 type Track = TracePayload['tracks'][number];
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import golden from '../../../../tests/golden/payloads/trace.json';
-import type { TracePayload } from '../../api/types';
+import golden from '../../../../../tests/golden/payloads/trace.json';
+import type { TracePayload } from '../../../api/types';
 import { asideTracks, emptyTracks, flipped } from './aside';
 
 const whole = golden.trace as unknown as TracePayload;
