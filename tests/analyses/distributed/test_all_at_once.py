@@ -40,7 +40,7 @@ def test_the_table_of_a_job_has_the_operations_of_every_rank_in_its_own_words() 
         ranks = [source.summary.groups[code].ranks for code in own["group"].tolist()]
         assert [job.groups[code].ranks for code in table.group[rows].tolist()] == ranks
         steps = [job.steps[code] for code in table.step[rows].tolist()]
-        assert steps == [source.summary.steps[code].name for code in own["step"].tolist()]
+        assert steps == [source.summary.steps.names[code] for code in own["step"].tolist()]
     assert begin == len(table)
 
 

@@ -122,7 +122,7 @@ def test_any_ranks_can_be_compared(drawn: list[tuple[list[dict[str, Any]], dict[
         assert (categories[known].sum(axis=1) == table["window"][known]).all()
         timed = table["latency"] != ABSENT
         assert (table["latency"][timed] >= table["exposed"][timed]).all() and (table["exposed"][timed] >= 0).all()
-        assert [step.duration for step in summary.steps] == breakdown(trace).durations.tolist()
+        assert summary.steps.table()["duration"].tolist() == breakdown(trace).durations.tolist()
         members.append(ready(f"w{i}", None, trace))
     run = Members(members)
     payload = build(run, NoParams())

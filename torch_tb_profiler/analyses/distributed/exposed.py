@@ -60,7 +60,7 @@ def exposed_steps(comparison: Comparison, member: int) -> ExposedSteps | None:
     """
     job, split, arrivals = comparison.job, comparison.split, comparison.arrivals
     summary = comparison.sources[member].summary
-    names = tuple(dict.fromkeys(step.name for step in summary.complete_steps()))
+    names = tuple(dict.fromkeys(summary.steps.complete()))
     number = {name: at for at, name in enumerate(names)}
     place = np.array([*(number.get(name, NO_CODE) for name in job.steps), NO_CODE], np.int64)
     step = place[job.table.step]

@@ -179,7 +179,7 @@ def gather(sources: Sequence[Source]) -> Job:
             identity = _identity(group)
             descriptions[identity] = _merged(descriptions.get(identity), group)
         groups.add(tuple(map(_identity, known)))
-        steps.add(tuple([step.name for step in summary.steps]))
+        steps.add(summary.steps.names)
         names.add(summary.names[:count])
     kinds = dict(joined.kinds)
     for name, codes in (("group", groups), *((name, names) for name in _NAMED)):

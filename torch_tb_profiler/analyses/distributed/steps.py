@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
+from torch_tb_profiler.analyses.distributed.reduction.rank_steps import STEP
 from torch_tb_profiler.analyses.shared.optional import optional_floats
 from torch_tb_profiler.model.trace import Bool, Float64, Int64
 
@@ -30,15 +31,15 @@ class StepColumns(msgspec.Struct, frozen=True):
 def step_columns(comparison: Comparison) -> StepColumns:
     """Every step of every rank."""
     codes = {name: code for code, name in enumerate(comparison.job.steps)}
-    rows = [
-        (member, codes[step.name], step.start, step.duration, step.computation, step.overlap, step.exposed,
-         step.other, step.complete)
-        for member, source in enumerate(comparison.sources)
-        for step in source.summary.steps
-    ]  # fmt: skip
-    table = np.array(rows, np.int64).reshape(-1, 9).T
-    member, step, start, duration, computation, overlap, exposed, other, complete = table
-    return StepColumns(member, step, start, duration, computation, overlap, exposed, other, complete > 0)
+    each = [source.summary.steps for source in comparison.sources]
+    numbers = {names: [codes[name] for name in names] for names in {steps.names for steps in each}}
+    step = [number for steps in each for number in numbers[steps.names]]
+    table = np.frombuffer(b"".join([steps.parts for steps in each]), STEP)
+    return StepColumns(
+        member=np.repeat(np.arange(len(each)), [len(steps) for steps in each]),
+        step=np.array(step, np.int64),
+        **{name: table[name].astype(STEP[name].newbyteorder("=")) for name in STEP.names or ()},
+    )
 
 
 class AverageStep(msgspec.Struct, frozen=True):
@@ -99,7 +100,7 @@ def waiting_by_step(comparison: Comparison, sums: StepSums) -> list[StepWaiting]
     codes = {name: code for code, name in enumerate(comparison.job.steps)}
     rows = []
     for member, source in enumerate(comparison.sources):
-        names: list[str | None] = list(dict.fromkeys(step.name for step in source.summary.steps))
+        names: list[str | None] = list(dict.fromkeys(source.summary.steps.names))
         if sums.compared[member, -1]:
             names.append(None)
         for name in names:

@@ -14,6 +14,7 @@ from torch_tb_profiler.analyses.distributed.costs.costs import Costs, Suspect
 from torch_tb_profiler.analyses.distributed.costs.evidence import stands_out
 from torch_tb_profiler.analyses.distributed.groups import expected_ranks
 from torch_tb_profiler.analyses.distributed.meanwhile import Meanwhile
+from torch_tb_profiler.analyses.distributed.steps import step_columns
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
 from torch_tb_profiler.analyses.distributed.totals import WorkerTotal
 
@@ -127,8 +128,8 @@ def least_cost(comparison: Comparison) -> float:
 
 def mean_step(comparison: Comparison) -> float:
     """ns; 0 without any."""
-    steps = [step.duration for source in comparison.sources for step in source.summary.steps]
-    return float(np.mean(steps)) if steps else 0.0
+    durations = step_columns(comparison).duration
+    return float(np.mean(durations)) if len(durations) else 0.0
 
 
 def _groups_unknown(comparison: Comparison) -> bool:
@@ -158,13 +159,15 @@ def _communication(
     members = [member for member in range(len(comparison.sources)) if member not in excluded]
     summaries = [comparison.sources[member].summary for member in members]
     exposed = all(summary.by_kernels for summary in summaries)
-    shares = [
-        sum((step.exposed + (0 if exposed else step.overlap)) / step.duration for step in steps) / len(steps)
-        for steps in ([step for step in summary.complete_steps() if step.duration] for summary in summaries)
-        if steps
-    ]
-    if not shares:
+    steps = step_columns(comparison)
+    known = steps.complete & (steps.duration > 0)
+    counts = np.bincount(steps.member[known], minlength=len(comparison.sources))
+    share = (steps.exposed + (0 if exposed else steps.overlap))[known] / steps.duration[known]
+    sums = np.bincount(steps.member[known], share, len(counts))
+    counted = [member for member in members if counts[member]]
+    if not counted:
         return None
+    shares = sums[counted] / counts[counted]
     times: dict[str, int] = {}
     for total in totals:
         time = total.exposed if exposed else total.latency

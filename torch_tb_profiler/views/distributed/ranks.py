@@ -80,17 +80,19 @@ def step_times(comparison: Comparison) -> list[StepTimes]:
         StepTimes(
             worker=source.worker,
             rank=source.rank,
-            step=step.name,
-            start_ns=step.start,
-            complete=step.complete,
-            duration_ns=step.duration,
-            computation_ns=step.computation,
-            overlap_ns=step.overlap,
-            exposed_ns=step.exposed,
-            other_ns=step.other,
+            step=name,
+            start_ns=start,
+            complete=complete,
+            duration_ns=duration,
+            computation_ns=computation,
+            overlap_ns=overlap,
+            exposed_ns=exposed,
+            other_ns=other,
         )
         for source in comparison.sources
-        for step in source.summary.steps
+        for name, (start, duration, computation, overlap, exposed, other, complete) in zip(
+            source.summary.steps.names, source.summary.steps.table().tolist(), strict=True
+        )
     ]
 
 

@@ -63,7 +63,7 @@ def _whole(comparison: Comparison) -> str:
     """What the share is of: one step is not called each."""
     if per_step(comparison) != "per step":
         return "the recording"
-    alone = all(len(source.summary.complete_steps()) == 1 for source in comparison.sources)
+    alone = all(len(source.summary.steps.complete()) == 1 for source in comparison.sources)
     return "the step" if alone else "each step"
 
 

@@ -7,8 +7,6 @@ is sought first in the windows that exceed the rank's own others of that kind.
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.costs.medians import median_of_others
@@ -28,13 +26,23 @@ def alike_windows(job: Job, rows: Int64) -> Groups:
     kind = group(table.collective[rows], sizes[table.group[rows]], down).which
     block = group(table.member[rows], table.step[rows])
     nth = ordinals(np.zeros(len(rows), np.bool_), table.member[rows], table.step[rows])
-    sequences: dict[bytes, int] = {}
-    ordered = kind[np.argsort(block.which, kind="stable")]
-    bounds = (np.cumsum([0, *block.counts]) * ordered.itemsize).tolist()
-    whole = ordered.tobytes()
-    parts = (whole[begin:end] for begin, end in pairwise(bounds))
-    sequence = np.array([sequences.setdefault(part, len(sequences)) for part in parts], np.int64)
-    return group(table.step[rows], sequence[block.which], nth)
+    return group(table.step[rows], _sequences(kind, block, nth)[block.which], nth)
+
+
+def _sequences(kind: Int64, block: Groups, nth: Int64) -> Int64:
+    """int64[blocks]: equal for blocks that have the same kinds in the same order."""
+    counts = block.counts
+    begins = np.cumsum(counts) - counts
+    ordered = np.empty(len(kind), np.int64)
+    ordered[begins[block.which] + nth] = kind
+    sequence, found = np.empty(len(counts), np.int64), 0
+    for length in np.unique(counts).tolist():
+        blocks = np.flatnonzero(counts == length)
+        whole = np.ascontiguousarray(ordered[begins[blocks][:, None] + np.arange(length)])
+        distinct, which = np.unique(whole.view(np.dtype((np.void, whole.itemsize * length))), return_inverse=True)
+        sequence[blocks] = found + which.reshape(-1)
+        found += len(distinct)
+    return sequence
 
 
 def usual_work(work: Int64, windows: Groups, member: Int64, step: Int32, kind: Int32) -> Int64:

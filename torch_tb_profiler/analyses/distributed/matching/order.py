@@ -105,9 +105,9 @@ def _last_blocks(job: Job, member: Int32) -> set[int]:
     blocks = set()
     codes = {name: code for code, name in enumerate(job.steps)}
     for position in np.unique(member).tolist():
-        steps = job.sources[position].summary.steps
-        if steps:
-            blocks |= {2 * codes[steps[-1].name], 2 * codes[steps[-1].name] + 1}
+        names = job.sources[position].summary.steps.names
+        if names:
+            blocks |= {2 * codes[names[-1]], 2 * codes[names[-1]] + 1}
     return blocks
 
 

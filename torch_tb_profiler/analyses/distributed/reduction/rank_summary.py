@@ -12,37 +12,19 @@ from torch_tb_profiler.analyses.distributed.reduction.family_totals import Famil
 from torch_tb_profiler.analyses.distributed.reduction.names import Names
 from torch_tb_profiler.analyses.distributed.reduction.operations import Operations, hidden_times, operation_table
 from torch_tb_profiler.analyses.distributed.reduction.packed import Packed, pack, unpack
+from torch_tb_profiler.analyses.distributed.reduction.rank_steps import RankSteps, rank_steps
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.analyses.shared.grouping import group
-from torch_tb_profiler.base.intervals import Intervals, covered, intersect, merge_owned
+from torch_tb_profiler.base.intervals import Intervals, merge_owned
 from torch_tb_profiler.model.communication.collectives import Collectives, collectives
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.communication.groups import ProcessGroup
 from torch_tb_profiler.model.devices import DeviceInfo, devices
 from torch_tb_profiler.model.kinds import HOST, Kind, ends, of_kind
 from torch_tb_profiler.model.ranks import rank
-from torch_tb_profiler.model.steps import Steps, steps
+from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.trainer.clock import ClockSync, clock_sync
-
-
-class StepParts(msgspec.Struct, frozen=True):
-    """One step; duration = computation + overlap + exposed + other, in ns.
-
-    computation  kernels that do not communicate (without a GPU: CPU Exec) while nothing communicates
-    overlap      both at once
-    exposed      communication that no computation hides
-    complete     False for a trailing step whose device work is missing
-    """
-
-    name: str
-    start: int
-    duration: int
-    computation: int
-    overlap: int
-    exposed: int
-    other: int
-    complete: bool
 
 
 class NameTotal(msgspec.Struct, frozen=True):
@@ -96,7 +78,7 @@ class RankSummary(msgspec.Struct, frozen=True):
     length: int
     devices: tuple[DeviceInfo, ...]
     groups: tuple[ProcessGroup, ...]
-    steps: tuple[StepParts, ...]
+    steps: RankSteps
     producer: str
     recorded_steps: bool
     by_kernels: bool
@@ -109,10 +91,6 @@ class RankSummary(msgspec.Struct, frozen=True):
     def table(self) -> Operations:
         """The operations as an array of OPERATION."""
         return unpack(self.operations)
-
-    def complete_steps(self) -> list[StepParts]:
-        """The steps that averages are made of."""
-        return [step for step in self.steps if step.complete]
 
 
 def summarize(trace: Trace) -> RankSummary:
@@ -137,7 +115,7 @@ def summarize(trace: Trace) -> RankSummary:
         length=int(max(spans.ends.max(initial=0), operations.end.max(initial=0))),
         devices=devices(trace),
         groups=tuple(operations.groups),
-        steps=_step_parts(trace, spans, computation),
+        steps=rank_steps(trace, spans, computation),
         producer=trace.producer,
         recorded_steps=spans.recorded,
         by_kernels=_has_kernels(trace),
@@ -155,17 +133,6 @@ def _has_kernels(trace: Trace) -> bool:
 
 def _computation(trace: Trace) -> Intervals:
     return role_intervals(trace)["kernel" if _has_kernels(trace) else "cpu_exec"]
-
-
-def _step_parts(trace: Trace, spans: Steps, computation: Intervals) -> tuple[StepParts, ...]:
-    communication = role_intervals(trace)["communication"]
-    window = spans.starts, spans.ends
-    overlap = covered(intersect(computation, communication), *window)
-    computing, exposed = covered(computation, *window) - overlap, covered(communication, *window) - overlap
-    durations = spans.ends - spans.starts
-    other = durations - computing - exposed - overlap
-    columns = spans.starts, durations, computing, overlap, exposed, other, spans.complete
-    return tuple(StepParts(*row) for row in zip(spans.names, *(each.tolist() for each in columns), strict=True))
 
 
 def _totals(operations: Collectives, computation: Intervals) -> tuple[NameTotal, ...]:
