@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Response, expect
 
 from tests.e2e.page.places import choose
 from tests.support.jobs import CULPRIT
@@ -290,3 +290,47 @@ def test_ten_thousand_ranks_open_as_eight_do(new_page: NewPage, ten_thousand: st
     assert frame.locator(TABLE).count() < 60
     assert frame.locator("html").evaluate("e => e.scrollWidth <= innerWidth")
     assert errors == []
+
+
+LARGEST_ANSWER, MOST_ANSWERS, MOST_ELEMENTS = 150_000, 16, 3_500
+"""What a page may ask for, at once (in bytes of JSON) and in five steps, and hold in its document, however many
+ranks there are."""
+
+
+def test_no_interaction_with_ten_thousand_ranks_asks_for_or_draws_more_than_is_in_sight(
+    new_page: NewPage, ten_thousand: str
+) -> None:
+    """Each step asks for few answers and leaves a document, all of bounded size: its time follows these."""
+    page = new_page(1440, 900)
+    answers: list[Response] = []
+    page.on("response", lambda response: answers.append(response) if "/view/" in response.url else None)
+    page.goto(f"{ten_thousand}/#pytorch_profiler&p.pytorch_profiler.view=distributed")
+    frame = page.frame_locator("iframe")
+    tables, names = frame.locator("[data-part=job-tables]"), frame.locator("[data-part=column-names]")
+    foot = tables.locator("[data-part=table-foot]")
+
+    def drawn() -> int:
+        count: int = frame.locator("html").evaluate("e => e.querySelectorAll('*').length")
+        return count
+
+    expect(frame.locator("h1")).to_contain_text("Rank 5 keeps the others waiting")
+    expect(frame.locator("[data-part=found-rank]")).to_be_visible()
+    expect(names).to_contain_text(re.compile(r"\d"))
+    expect(tables.locator("[role=row]").nth(1)).to_be_visible()
+    elements = [drawn()]
+    frame.get_by_label("Find a rank, worker, or host").fill("7777")
+    expect(frame.get_by_role("heading", name="rank 7777", exact=True)).to_be_visible()
+    elements.append(drawn())
+    frame.get_by_role("radio", name="Log").check()
+    expect(page).to_have_url(re.compile(r"pytorch_profiler\.scale=log"))
+    elements.append(drawn())
+    frame.get_by_role("radio", name="By process group").check()
+    expect(foot).to_contain_text("1,258 rows")
+    elements.append(drawn())
+    frame.get_by_role("radio", name="By rank").check()
+    expect(foot).to_contain_text("20,000 rows")
+    elements.append(drawn())
+    sizes = {each.url: len(each.body()) for each in answers if each.status == 200}
+    assert max(elements) < MOST_ELEMENTS, elements
+    assert len(sizes) <= MOST_ANSWERS, sizes
+    assert max(sizes.values()) < LARGEST_ANSWER, sizes

@@ -145,8 +145,10 @@ def merge_owned(owner: npt.NDArray[np.integer[Any]], starts: Int64, ends: Int64)
     if owners * (high - low + 1) < 2**63:
         # On one line, a stretch for each owner: nearly always in order already.
         line = whose * (high - low + 1) - low
-        order = np.argsort(line + starts, kind="stable")
-        whose, starts, ends, line = whose[order], starts[order], ends[order], line[order]
+        place = line + starts
+        if not (place[1:] >= place[:-1]).all():
+            order = np.argsort(place, kind="stable")
+            whose, starts, ends, line = whose[order], starts[order], ends[order], line[order]
         reach = np.maximum.accumulate(line + ends) - line
     else:
         order = np.lexsort((starts, whose))

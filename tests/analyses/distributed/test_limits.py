@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import numpy as np
 import pytest
@@ -13,6 +15,8 @@ from torch_tb_profiler.analyses.distributed.costs import evidence
 from torch_tb_profiler.analyses.distributed.costs.costs import Costs, costs
 from torch_tb_profiler.analyses.distributed.meanwhile import Meanwhile, RankTime
 from torch_tb_profiler.analyses.distributed.verdict import _working_longest
+from torch_tb_profiler.view import Members
+from torch_tb_profiler.views._shared.job.judgment import judge_members
 from torch_tb_profiler.views._shared.job.members import compare_members
 
 
@@ -84,3 +88,17 @@ def test_six_steps_of_other_ranks_tell_how_much_they_vary(
     monkeypatch: pytest.MonkeyPatch, comparison: Comparison, of_job: Costs, late: list[float], clear: bool
 ) -> None:
     assert stands_out(monkeypatch, comparison, of_job, late) == clear
+
+
+def test_a_step_that_is_not_whole_says_nothing_of_the_share_of_communication() -> None:
+    members, shares = [], []
+    for member in Job(4, ddp(4)).members():
+        assert member.result is not None
+        table = member.result.steps.table().copy()
+        table["complete"] = [True, True, False]
+        table["exposed"][2] = table["duration"][2]
+        shares.append((table["exposed"][:2] / table["duration"][:2]).mean())
+        steps = msgspec.structs.replace(member.result.steps, parts=table.tobytes())
+        members.append(replace(member, result=msgspec.structs.replace(member.result, steps=steps)))
+    spent = judge_members(Members(members)).verdict.communication
+    assert spent is not None and spent.share == pytest.approx(np.mean(shares)) and max(shares) < 0.9

@@ -63,10 +63,16 @@ def codes(*keys: Int32 | Int64) -> tuple[Int64, int]:
 
 def split_by(key: Int32 | Int64, count: int) -> list[Int64]:
     """The positions of each of the values 0..count-1, ascending; those of other values are in none."""
-    narrow = key.astype(np.uint16) if len(key) and 0 <= key.min() and key.max() < 2**16 else key  # sorts faster
-    order = np.argsort(narrow, kind="stable")
+    order = stable_order(key)
     bounds = np.searchsorted(key[order], np.arange(count + 1)).tolist()
     return [order[begin:end] for begin, end in pairwise(bounds)]
+
+
+def stable_order(key: Int32 | Int64) -> Int64:
+    """Positions in order of the key; equal ones as they come."""
+    # numpy sorts sixteen bits by radix.
+    narrow = key.astype(np.uint16) if len(key) and 0 <= key.min() and key.max() < 2**16 else key
+    return np.argsort(narrow, kind="stable")
 
 
 def _dense(key: Int32 | Int64) -> tuple[Int64, int]:

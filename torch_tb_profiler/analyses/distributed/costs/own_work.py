@@ -18,10 +18,11 @@ from bisect import bisect_right
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.analyses.distributed.costs.medians import sorted_within
 from torch_tb_profiler.analyses.distributed.costs.usual import alike_windows, usual_work
 from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.distributed.matching.matching import timed
-from torch_tb_profiler.analyses.shared.grouping import Groups
+from torch_tb_profiler.analyses.shared.grouping import Groups, stable_order
 from torch_tb_profiler.base.intervals import Intervals, covered, merge
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64
 
@@ -81,7 +82,7 @@ def own_work(job: Job) -> OwnWork:
 
 def _behind(groups: Int32, member: Int64, start: Int64, end: Int64) -> Int64:
     """int64[m]: the previous operation of the same group and rank, NO_CODE if it had not ended."""
-    order = np.lexsort((start, member, groups))
+    order = stable_order(groups)  # within a group by rank and start, as in the table
     same = (np.diff(groups[order]) == 0) & (np.diff(member[order]) == 0)
     ended = same & (end[order][:-1] <= start[order][1:])
     behind = np.full(len(start), NO_CODE, np.int64)
@@ -118,9 +119,10 @@ def _ready(start: Int64, before: Int64, stalled: Intervals, queued: Bool, window
 
 def _medians(values: Int64, which: Int64, count: int) -> Int64:
     """int64[count]: the lower median of each, ABSENT without any."""
-    order = np.lexsort((values, which))
-    begin, end = (np.searchsorted(which[order], np.arange(count), side) for side in ("left", "right"))
+    order = sorted_within(which, values, count)
+    counts = np.bincount(which, minlength=count)
+    begins = np.cumsum(counts) - counts
     medians = np.full(count, ABSENT)
-    some = end > begin
-    medians[some] = values[order][((begin + end - 1) // 2)[some]]
+    some = counts > 0
+    medians[some] = values[order[(begins + (counts - 1) // 2)[some]]]
     return medians

@@ -124,7 +124,7 @@ class _Replay:
         member = table.member[rows].astype(np.int64)
         width = int(table.end[rows].max(initial=0)) + 1
         start, end = (times[rows] + member * width for times in (table.start, table.end))
-        by_end = np.lexsort((end, member))
+        by_end = np.argsort(end, kind="stable")  # by rank, too: each has its stretch of the line
         # What was compared with no other rank is a collective of its own.
         compared = split.compared[rows]
         collective = np.where(compared, matching.instance[rows], len(matching) + np.arange(len(rows)))
@@ -190,7 +190,8 @@ class _Replay:
 def _cumulative(excess: Int64, member: Int64) -> Int64:
     """int64[m]: the sum of the excess of a rank up to each operation."""
     total = np.cumsum(excess)
-    first = np.searchsorted(member, member, "left")
+    counts = np.bincount(member)
+    first = np.repeat(np.cumsum(counts) - counts, counts)
     since: Int64 = total - np.append(0, total)[first]
     return since
 

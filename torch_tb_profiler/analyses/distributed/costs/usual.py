@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from torch_tb_profiler.analyses.distributed.costs.medians import median_of_others
+from torch_tb_profiler.analyses.distributed.costs.medians import median_of_others, sorted_within
 from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.distributed.matching.order import ordinals
 from torch_tb_profiler.analyses.shared.grouping import Groups, group
@@ -47,10 +47,9 @@ def _sequences(kind: Int64, block: Groups, nth: Int64) -> Int64:
 
 def usual_work(work: Int64, windows: Groups, member: Int64, step: Int32, kind: Int32) -> Int64:
     """int64[m] ns."""
-    order = np.lexsort((work, windows.which))
-    which = windows.which[order]
-    begin = np.searchsorted(which, which, "left")
-    size = np.searchsorted(which, which, "right") - begin
+    order = sorted_within(windows.which, work, len(windows))
+    which, counts = windows.which[order], windows.counts
+    begin, size = (np.cumsum(counts) - counts)[which], counts[which]
     usual: Int64 = work.copy()
     several = np.flatnonzero(size > 1)
     position = np.arange(len(order)) - begin
