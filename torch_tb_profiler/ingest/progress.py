@@ -21,6 +21,13 @@ class Progress:
 
 Report = Callable[[Progress], None]
 
+Step = Callable[[], None]
+"""Called between parts of work that takes a while of a large file; it may report that the work goes on."""
+
+
+def no_step() -> None:
+    """A Step for callers that do not care."""
+
 
 def ignore(progress: Progress) -> None:
     """A Report for callers that do not care."""

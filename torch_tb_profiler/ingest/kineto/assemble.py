@@ -11,13 +11,14 @@ from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.base.markers import is_trainer
 from torch_tb_profiler.ingest.kineto.clock import EPOCH_NS, absurd, quarter_offset
 from torch_tb_profiler.ingest.kineto.columns import Columns
+from torch_tb_profiler.ingest.progress import Step, no_step
 from torch_tb_profiler.model.health import HealthLog, is_truncated
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Events, Trace
 
 WINDOW_MARKERS = ("Record Window End", "Iteration Start: ")
 
 
-def assemble(columns: Columns, metadata: Mapping[str, Any], health: HealthLog) -> Trace:
+def assemble(columns: Columns, metadata: Mapping[str, Any], health: HealthLog, step: Step = no_step) -> Trace:
     """Raises TraceError if there is not one event."""
     if columns.length == 0:
         if is_truncated(health):
@@ -29,11 +30,11 @@ def assemble(columns: Columns, metadata: Mapping[str, Any], health: HealthLog) -
             "the trace holds no events",
             hint="was the profiler stopped before the first active step of its `schedule`?",
         )
-    events = columns.finish_events()
+    events = columns.finish_events(step)
     strings = columns.strings.table()
     _pair_begin_end(events, strings, health)
     _join_clocks(events, metadata, health)
-    origin = _origin(events, strings, health)
+    origin = _origin(events, strings, health, step)
     timed = events.start != ABSENT
     events.start[timed] -= origin
     base = metadata.get("baseTimeNanoseconds")
@@ -42,7 +43,7 @@ def assemble(columns: Columns, metadata: Mapping[str, Any], health: HealthLog) -
         strings=strings,
         threads=columns.finish_threads(),
         text_ids=columns.text_ids.table(),
-        args=columns.finish_args(),
+        args=columns.finish_args(step),
         metadata=dict(metadata),
         trace_start_ns=int(origin),
         base_ns=base if isinstance(base, int) and not isinstance(base, bool) else 0,
@@ -123,7 +124,7 @@ def _join_clocks(events: Events, metadata: Mapping[str, Any], health: HealthLog)
         health.add("two_clocks", "info", message, count=int(lacking.sum()))
 
 
-def _origin(events: Events, strings: list[str], health: HealthLog) -> int:
+def _origin(events: Events, strings: list[str], health: HealthLog, step: Step) -> int:
     """The earliest time that is not metadata, a profiler window marker, or absurd; notes what is doubtful."""
     timed = events.start != ABSENT
     slices = events.phase == ord("X")
@@ -133,13 +134,16 @@ def _origin(events: Events, strings: list[str], health: HealthLog) -> int:
     _note(health, negative, "negative_duration", "warning", "slices with a negative duration count as empty")
     _note(health, slices & (events.name < 0), "no_name", "warning", "slices without a name")
     _note(health, slices & (events.category < 0), "no_category", "info", "slices without a category")
+    step()
     counted = timed & (events.phase != ord("M")) & ~_is_window_marker(events, strings)
     starts, durations = events.start, events.duration
     if not counted.all():
         starts, durations = starts[counted], durations[counted]
     if len(starts) == 0:
         return int(events.start[timed].min()) if timed.any() else 0
+    step()
     wrong = absurd(starts, durations)
+    step()
     if wrong.any():
         health.add(
             "absurd_time",

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.ingest.progress import Step, no_step
 from torch_tb_profiler.model.trace import (
     ABSENT,
     FIRST_TEXT_ID,
@@ -147,7 +148,7 @@ class Columns:
     def _has_room(self, key: str) -> bool:
         return key in self._args or len(self._args) < MAX_ARGUMENTS
 
-    def finish_events(self) -> Events:
+    def finish_events(self, step: Step = no_step) -> Events:
         """The event columns; the blocks are given back as they are joined."""
         joined = {}
         for name in Block.__annotations__:
@@ -155,16 +156,18 @@ class Columns:
             joined[name] = np.concatenate(parts) if parts else _EMPTY[name]
             for block in self._blocks:
                 setattr(block, name, None)
+            step()
         self._blocks.clear()
         return Events(**joined)
 
-    def finish_args(self) -> dict[str, ArgColumn]:
+    def finish_args(self, step: Step = no_step) -> dict[str, ArgColumn]:
         """One column per argument key, rows ascending."""
         finished = {}
         for key in list(self._args):
             column = _finish_arg(self._args.pop(key))
             if len(column.rows):
                 finished[key] = column
+            step()
         return finished
 
     def finish_threads(self) -> list[Thread]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any, BinaryIO
 
 import msgspec
@@ -39,8 +40,9 @@ def read_chrome_trace(stream: BinaryIO, *, size: int = 0, report: Report = ignor
     with without_gc():
         decoder = BlockDecoder(columns) if library is None else NativeDecoder(columns, library)
         metadata = _read(stream, decoder, columns, health, size, report, limit)
-        report(Progress("arranging", size, size, columns.length))
-        return assemble(columns, metadata, health)
+        arranging = partial(report, Progress("arranging", size, size, columns.length))
+        arranging()
+        return assemble(columns, metadata, health, arranging)
 
 
 def collect_events(

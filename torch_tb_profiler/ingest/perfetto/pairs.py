@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from torch_tb_profiler.ingest.progress import Step, no_step
 from torch_tb_profiler.model.trace import ABSENT, Int32, Int64
 
 
@@ -26,29 +27,36 @@ class Pairs:
             lanes = [self._lanes.setdefault(each, len(self._lanes)) for each in distinct.tolist()]
             self._pieces.append((np.array(lanes, np.int32)[of.ravel()], time, row))
 
-    def durations(self, count: int) -> tuple[Int64, int]:
+    def durations(self, count: int, step: Step = no_step) -> tuple[Int64, int]:
         """(int64[count]: by row what the end says, ABSENT where none does; how many begins and ends are alone)."""
         duration = np.full(count, ABSENT, np.int64)
         if not self._pieces:
             return duration, 0
         lane, time, row = (np.concatenate(column) for column in zip(*self._pieces, strict=True))
         self._pieces.clear()
+        step()
         order = np.argsort(lane, kind="stable")
+        step()
         lane, time, row = lane[order].astype(np.int64), time[order], row[order]
         first = np.append(True, lane[1:] != lane[:-1])
+        step()
         waiting = np.cumsum(np.where(row >= 0, 1, -1))
         waiting -= (waiting - np.where(row >= 0, 1, -1))[first][lane]  # from 0 on each track
+        step()
         # An end that finds nothing waiting takes the count to a new low; the lows of tracks do not mix if each
         # track lies far below the one before it.
         far = 2 * len(row) + 2
         low = np.minimum.accumulate(waiting - lane * far) + lane * far
         before = np.minimum(np.where(first, 0, np.append(0, low[:-1])), 0)
+        step()
         begins = np.flatnonzero(row >= 0)
         ends = np.flatnonzero((row < 0) & (waiting >= before))
         strays = len(row) - len(begins) - len(ends)
         # The n-th end of a track belongs to its n-th begin.
+        step()
         place = np.searchsorted(lane[begins], lane[ends]) + _rank(lane[ends])
         owner = begins[place]
+        step()
         duration[row[owner]] = time[ends] - time[owner]
         return duration, strays + len(begins) - len(ends)
 

@@ -24,7 +24,7 @@ from torch_tb_profiler.ingest.perfetto.sequences import Sequences
 from torch_tb_profiler.ingest.perfetto.stages import CORRELATION, Stages
 from torch_tb_profiler.ingest.perfetto.values import Cells, Reader, add_cells, numbers_of, text_codes
 from torch_tb_profiler.ingest.perfetto.wire import fields, signed, text, varints
-from torch_tb_profiler.ingest.progress import Report
+from torch_tb_profiler.ingest.progress import Report, Step
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace
 
@@ -82,8 +82,8 @@ class _Reader:
                 damaged += add(packets.content, at, length, packets.time[packet], packets.generation[packet])
         return damaged
 
-    def finish(self, health: HealthLog, base_ns: int | None) -> Trace:
-        duration, alone = self._pairs.durations(self.columns.length)
+    def finish(self, health: HealthLog, base_ns: int | None, step: Step) -> Trace:
+        duration, alone = self._pairs.durations(self.columns.length, step)
         for first, column in self._open:
             column[:] = duration[first : first + len(column)]
         if alone:
@@ -91,8 +91,10 @@ class _Reader:
             health.add("unmatched_begin_end", "warning", message, count=alone)
         if self._untimed:
             health.add("no_time", "error", _UNTIMED, count=self._untimed)
+        step()
         self._stages.join()
-        return assemble(self.columns, {"schemaVersion": 1, "baseTimeNanoseconds": base_ns or 0}, health)
+        step()
+        return assemble(self.columns, {"schemaVersion": 1, "baseTimeNanoseconds": base_ns or 0}, health, step)
 
     def _track(self, content: bytes) -> None:
         told = dict(fields(content))

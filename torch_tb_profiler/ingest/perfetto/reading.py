@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import BinaryIO, Protocol
 
 import numpy as np
@@ -15,7 +16,7 @@ from torch_tb_profiler.ingest.perfetto.clocks import BOOT, REAL, Clocks, reading
 from torch_tb_profiler.ingest.perfetto.packets import batches
 from torch_tb_profiler.ingest.perfetto.sequences import Sequences
 from torch_tb_profiler.ingest.perfetto.wire import signed
-from torch_tb_profiler.ingest.progress import Progress, Report
+from torch_tb_profiler.ingest.progress import Progress, Report, Step
 from torch_tb_profiler.ingest.source import Source
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import Int64, Trace
@@ -52,7 +53,7 @@ class Reader(Protocol):
 
     def add(self, packets: Packets) -> int: ...
 
-    def finish(self, health: HealthLog, base_ns: int | None) -> Trace:
+    def finish(self, health: HealthLog, base_ns: int | None, step: Step) -> Trace:
         """`base_ns`: what leads from the clock of the packets, since the machine booted, to the epoch."""
         ...
 
@@ -74,8 +75,9 @@ def read_packets(reader: Reader, stream: BinaryIO, *, size: int, report: Report,
             if damaged:
                 health.add("skipped_event", "error", "packets that are damaged are left out", count=damaged)
             source.events = reader.columns.length
-        report(Progress("arranging", size, size, reader.columns.length))
-        return reader.finish(health, base_ns)
+        arranging = partial(report, Progress("arranging", size, size, reader.columns.length))
+        arranging()
+        return reader.finish(health, base_ns, arranging)
 
 
 def _wall(packets: Packets) -> int | None:

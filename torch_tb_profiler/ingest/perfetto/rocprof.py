@@ -21,7 +21,7 @@ from torch_tb_profiler.ingest.perfetto.reading import Packets, read_packets
 from torch_tb_profiler.ingest.perfetto.sequences import Sequences
 from torch_tb_profiler.ingest.perfetto.values import Cells, Reader, numbers_of, text_codes
 from torch_tb_profiler.ingest.perfetto.wire import fields, signed, text
-from torch_tb_profiler.ingest.progress import Report
+from torch_tb_profiler.ingest.progress import Report, Step
 from torch_tb_profiler.ingest.rocprof.finish import finish
 from torch_tb_profiler.ingest.rocprof.records import Agent, Agents, Recording, Work
 from torch_tb_profiler.ingest.slices import Coded
@@ -59,11 +59,12 @@ class _Reader:
         self._tracks = Tracks()
         self._not_read = 0
 
-    def finish(self, health: HealthLog, base_ns: int | None) -> Trace:
+    def finish(self, health: HealthLog, base_ns: int | None, step: Step) -> Trace:
         self._tracks.append_to(Counters(self.columns, self.sequences), self._process)
+        step()
         if self._not_read:
             health.add("counters_not_read", "warning", _NOT_READ, count=self._not_read)
-        return finish(self._recording, health, {}, base_ns)
+        return finish(self._recording, health, {}, step, base_ns)
 
     def add(self, packets: Packets) -> int:
         damaged = 0

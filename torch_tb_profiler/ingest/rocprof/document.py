@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import isfinite
 from typing import Any, BinaryIO
 
@@ -38,8 +39,9 @@ def read_rocprof_json(stream: BinaryIO, *, size: int, report: Report, limit: int
                 reader.add(part)
             source.events = recording.columns.length
         reader.end_process()
-        report(Progress("arranging", size, size, recording.columns.length))
-        return finish(recording, health, {})
+        arranging = partial(report, Progress("arranging", size, size, recording.columns.length))
+        arranging()
+        return finish(recording, health, {}, arranging)
 
 
 class _Reader:

@@ -7,13 +7,18 @@ from dataclasses import replace
 from typing import Any
 
 from torch_tb_profiler.ingest.kineto.assemble import assemble
+from torch_tb_profiler.ingest.progress import Step
 from torch_tb_profiler.ingest.rocprof.records import Recording
 from torch_tb_profiler.model.health import HealthLog
 from torch_tb_profiler.model.trace import ROCPROF, Trace
 
 
 def finish(
-    recording: Recording, health: HealthLog, environment: Mapping[str, Any], base_ns: int | None = None
+    recording: Recording,
+    health: HealthLog,
+    environment: Mapping[str, Any],
+    step: Step,
+    base_ns: int | None = None,
 ) -> Trace:
     """Raises TraceError if nothing was recorded.
 
@@ -29,7 +34,7 @@ def finish(
         metadata["distributedInfo"] = {"backend": None, "rank": rank, "world_size": world_size}
     if base_ns is not None:
         metadata["baseTimeNanoseconds"] = base_ns
-    trace = assemble(recording.columns, metadata, health)
+    trace = assemble(recording.columns, metadata, health, step)
     return replace(trace, producer=ROCPROF, clock="boot" if base_ns is None else "epoch")
 
 

@@ -48,7 +48,7 @@ def read_rocpd(stream: BinaryIO, *, size: int, report: Report, limit: int) -> Tr
             process = _Process(database, suffix, recording)
             environment = environment or process.environment
             process.read()
-    return finish(recording, health, environment)
+    return finish(recording, health, environment, advance)
 
 
 def _processes(database: Database) -> list[str]:
