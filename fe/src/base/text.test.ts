@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { codeToWrite } from './text';
+import { codeToWrite, shortened } from './text';
 
 test('what can be written is told from the names of what is missing', () => {
   const marks =
@@ -15,4 +15,10 @@ test('what can be written is told from the names of what is missing', () => {
     'rocprofv3 --hip-trace',
   ]);
   expect(codeToWrite('a backtick ` alone, `a=1`')).toEqual([]);
+});
+
+test('a name is cut in the middle, so that its end is seen', () => {
+  expect(shortened('abcdefgh', 8)).toBe('abcdefgh');
+  expect(shortened('abcdefgh', 5)).toBe('ab…gh');
+  expect(shortened('abcdefgh', 2)).toBe('a…');
 });

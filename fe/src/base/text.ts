@@ -22,3 +22,12 @@ export const codeToWrite = (message: string): string[] => [
       .filter((part, i, parts) => parts.length % 2 === 1 && i % 2 === 1 && WRITTEN.test(part)),
   ),
 ];
+
+/** Cut in the middle: names of one place begin alike, and their ends tell them apart. */
+export function shortened(name: string, letters: number): string {
+  if (name.length <= letters) {
+    return name;
+  }
+  const end = Math.floor((letters - 1) / 2);
+  return `${name.slice(0, letters - 1 - end)}…${end > 0 ? name.slice(-end) : ''}`;
+}

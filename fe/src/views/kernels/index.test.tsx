@@ -1,4 +1,4 @@
-import { fireEvent, screen, within } from '@testing-library/react';
+import { fireEvent, screen, waitFor, within } from '@testing-library/react';
 import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/kernels.json';
 import { readState } from '../../base/browser/host';
@@ -57,4 +57,69 @@ it('leads from a row to its slice in one click', () => {
   const { view, ...state } = readState();
   expect(view).toBe('trace');
   expect(state).toEqual({ run: 'run', event: String(event) });
+});
+
+const named = (names: string[]) =>
+  names.map((name, i) => ({
+    ...golden.kernels.rows[0]!,
+    name,
+    short_name: name,
+    total_ns: 1000 - i,
+    tc_used: [true, false, null][i % 3]!,
+  }));
+
+it('tells names that begin alike by their ends, and says them whole to who does not see them', async () => {
+  const begin =
+    'GEMM bf16 256x128 nn with a very long description of its tiles and of what it adds, flag by flag, '.repeat(
+      2,
+    );
+  const rows = named([`${begin}align1`, `${begin}align8`]);
+  drawView(View, { ...golden.kernels, rows });
+  const lines = screen.getAllByRole('button', { name: /^GEMM bf16 256x128 nn with .*align[18] ?\d/ });
+  expect(lines).toHaveLength(2);
+  await waitFor(() => expect(lines[0]!.querySelector('[aria-hidden]')).not.toBeNull());
+  const seen = lines.map(line => line.querySelector('[aria-hidden]')!.textContent);
+  expect(new Set(seen).size).toBe(2);
+  seen.forEach(text => expect(text.length).toBeLessThan(160));
+});
+
+it('lists the others of a ring, and each of them opens its row', async () => {
+  drawView(View, { ...golden.kernels, rows: named(['a', 'b', 'c', 'd', 'e', 'f', 'g']) });
+  fireEvent.click(screen.getByRole('button', { name: /^2 others/ }));
+  const others = within((await screen.findByRole('dialog')) as HTMLElement);
+  expect((await others.findAllByRole('button', { hidden: true })).map(line => line.textContent![0])).toEqual([
+    'f',
+    'g',
+  ]);
+  fireEvent.click(others.getByRole('button', { name: /^g/, hidden: true }));
+  expect(readState().select).toBe('g');
+});
+
+it('opens the rows that a part of the ring of Tensor Cores counts, and the copies on the timeline', () => {
+  const copy = { name: 'Memcpy HtoD', calls: 2, bytes: 4, total_ns: 10, mean_ns: 5, max_ns: 6, bandwidth: 1 };
+  drawView(View, {
+    ...golden.kernels,
+    rows: named(['a', 'b', 'c', 'd']),
+    tensor_cores: { used_ns: 1997, not_used_ns: 999, unknown_ns: 998 },
+    memory_operations: [{ ...copy, event: 3 }],
+  });
+  const grid = within(screen.getByRole('grid', { name: 'kernels' }));
+  const listed = () =>
+    grid
+      .getAllByRole('row')
+      .slice(1)
+      .map(row => row.textContent![0]);
+  expect(listed()).toEqual(['a', 'b', 'c', 'd']);
+  for (const [part, rows] of [
+    [/^used/, ['a', 'd']],
+    [/^not used/, ['b']],
+    [/^the name does not tell/, ['c']],
+  ] as const) {
+    fireEvent.click(screen.getByRole('button', { name: part }));
+    expect(listed()).toEqual(rows);
+  }
+  fireEvent.click(screen.getByRole('button', { name: /^the name does not tell/ }));
+  expect(listed()).toEqual(['a', 'b', 'c', 'd']);
+  fireEvent.click(screen.getByRole('button', { name: /^Memcpy HtoD/ }));
+  expect(readState()).toMatchObject({ view: 'trace', find: 'Memcpy HtoD' });
 });

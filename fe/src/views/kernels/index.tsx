@@ -17,7 +17,7 @@ import { DataTable } from '../../widgets/table/DataTable';
 import { Detail } from './Detail';
 import { Engines } from './Engines';
 import { MemoryOperations } from './MemoryOperations';
-import { nounOf, rowKey, whole } from './select';
+import { nounOf, onCores, rowKey, whole } from './select';
 import { Named } from '../_shared/rows/Named';
 import { useRows } from '../_shared/rows/useRows';
 import { speedColumns } from '../_shared/speed/columns';
@@ -46,7 +46,8 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
     [payload, select],
   );
   const keyOf = useMemo(() => (row: KernelRow) => rowKey(row, byLaunch), [byLaunch]);
-  const { put, pick, chosen, close, table: rows } = useRows(payload.rows, keyOf);
+  const listed = useMemo(() => onCores(payload.rows, params.cores), [payload, params.cores]);
+  const { put, pick, chosen, close, table: rows } = useRows(listed, keyOf);
   const shares = useMemo(
     () => payload.rows.map(row => ({ key: keyOf(row), title: row.short_name, value: row.total_ns })),
     [payload, keyOf],
@@ -57,7 +58,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
   const streams = payload.streams.filter(
     stream => params.device === undefined || String(stream.device) === params.device,
   );
-  const filtered = ['step', 'device', 'stream', 'operator', 'family'].filter(name => params[name]);
+  const filtered = ['step', 'device', 'stream', 'operator', 'family', 'cores'].filter(name => params[name]);
   return (
     <div className={`${splitCss.view} fill`}>
       <Answer
@@ -108,6 +109,14 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
             top={3}
             color="var(--c-cpu_exec)"
             format={formatDuration}
+            onPick={key =>
+              put({
+                cores: params.cores === key ? '' : key,
+                group_by: payload.group_by === 'family' ? '' : payload.group_by,
+                select: '',
+              })
+            }
+            picked={params.cores}
           />
           {payload.memory_operations.length > 0 && (
             <Donut
@@ -120,6 +129,7 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
               top={top}
               color="var(--c-memcpy)"
               format={formatDuration}
+              onPick={name => select({ view: 'trace', params: { find: name } })}
             />
           )}
           <div className={splitCss.save}>
@@ -185,7 +195,9 @@ export default function KernelsView({ payload, crumb }: { payload: KernelsPayloa
               {filtered.length > 0 && (
                 <Button
                   look="text"
-                  onClick={() => put({ step: '', device: '', stream: '', operator: '', family: '' })}
+                  onClick={() =>
+                    put({ step: '', device: '', stream: '', operator: '', family: '', cores: '' })
+                  }
                 >
                   Clear {params.operator ? 'the operator and other filters' : 'filters'}
                 </Button>

@@ -19,6 +19,18 @@ export function nounOf({ group_by }: KernelsPayload): [string, string] {
       : ['kernel', 'kernels'];
 }
 
+/** The rows that a part of the ring of Tensor Cores counts; all without a choice. */
+export function onCores(rows: KernelRow[], cores: string | undefined): KernelRow[] {
+  const chosen = CORES.get(cores ?? '');
+  return chosen === undefined ? rows : rows.filter(row => row.tc_used === chosen);
+}
+
+const CORES = new Map<string, boolean | null>([
+  ['used', true],
+  ['not used', false],
+  ['unknown', null],
+]);
+
 /** How much time the rows take together. */
 export function whole(payload: KernelsPayload): string {
   const names = new Set(payload.rows.map(row => row.name)).size;

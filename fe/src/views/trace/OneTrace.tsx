@@ -58,15 +58,15 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
     () => traceSource(client, selectors, python, color),
     [client, selectors, python, color],
   );
+  const aside = useMemo(() => asideTracks(payload), [payload]);
+  const empty = useMemo(() => emptyTracks(payload), [payload]);
+  const hidden = flipped(aside, state.hidden);
   // The slices come first; what stands beside them would only make the server slower.
-  const answers = useAnswers(payload, selectors, state, shown, timeline.loading === false);
+  const answers = useAnswers(payload, selectors, state, shown, timeline.loading === false, hidden);
   const { added } = answers;
   const selected = useSelected(members, state, python);
   const { current, flows, place } = selected;
   const deep = deepTracks(state.deep, place);
-  const aside = useMemo(() => asideTracks(payload), [payload]);
-  const empty = useMemo(() => emptyTracks(payload), [payload]);
-  const hidden = flipped(aside, state.hidden);
   // What is selected is seen, wherever it lies.
   const unseen = [...hidden, ...empty].filter(id => id !== place?.track);
   const layout = useLayout(payload, { folded, deep, hidden: unseen, pinned, order, filter });

@@ -29,13 +29,14 @@ const spanQuery = (window: Span, python: boolean): Record<string, string> => ({
   ...(python ? { python: 'true' } : {}),
 });
 
-/** The answers about the selected window, the window in sight and the whole trace. */
+/** The answers about the selected window, the window in sight, and of the whole trace what is not hidden. */
 export function useAnswers(
   payload: TracePayload,
   selectors: Selectors,
   state: TraceState,
   shown: Span,
   drawn: boolean,
+  hidden: readonly number[],
 ) {
   const { python } = payload;
   const { area } = state;
@@ -65,7 +66,11 @@ export function useAnswers(
     { by: state.color },
     !['class', 'name'].includes(state.color),
   );
-  const mapTracks = useMemo(() => mainTracks(payload), [payload]);
+  const aside = JSON.stringify(hidden);
+  const mapTracks = useMemo(
+    () => mainTracks(payload, undefined, JSON.parse(aside) as number[]),
+    [payload, aside],
+  );
   const mapAnswer = useView<TraceTile>(
     'trace/tile',
     selectors,

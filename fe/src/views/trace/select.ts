@@ -18,10 +18,11 @@ export const addedTracks = (payload: TracePayload, sums: Sums): string =>
     .map(track => track.id)
     .join(',');
 
-/** The busiest threads and streams, in the order they are shown. */
-export function mainTracks(payload: TracePayload, most = IN_STRIP): number[] {
+/** The busiest threads and streams, in the order they are shown; those that are not shown stand for nothing. */
+export function mainTracks(payload: TracePayload, most = IN_STRIP, hidden: readonly number[] = []): number[] {
   const candidates = payload.tracks.filter(
     track =>
+      !hidden.includes(track.id) &&
       (track.kind === 'thread' || track.kind === 'stream') &&
       track.role !== 'annotation' &&
       track.role !== 'sync',

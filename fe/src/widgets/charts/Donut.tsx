@@ -1,7 +1,10 @@
 import { arc, pie, type PieArcDatum } from 'd3-shape';
+import { Popover } from '@mantine/core';
 import { useMemo } from 'react';
 import { Button } from '../inputs/Button';
-import { formatRatio, plural } from '../../base/format';
+import { formatCount, formatRatio, plural } from '../../base/format';
+import { shortened } from '../../base/text';
+import { useWidth } from './useWidth';
 import css from './Donut.module.css';
 
 export interface Share {
@@ -19,10 +22,20 @@ interface Props {
   /** One that gets lighter from part to part, or that of each part. */
   color: string | ((key: string) => string);
   format: (value: number) => string;
-  onPick?: (key: string) => void;
-  picked?: string;
+  /** Opens what a part counts. */
+  onPick: (key: string) => void;
+  picked?: string | undefined;
 }
 
+/** Pixels that an average letter of a name takes; what a line needs beside its name. */
+const LETTER = 5.8;
+const BESIDE = 56;
+
+/** Of the others, how many are named; the table beside the rings has them all. */
+const NAMED = 200;
+
+/** Width of the list of the others, px. */
+const OTHERS = 340;
 const SIZE = 72;
 const OUTER = 34;
 const INNER = 21;
@@ -35,6 +48,7 @@ const ring = (values: number[], others: number): PieArcDatum<number>[] =>
 
 /** A ring of the largest shares with its legend; all parts together are the whole. */
 export function Donut({ title, note, shares, top, color, format, onPick, picked }: Props) {
+  const { ref, width } = useWidth<HTMLOListElement>();
   const sorted = useMemo(
     () => shares.filter(share => share.value > 0).sort((a, b) => b.value - a.value),
     [shares],
@@ -85,30 +99,80 @@ export function Donut({ title, note, shares, top, color, format, onPick, picked 
           ))}
         </g>
       </svg>
-      <ol>
+      <ol ref={ref}>
         {arcs.map(({ part, fill }) => (
           <li key={part.key}>
-            <Button
-              look="bare"
-              aria-pressed={part.key === picked}
+            <Part
+              name={part.title}
+              room={width}
+              fill={fill}
               title={`${part.title}: ${format(part.value)}`}
-              onClick={() => onPick?.(part.key)}
-            >
-              <i className="dot" style={{ background: fill }} />
-              <span className="clip">{part.title}</span>
-              <span className="num">{formatRatio(part.value / total)}</span>
-            </Button>
+              ratio={part.value / total}
+              pressed={part.key === picked}
+              onClick={() => onPick(part.key)}
+            />
           </li>
         ))}
         {rest.length > 0 && (
-          <li className="dim">
-            <i className={`dot ${css.remainder}`} />
-            <span className="clip">{plural(rest.length, 'other')}</span>
-            <span className="num">{formatRatio(others / total)}</span>
+          <li>
+            <Popover position="bottom-start" shadow="md" withinPortal trapFocus returnFocus width={OTHERS}>
+              <Popover.Target>
+                <Button look="bare" className="dim" title="List them">
+                  <i className={`dot ${css.remainder}`} />
+                  <span className="clip">{plural(rest.length, 'other')}</span>
+                  <span className="num">{formatRatio(others / total)}</span>
+                </Button>
+              </Popover.Target>
+              <Popover.Dropdown className="menu" data-part="others">
+                <ol className={css.others}>
+                  {rest.slice(0, NAMED).map(part => (
+                    <li key={part.key}>
+                      <Part
+                        name={part.title}
+                        room={OTHERS - 24}
+                        title={`${part.title}: ${format(part.value)}`}
+                        ratio={part.value / total}
+                        pressed={part.key === picked}
+                        onClick={() => onPick(part.key)}
+                      />
+                    </li>
+                  ))}
+                </ol>
+                {rest.length > NAMED && (
+                  <p className="dim">and {formatCount(rest.length - NAMED)} with less, in the table</p>
+                )}
+              </Popover.Dropdown>
+            </Popover>
           </li>
         )}
       </ol>
     </figure>
+  );
+}
+
+interface PartProps {
+  name: string;
+  /** Pixels of the line; 0 until they are known. */
+  room: number;
+  fill?: string;
+  title: string;
+  ratio: number;
+  pressed: boolean;
+  onClick: () => void;
+}
+
+/** A line of the legend; who does not see it hears the whole name. */
+function Part({ name, room, fill, title, ratio, pressed, onClick }: PartProps) {
+  const short = room > 0 ? shortened(name, Math.max(Math.floor((room - BESIDE) / LETTER), 3)) : name;
+  return (
+    <Button look="bare" aria-pressed={pressed} title={title} onClick={onClick}>
+      {fill && <i className="dot" style={{ background: fill }} />}
+      <span className="clip" aria-hidden={short !== name || undefined}>
+        {short}
+      </span>
+      {short !== name && <span className="spoken">{name}</span>}
+      <span className="num">{formatRatio(ratio)}</span>
+    </Button>
   );
 }
 

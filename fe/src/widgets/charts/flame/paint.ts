@@ -1,4 +1,5 @@
 // The boxes of a flame graph on its canvas.
+import { shortened } from '../../../base/text';
 import { LINE, type Box, type FlameNode } from './layout';
 
 export interface Look {
@@ -32,15 +33,6 @@ export function paintFlame(context: CanvasRenderingContext2D, boxes: Box[], look
       context.fillText(shortened(node.name, letters), x + 4, depth * LINE + LINE / 2);
     }
   }
-}
-
-/** Cut in the middle: names of one place begin alike, and their ends tell them apart. */
-export function shortened(name: string, letters: number): string {
-  if (name.length <= letters) {
-    return name;
-  }
-  const end = Math.floor((letters - 1) / 2);
-  return `${name.slice(0, letters - 1 - end)}…${end > 0 ? name.slice(-end) : ''}`;
 }
 
 function hash(text: string): number {
