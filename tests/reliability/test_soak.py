@@ -20,7 +20,7 @@ MIB = 1 << 20
 def test_soak(tmp_path: Path, long: bool) -> None:
     """No answer but the named states, memory flat, nothing left open, every route asked."""
     log = write_log(tmp_path / "log", runs=8, workers=2, count=300)
-    rounds, requests, clients = (15, 2000, 20) if long else (2, 300, 20)
+    rounds, requests, clients = (15, 2000, 20) if long else (3, 300, 20)
     environ = {
         "TORCH_PROFILER_CACHE_DIR": str(tmp_path / "cache"),
         "TORCH_PROFILER_CACHE_BYTES": str(20 * MIB),
@@ -37,6 +37,7 @@ def test_soak(tmp_path: Path, long: bool) -> None:
         assert after[1] < 40
         assert not made.zombies()
         assert len(made.workers()) <= 2
+        # The first round reads the files and imports the views, so it is no measure of what a round leaves behind.
         first, last = (max(record.memory) for record in (records[-2], records[-1]))
         assert last <= 1.15 * first + 20 * MIB, [max(record.memory) // MIB for record in records]
         cached = sum(entry.stat().st_size for entry in (tmp_path / "cache").iterdir())
