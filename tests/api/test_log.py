@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import gc
 import inspect
+import subprocess
+import sys
+import threading
 import weakref
 from pathlib import Path
 
@@ -12,9 +15,13 @@ import pytest
 
 import torch_tb_profiler as ttp
 from tests.support.logs import write_log
+from tests.support.waiting import until
 from torch_tb_profiler.api import stubs
 from torch_tb_profiler.api import views as methods
+from torch_tb_profiler.api.opened import Opened
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.session import Root, Session
 
 
 @pytest.fixture
@@ -115,4 +122,46 @@ def test_what_is_used_keeps_the_log_open_and_the_last_one_closes_it(tmp_path: Pa
     assert ask().data.steps
     del ask
     gc.collect()
-    assert session() is None
+    assert until(lambda: session() is None)
+
+
+def test_collecting_a_log_waits_for_nothing(tmp_path: Path) -> None:
+    """Garbage is collected at any place, also in a thread that holds what closing waits for."""
+    may_close, closed_by = threading.Event(), list[threading.Thread]()
+
+    class Waiting(Session):
+        def close(self) -> None:
+            assert may_close.wait(60)
+            super().close()
+            closed_by.append(threading.current_thread())
+
+    opened = Opened(Waiting([Root(str(write_log(tmp_path, count=10)))], Settings()))
+    del opened
+    gc.collect()
+    assert not closed_by
+    may_close.set()
+    assert until(lambda: bool(closed_by))
+    assert closed_by != [threading.current_thread()]
+
+
+def test_a_log_that_is_closed_by_hand_is_closed_once_and_here(tmp_path: Path) -> None:
+    closed_by = []
+
+    class Counted(Session):
+        def close(self) -> None:
+            super().close()
+            closed_by.append(threading.current_thread())
+
+    opened = Opened(Counted([Root(str(write_log(tmp_path, count=10)))], Settings()))
+    opened.close()
+    opened.close()
+    assert closed_by == [threading.current_thread()]
+
+
+def test_a_log_that_is_still_open_does_not_keep_python_from_ending(tmp_path: Path) -> None:
+    place = write_log(tmp_path, count=10)
+    code = f"import torch_tb_profiler as ttp; print(len(ttp.open({str(place)!r}).run().overview().data.steps))"
+    kept = f"import torch_tb_profiler as ttp; log = ttp.open({str(place)!r}); ask = log.run().overview; ask()"
+    for text in (code, kept):
+        ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+        assert (ended.returncode, ended.stderr) == (0, "")
