@@ -26,9 +26,9 @@ class RunSpan:
         span: str | None = None,
         show: Callable[[FileState], None] = lambda _: None,
     ) -> None:
-        found = session.catalog.run(run)
-        spans = [each for worker in found.workers for each in worker.spans]
-        self.run = found.name
+        chosen = session.catalog.run(run)
+        spans = [each for worker in chosen.workers for each in worker.spans]
+        self.run = chosen.name
         self.span = span or spans[0].name
         self._session = session
         files = [each for each in spans if each.name == self.span]

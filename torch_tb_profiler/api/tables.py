@@ -26,15 +26,15 @@ _SCALARS: dict[Any, pa.DataType] = {
 
 def sentences(payload: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
     """(the sentences of a payload without their links, its other fields)."""
-    said, others = [], {}
+    lines, others = [], {}
     for key, value in payload.items():
         if _is_text(value):
-            said.append(_plain(value))
+            lines.append(_plain(value))
         elif isinstance(value, list) and value and all(map(_is_text, value)):
-            said += map(_plain, value)
+            lines += map(_plain, value)
         else:
             others[key] = value
-    return said, others
+    return lines, others
 
 
 def without_links(value: Any) -> Any:
@@ -50,15 +50,15 @@ def without_links(value: Any) -> Any:
 
 def tables(payload: Mapping[str, Any], first: str = "rows") -> dict[str, Rows]:
     """Name -> rows, of the lists of objects and the objects in a payload; `first` stands before the others."""
-    found = dict(_tables(payload))
-    return {name: found[name] for name in sorted(found, key=lambda name: name != first)}
+    by_name = dict(_tables(payload))
+    return {name: by_name[name] for name in sorted(by_name, key=lambda name: name != first)}
 
 
 def arrow_tables(view: View, data: object, payload: Mapping[str, Any]) -> dict[str, pa.Table]:
     """The same with the types that the payload declares, and with its columns; of every payload there is one."""
     declared = dict(_declared(inspect.type_info(view.payload)))
-    found: dict[str, Rows] = {**dict.fromkeys(declared, []), **tables(payload)}
-    typed = {name: _typed(rows, declared.get(name, {})) for name, rows in found.items()}
+    by_name: dict[str, Rows] = {**dict.fromkeys(declared, []), **tables(payload)}
+    typed = {name: _typed(rows, declared.get(name, {})) for name, rows in by_name.items()}
     columns = _columns(view, data)
     if columns:
         typed[COLUMNS] = pa.table(columns)
@@ -174,19 +174,19 @@ def _typed(rows: Rows, types: Mapping[str, pa.DataType]) -> pa.Table:
 
 def _columns(view: View, data: object) -> dict[str, Any]:
     """What a payload holds as columns of one length: of bytes, else of numbers and texts."""
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     kinds = {field.name: field.type for field in inspect.type_info(view.payload).fields}  # type: ignore[attr-defined]
     for name, kind in kinds.items():
         value = getattr(data, name)
         if (dtype := _dtype(kind)) is not None:
-            found[name] = np.frombuffer(value, dtype)
+            columns[name] = np.frombuffer(value, dtype)
         elif isinstance(kind, inspect.ListType) and (dtype := _dtype(kind.item_type)) is not None:
-            found.update({f"{name}.{at}": np.frombuffer(each, dtype) for at, each in enumerate(value)})
-    if not found and not any(isinstance(_item(kind), inspect.StructType) for kind in kinds.values()):
+            columns.update({f"{name}.{at}": np.frombuffer(each, dtype) for at, each in enumerate(value)})
+    if not columns and not any(isinstance(_item(kind), inspect.StructType) for kind in kinds.values()):
         scalar = (*_SCALARS, inspect.LiteralType)
-        found = {name: getattr(data, name) for name, kind in kinds.items() if isinstance(_item(kind), scalar)}
-    length = max(map(len, found.values()), default=0)
-    return {name: values for name, values in found.items() if len(values) == length} if len(found) > 1 else {}
+        columns = {name: getattr(data, name) for name, kind in kinds.items() if isinstance(_item(kind), scalar)}
+    length = max(map(len, columns.values()), default=0)
+    return {name: values for name, values in columns.items() if len(values) == length} if len(columns) > 1 else {}
 
 
 def _item(kind: Any) -> Any:

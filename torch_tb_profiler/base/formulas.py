@@ -36,13 +36,13 @@ def parse_expression(text: str) -> ast.expr:
     if len(text) > LONGEST:
         raise ValueError(f"a formula of {len(text)} characters is too long ({LONGEST} at most)")
     try:
-        found = ast.parse(text.strip(), mode="eval").body
-        _check(found)
+        expression = ast.parse(text.strip(), mode="eval").body
+        _check(expression)
     except SyntaxError as error:
         raise ValueError(f"{text!r} is no formula: {error.msg}") from error
     except (RecursionError, MemoryError) as error:
         raise ValueError("a formula is nested too deep") from error
-    return found
+    return expression
 
 
 def _check(node: ast.expr) -> None:

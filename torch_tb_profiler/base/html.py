@@ -21,9 +21,9 @@ _BAR = "rgba(80,140,230,.3)"
 _PLAIN = "tex2jax_ignore mathjax_ignore"
 
 
-def block(title: str, said: Iterable[str], *tables: str) -> str:
+def block(title: str, paragraphs: Iterable[str], *tables: str) -> str:
     """A title, sentences, tables."""
-    lines = "".join(f'<p style="margin:.2em 0">{_text(sentence)}</p>' for sentence in said)
+    lines = "".join(f'<p style="margin:.2em 0">{_text(sentence)}</p>' for sentence in paragraphs)
     return (
         f'<div class="{_PLAIN}"><p style="margin:.2em 0"><b>{_text(title)}</b></p>{lines}{"".join(tables)}</div>'
     )

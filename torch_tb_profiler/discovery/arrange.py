@@ -62,7 +62,7 @@ def arrange_runs(
     files = list(files)
     repeated = set() if single else copies_of(files)
     beside = {} if single else files_beside(file for file in files if file.path not in repeated)
-    owners = Counter(file.path for found in beside.values() for file in found)
+    owners = Counter(file.path for files_of in beside.values() for file in files_of)
     copies = repeated | owners.keys()
     ascend = AscendFolders(file.path for file in files)
     for file in files:
@@ -108,8 +108,8 @@ def other_files(
         format_ = None if file.id.uri in taken else foreign(file)
         if format_ is not None:
             kinds[format_].append(file)
-    found = [OtherFiles(kind.kind, kind.advice, tuple(listed)) for kind, listed in kinds.items()]
-    return sorted(found, key=lambda others: others.kind)
+    kinds_of = [OtherFiles(kind.kind, kind.advice, tuple(listed)) for kind, listed in kinds.items()]
+    return sorted(kinds_of, key=lambda others: others.kind)
 
 
 def _memory_file(file: ListedFile, kind: FileKind) -> MemoryFile:

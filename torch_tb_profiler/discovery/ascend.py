@@ -28,8 +28,8 @@ class AscendFolders:
     """The folders among some paths."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        found = [match for path in paths if (match := _INFO.match(path))]
-        self._ranks = {match["folder"]: int(match["rank"]) for match in found}
+        matches = [match for path in paths if (match := _INFO.match(path))]
+        self._ranks = {match["folder"]: int(match["rank"]) for match in matches}
 
     def place(self, path: str) -> Place | None:
         """What the folders around a trace say; None of every other file."""

@@ -44,7 +44,7 @@ def files_beside(files: Iterable[ListedFile]) -> dict[str, tuple[ListedFile, ...
         elif run not in single:
             for path in merged[run]:
                 beside[path].append(others[window])
-    return {path: tuple(found) for path, found in beside.items()}
+    return {path: tuple(listed) for path, listed in beside.items()}
 
 
 def is_merged(file: ListedFile) -> bool:

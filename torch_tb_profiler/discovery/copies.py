@@ -38,11 +38,11 @@ def other_formats(traces: Iterable[str]) -> set[str]:
             if match := named.match(path):
                 by_stem.setdefault(match["stem"], [[] for _ in _NAMED])[number].append(path)
                 break
-    best = (next(i for i, paths in enumerate(found) if paths) for found in by_stem.values())
+    best = (next(i for i, paths in enumerate(formats) if paths) for formats in by_stem.values())
     return {
         path
-        for first, found in zip(best, by_stem.values(), strict=True)
-        for paths in found[first + 1 :]
+        for first, formats in zip(best, by_stem.values(), strict=True)
+        for paths in formats[first + 1 :]
         for path in paths
     }
 

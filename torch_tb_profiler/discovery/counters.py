@@ -35,7 +35,7 @@ def with_counters(files: Sequence[ListedFile], is_trace: Callable[[ListedFile], 
     if not folders:
         return list(files)
     traces: dict[str, list[tuple[ListedFile, FileName]]] = defaultdict(list)
-    hidden = {each.path for found in files_beside(files).values() for each in found}
+    hidden = {each.path for listed in files_beside(files).values() for each in listed}
     for file in files:
         name = None if _COUNTERS.search(file.name) or file.path in hidden else parse_file_name(file.name)
         if posixpath.dirname(file.path) in folders and name is not None and (name.certain or is_trace(file)):

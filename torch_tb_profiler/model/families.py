@@ -72,11 +72,11 @@ def pair_kernel_names(pair: Pair) -> Mapping[str, str]:
 
 def pair_kernel_families(pair: Pair) -> Mapping[str, str]:
     """The name of every kernel of two sides -> its family, that of its first launch."""
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for trace in (*pair.base, *pair.candidate):
         rows = of_kind(trace, Kind.KERNEL)
         codes, first = np.unique(trace.events.name[rows], return_index=True)
         numbers = families(trace)[rows[first]]
         for code, number in zip(codes.tolist(), numbers.tolist(), strict=True):
-            found.setdefault(trace.strings[code] if code >= 0 else "", FAMILIES[number])
-    return found
+            by_name.setdefault(trace.strings[code] if code >= 0 else "", FAMILIES[number])
+    return by_name

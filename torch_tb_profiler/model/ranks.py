@@ -43,8 +43,8 @@ def rank(trace: Trace) -> int | None:
     value = info.get("rank") if isinstance(info, Mapping) else trace.metadata.get("global_rank")
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    told = set(trace.arg_int("value", _global_rank_rows(trace)).tolist()) - {int(ABSENT)}
-    value = told.pop() if len(told) == 1 else trace.metadata.get(TOLD_RANK)
+    ranks = set(trace.arg_int("value", _global_rank_rows(trace)).tolist()) - {int(ABSENT)}
+    value = ranks.pop() if len(ranks) == 1 else trace.metadata.get(TOLD_RANK)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
@@ -75,8 +75,8 @@ def split_ranks(trace: Trace) -> dict[int, Trace]:
 def _described(part: Trace, number: int) -> Trace:
     """A rank with what it alone says (`OF_RANKS`)."""
     metadata = dict(part.metadata)
-    told = metadata.pop(OF_RANKS, None)
-    own = told.get(str(number)) if isinstance(told, Mapping) else None
+    descriptions = metadata.pop(OF_RANKS, None)
+    own = descriptions.get(str(number)) if isinstance(descriptions, Mapping) else None
     described = replace(part, metadata={**own, **metadata} if isinstance(own, Mapping) else metadata, _memo=Memo())
     return with_told_rank(described, number)
 
@@ -88,8 +88,8 @@ _LABEL_ORDER = ("DP", "EP", "PP", "TP")
 def _labeled_ranks(trace: Trace) -> dict[int, Trace]:
     """By the label that sglang puts before each pid: the number behind TP where it tells all labels apart, else
     their place in sglang's own order. The first file's `distributedInfo` says nothing of the others."""
-    found = [_LABEL.match(str(thread.pid)) for thread in trace.threads]
-    labels = [None if match is None else match[1] for match in found]
+    matches = [_LABEL.match(str(thread.pid)) for thread in trace.threads]
+    labels = [None if match is None else match[1] for match in matches]
     host = set(distinct(trace.events.thread[of_kind(trace, *HOST)]))
     places = {label: _place(label) for code, label in enumerate(labels) if label is not None and code in host}
     if len(places) < 2:

@@ -135,8 +135,8 @@ def verdict(name: str, vendor: str) -> tuple[int, str]:
 
 
 def _why(name: str) -> str:
-    found = identifiers(name)
-    text = f"{found.path} {found.arguments}"
+    spelled = identifiers(name)
+    text = f"{spelled.path} {spelled.arguments}"
     if why := _first(_INSTRUCTION_RULES, text):
         return why
     if family_of_name(name) not in _PRODUCTS and "triton" not in name:

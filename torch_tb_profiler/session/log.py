@@ -108,9 +108,9 @@ class LogFolders:
                 file.id.uri for file, entry in zip(files, scan.entries, strict=True) if self._is_new(file, entry)
             )
             files = with_counters(files, self._sniffer.is_trace)
-            found = self._runs(location, name, files)
-            listings.append((location.label, found))
-            others += other_files(files, found, self._sniffer.foreign)
+            runs_here = self._runs(location, name, files)
+            listings.append((location.label, runs_here))
+            others += other_files(files, runs_here, self._sniffer.foreign)
         runs, renamed = distinct_names(listings)
         if error is None or runs:
             runs.sort(key=lambda run: run.name)

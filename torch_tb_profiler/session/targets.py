@@ -109,8 +109,8 @@ class Targets:
 
     def spans(self, run: Run, name: str) -> list[Span]:
         """The spans of a name, one per worker that has it or may turn out to have it once its file is read."""
-        found = [self.span(worker, name) for worker in self.workers(run)]
-        return [span for span in found if span is not None]
+        spans = [self.span(worker, name) for worker in self.workers(run)]
+        return [span for span in spans if span is not None]
 
     def span(self, worker: Worker, name: str) -> Span | None:
         """The span of a name that a worker has, or may turn out to have once its file is read."""
@@ -171,8 +171,10 @@ class Targets:
         summaries = [self._files.summary(span.file.id) for span in worker.spans]
         ranks = sorted({rank for summary in summaries if summary is not None for rank in summary.ranks})
         if not ranks:
-            said = {summary.rank for summary in summaries if summary is not None and summary.rank is not None}
-            return [replace(worker, rank=said.pop() if len(said) == 1 else worker.rank)]
+            ranks_in_file = {
+                summary.rank for summary in summaries if summary is not None and summary.rank is not None
+            }
+            return [replace(worker, rank=ranks_in_file.pop() if len(ranks_in_file) == 1 else worker.rank)]
         return [
             Worker(
                 f"{worker.name}/rank{rank}",

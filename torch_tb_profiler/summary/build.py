@@ -42,15 +42,15 @@ class _Answers:
         self.reasons: dict[str, str] = {}
 
     def of(self, slug: str, workers: Sequence[str]) -> dict[str, Any]:
-        found = {}
+        answers = {}
         for worker in workers:
             try:
-                found[worker] = self._source.ask(slug, worker)
+                answers[worker] = self._source.ask(slug, worker)
             except ProfilerError as error:
                 self.reasons.setdefault(slug, error.message)
-        if found:
+        if answers:
             self.reasons.pop(slug, None)
-        return found
+        return answers
 
 
 def summarize(source: Source) -> Summary:
@@ -92,22 +92,22 @@ def summarize(source: Source) -> Summary:
 
 def _overviews(source: Source) -> tuple[dict[str, Overview], dict[str, ProfilerError]]:
     """(the overview of each worker that has one, why others have none)."""
-    found: dict[str, Overview] = {}
+    overviews: dict[str, Overview] = {}
     failed: dict[str, ProfilerError] = {}
     for worker in source.workers:
         try:
-            found[worker] = source.ask("overview", worker)
+            overviews[worker] = source.ask("overview", worker)
         except ProfilerError as error:
             failed[worker] = error
-    if not found:
+    if not overviews:
         raise next(iter(failed.values()))
-    return found, failed
+    return overviews, failed
 
 
 def _headline(job: Distributed | None, decisive: Overview) -> list[str]:
     """Of a job who keeps the others waiting, else how a step is spent."""
     if job is not None and job.rank_count > 1:
-        return [said for text in (job.headline, job.explanation) if (said := plain(text))]
+        return [sentence for text in (job.headline, job.explanation) if (sentence := plain(text))]
     return [plain(decisive.headline)] if decisive.headline else []
 
 
@@ -167,23 +167,25 @@ def _advice(overviews: Mapping[str, Overview]) -> list[Advice]:
 def _health(overviews: Mapping[str, Overview], unreadable: Mapping[str, ProfilerError]) -> Health:
     notes = {note.message: note.severity for payload in overviews.values() for note in payload.health}
     severities = list(notes.values())
-    said = [f"{worker} cannot be read: {error.message}" for worker, error in unreadable.items()]
-    said += sorted((f"{severity}: {message}" for message, severity in notes.items()))
-    return Health(severities.count("error"), severities.count("warning"), len(unreadable), said[:MOST_NOTES])
+    notes_in_words = [f"{worker} cannot be read: {error.message}" for worker, error in unreadable.items()]
+    notes_in_words += sorted((f"{severity}: {message}" for message, severity in notes.items()))
+    return Health(
+        severities.count("error"), severities.count("warning"), len(unreadable), notes_in_words[:MOST_NOTES]
+    )
 
 
 def _explained(summary: Summary, reasons: Mapping[str, str], decisive: Overview) -> Summary:
     """With why sections are empty."""
-    said = {name: reasons[name] for name in ("operators", "kernels", "modules", "memory") if name in reasons}
+    explained = {name: reasons[name] for name in ("operators", "kernels", "modules", "memory") if name in reasons}
     if summary.step is None:
         why = decisive.reasons.get("average") or decisive.reasons.get("steps") or text("no complete step")
-        said["step"] = plain(why)
+        explained["step"] = plain(why)
     if summary.devices is None:
-        said["devices"] = "no device work is recorded"
+        explained["devices"] = "no device work is recorded"
     if summary.communication is None:
-        said["communication"] = reasons.get("distributed", "no step spends time in it")
+        explained["communication"] = reasons.get("distributed", "no step spends time in it")
     if summary.memory is None:
-        said.setdefault("memory", "the file records no totals")
+        explained.setdefault("memory", "the file records no totals")
     if not summary.advice and decisive.no_advice:
-        said["advice"] = plain(decisive.no_advice)
-    return replace(summary, reasons=said)
+        explained["advice"] = plain(decisive.no_advice)
+    return replace(summary, reasons=explained)

@@ -18,8 +18,10 @@ def _lines(summary: Summary) -> Iterator[str]:
     yield ""
     yield f"{read}, span {_escaped(summary.span)}."
     bound = summary.bound if summary.workers == 1 else f"{summary.bound_worker}: {summary.bound}"
-    said = [*summary.headline, bound] if summary.bound and summary.bound not in " ".join(summary.headline) else []
-    yield from (f"- {_escaped(sentence)}" for sentence in said or summary.headline)
+    sentences = (
+        [*summary.headline, bound] if summary.bound and summary.bound not in " ".join(summary.headline) else []
+    )
+    yield from (f"- {_escaped(sentence)}" for sentence in sentences or summary.headline)
     steps = summary.step is None or summary.step.recorded
     if summary.step is not None:
         yield from _step(summary.step)
@@ -39,10 +41,10 @@ def _lines(summary: Summary) -> Iterator[str]:
             gain = f"{each.gain or 'no time to gain'}, {_escaped(each.worker)}"
             yield f"1. **{_escaped(each.title)}** ({gain}): {_escaped(each.text)}"
     yield from ("", "## Health", "")
-    found = summary.health
-    if not found.notes:
+    health = summary.health
+    if not health.notes:
         yield "Nothing is wrong with the files."
-    yield from (f"- {_escaped(note)}" for note in found.notes)
+    yield from (f"- {_escaped(note)}" for note in health.notes)
     if summary.reasons:
         yield from ("", "## Not known", "")
         yield from (f"- {section}: {_escaped(reason)}" for section, reason in summary.reasons.items())
@@ -83,8 +85,8 @@ def _communication(spent: Communication, steps: bool) -> str:
     share = (
         f"{format_duration(spent.exposed_ns)}{' per step' if steps else ''} ({format_ratio(spent.exposed_share)})"
     )
-    said = f". {_escaped(spent.text)}" if spent.text else ""
-    return f"Exposed communication: {share}{said}"
+    explanation = f". {_escaped(spent.text)}" if spent.text else ""
+    return f"Exposed communication: {share}{explanation}"
 
 
 def _memory(memory: Memory) -> Iterator[str]:

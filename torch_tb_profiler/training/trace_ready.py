@@ -78,10 +78,10 @@ class Handler:
         if size > SUMMARY_BYTES:
             yield f"It is large; read it with: torch-tb-profiler summary {path}"
             return
-        said = _summarize(path)
-        yield said.headline[0] if said.headline else said.reasons.get("step", "No step is recorded.")
-        yield _step(said)
-        yield _advice(said)
+        summary = _summarize(path)
+        yield summary.headline[0] if summary.headline else summary.reasons.get("step", "No step is recorded.")
+        yield _step(summary)
+        yield _advice(summary)
         yield f"See why: tensorboard --logdir {self.folder}"
 
 
@@ -123,18 +123,18 @@ def _summarize(path: Path) -> Summary:
         return log.run().summary()
 
 
-def _step(said: Summary) -> str:
+def _step(summary: Summary) -> str:
     from torch_tb_profiler.base.units import format_duration, format_ratio
 
-    if said.step is None:
-        return "A step: " + said.reasons.get("step", "not known")
-    parts = sorted(((time or 0.0, name) for name, time in said.step.breakdown.items()), reverse=True)
-    shown = ", ".join(f"{name} {format_ratio(time / said.step.mean_ns)}" for time, name in parts[:4] if time)
-    return f"{said.step.whole.capitalize()} takes {format_duration(said.step.mean_ns)}: {shown}"
+    if summary.step is None:
+        return "A step: " + summary.reasons.get("step", "not known")
+    parts = sorted(((time or 0.0, name) for name, time in summary.step.breakdown.items()), reverse=True)
+    shown = ", ".join(f"{name} {format_ratio(time / summary.step.mean_ns)}" for time, name in parts[:4] if time)
+    return f"{summary.step.whole.capitalize()} takes {format_duration(summary.step.mean_ns)}: {shown}"
 
 
-def _advice(said: Summary) -> str:
-    if not said.advice:
+def _advice(summary: Summary) -> str:
+    if not summary.advice:
         return "Nothing stands out that would be worth a change."
-    first = said.advice[0]
+    first = summary.advice[0]
     return f"First: {first.title}{f' ({first.gain})' if first.gain else ''}"

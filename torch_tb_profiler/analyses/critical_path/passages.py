@@ -51,20 +51,20 @@ def passages_between(trace: Trace, begin: int, end: int, most: int) -> Passages:
     """Those that touch [begin, end); where they are more than `most`, those in a row on one track, with less than
     1/`most` of the window between them, are one: their longest, from the first begin to the last end."""
     whole = passages(trace)
-    found = whole[(whole.begin < end) & (whole.end > begin)]
-    if len(found.row) <= most:
-        return found
-    starts = np.diff(found.track, prepend=-1) != 0
-    starts[1:] |= (found.begin[1:] - found.end[:-1]) * most > end - begin
-    first, length = np.flatnonzero(starts), found.end - found.begin
+    inside = whole[(whole.begin < end) & (whole.end > begin)]
+    if len(inside.row) <= most:
+        return inside
+    starts = np.diff(inside.track, prepend=-1) != 0
+    starts[1:] |= (inside.begin[1:] - inside.end[:-1]) * most > end - begin
+    first, length = np.flatnonzero(starts), inside.end - inside.begin
     most_of_run = np.maximum.reduceat(length, first)
     of_run = np.repeat(np.arange(len(first)), np.diff(first, append=len(length)))
     at = np.flatnonzero(length == most_of_run[of_run])
     longest = np.empty(len(first), np.int64)
     longest[of_run[at]] = at  # the last write wins
     return Passages(
-        row=found.row[longest],
-        track=found.track[first],
-        begin=found.begin[first],
-        end=np.maximum.reduceat(found.end, first),
+        row=inside.row[longest],
+        track=inside.track[first],
+        begin=inside.begin[first],
+        end=np.maximum.reduceat(inside.end, first),
     )

@@ -49,17 +49,19 @@ class Candidate(msgspec.Struct, frozen=True):
 @derived
 def candidates(trace: Trace) -> tuple[Candidate, ...]:
     """Targets of every kind with time in the complete steps, most time on the path first."""
-    found = [_candidate(trace, spelled) for spelled in (*ALONE, *_host_names(trace), *_device_names(trace))]
-    known = [each for each in found if each is not None]
+    all_candidates = [
+        _candidate(trace, spelled) for spelled in (*ALONE, *_host_names(trace), *_device_names(trace))
+    ]
+    known = [each for each in all_candidates if each is not None]
     return tuple(sorted(known, key=lambda each: each.path_ns, reverse=True))
 
 
 def candidate(trace: Trace, spelled: str) -> Candidate:
     """What the table would say of a target; NotFoundError if the complete steps have nothing of it."""
-    found = _candidate(trace, spelled)
-    if found is None:
+    match = _candidate(trace, spelled)
+    if match is None:
         raise NotFoundError(f"the complete steps have nothing of {spelled!r}")
-    return found
+    return match
 
 
 def _host_names(trace: Trace) -> Iterator[str]:

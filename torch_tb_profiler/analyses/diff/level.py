@@ -190,9 +190,9 @@ def _reasons(pair: Pair) -> dict[str, str]:
     unknown = [breakdown(trace).unknown for trace in (*pair.base, *pair.candidate)]
     reasons = {}
     for time, category in (("device", "kernel"), ("host", "cpu_exec")):
-        found = [each[category] for each in unknown if category in each]
-        if found:
-            reasons[time] = found[0]
+        given = [each[category] for each in unknown if category in each]
+        if given:
+            reasons[time] = given[0]
     return reasons
 
 

@@ -45,11 +45,11 @@ class ExposedCommunication(msgspec.Struct, frozen=True):
 
 def exposed_communication(comparison: Comparison, member: int) -> ExposedCommunication | None:
     """Of one rank; None if it has no complete step in which communication was compared."""
-    found = exposed_steps(comparison, member)
-    if found is None:
+    exposed = exposed_steps(comparison, member)
+    if exposed is None:
         return None
-    count = len(found.names)
-    return ExposedCommunication(int(found.transfer.sum()) / count, int(found.waiting.sum()) / count)
+    count = len(exposed.names)
+    return ExposedCommunication(int(exposed.transfer.sum()) / count, int(exposed.waiting.sum()) / count)
 
 
 def exposed_steps(comparison: Comparison, member: int) -> ExposedSteps | None:

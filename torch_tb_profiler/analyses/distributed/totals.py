@@ -97,15 +97,15 @@ def _own_totals(comparison: Comparison, rows: Int64) -> list[NameTotal | None]:
     job = comparison.job
     members, cells = job.table.member[rows].tolist(), job.table.row[rows].tolist()
     timing = job.table.timing[rows].tolist()
-    found: list[NameTotal | None] = []
+    results: list[NameTotal | None] = []
     for member, places in groupby(range(len(rows)), members.__getitem__):
         summary = job.sources[member].summary
         totals = {(each.group, each.collective, each.backend): each for each in summary.totals}
         own = list(places)
         for place, names in zip(own, summary.operations.names_of([cells[each] for each in own]), strict=True):
             total = totals[names]
-            found.append(total if timing[place] != Timing.NONE or total.latency else None)
-    return found
+            results.append(total if timing[place] != Timing.NONE or total.latency else None)
+    return results
 
 
 class GroupTotal(msgspec.Struct, frozen=True):

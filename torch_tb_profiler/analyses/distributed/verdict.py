@@ -117,8 +117,12 @@ def suspected(comparison: Comparison, costs: Costs) -> Suspect | None:
     ]
     work = _working_longest(costs, least)
     clear = work is not None and stands_out(comparison.job, costs.work, work.members)
-    found = [*([work] if work and clear else []), *links, *([costs.absent] if costs.absent.cost >= least else [])]
-    return max(found, key=lambda suspect: suspect.cost, default=None)
+    suspects = [
+        *([work] if work and clear else []),
+        *links,
+        *([costs.absent] if costs.absent.cost >= least else []),
+    ]
+    return max(suspects, key=lambda suspect: suspect.cost, default=None)
 
 
 def least_cost(comparison: Comparison) -> float:

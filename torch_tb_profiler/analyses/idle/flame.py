@@ -40,9 +40,9 @@ def idle_flame(trace: Trace, device: int, stream: int | None = None, step: str =
 
     Raises NotFoundError for an unknown step.
     """
-    found = segments(trace, device, stream)
-    kept = np.flatnonzero(in_step(trace, found, step))
-    cause, row, length = found.cause[kept], found.row[kept], found.length[kept]
+    idle = segments(trace, device, stream)
+    kept = np.flatnonzero(in_step(trace, idle, step))
+    cause, row, length = idle.cause[kept], idle.row[kept], idle.length[kept]
     paths = _paths(trace, row)
     path = np.where(row >= 0, paths.of_row[row], NO_CODE)
     keys = group(cause.astype(np.int64), path)

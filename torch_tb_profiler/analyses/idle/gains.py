@@ -52,6 +52,6 @@ def idle_gains(trace: Trace, table: IdleTable) -> IdleGains:
 
 
 def _part(trace: Trace, table: IdleTable, rows: Sequence[int]) -> Target:
-    found, shift = table.segments, clock_shift_ns(trace)
+    idle, shift = table.segments, clock_shift_ns(trace)
     mine = np.concatenate([table.members(row) for row in rows])
-    return time_target(trace, merge(found.begin[mine] + shift, found.end[mine] + shift))
+    return time_target(trace, merge(idle.begin[mine] + shift, idle.end[mine] + shift))

@@ -29,16 +29,16 @@ class Pace(msgspec.Struct, frozen=True):
 @derived
 def pace(trace: Trace, device: int) -> Pace:
     """Of one device."""
-    work, found = work_of(trace, device), segments(trace, device)
+    work, idle = work_of(trace, device), segments(trace, device)
     inside = covered(windows(steps(trace)), work.start, work.start + 1) > 0
     calls = distinct(work.call[inside])
     thread, start = trace.events.thread[calls], trace.events.start[calls]
     order = np.lexsort((start, thread))
     between = np.diff(start[order])[np.diff(thread[order]) == 0]
     length = (work.end - work.start)[inside]
-    own = np.isin(found.cause, LAUNCH_BOUND) & (found.gaps.emptied_by[found.gap] < 0)
+    own = np.isin(idle.cause, LAUNCH_BOUND) & (idle.gaps.emptied_by[idle.gap] < 0)
     return Pace(
         launch_ns=float(np.median(between)) if len(between) else None,
         item_ns=float(np.median(length)) if len(length) else None,
-        launch_bound=bool(2 * found.length[own].sum() > found.length.sum()),
+        launch_bound=bool(2 * idle.length[own].sum() > idle.length.sum()),
     )

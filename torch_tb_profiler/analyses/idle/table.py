@@ -65,31 +65,31 @@ class IdleTable(msgspec.Struct, frozen=True):
 @derived
 def idle_table(trace: Trace, device: int, stream: int | None, by: By, step: str = "") -> IdleTable:
     """Raises NotFoundError for an unknown step, or one that is not complete."""
-    found = segments(trace, device, stream)
-    kept = np.flatnonzero(in_step(trace, found, step))
-    code, texts = _subjects(trace, found, by)
-    groups = group(found.cause[kept].astype(np.int64), code[kept])
-    length = found.length[kept]
+    idle = segments(trace, device, stream)
+    kept = np.flatnonzero(in_step(trace, idle, step))
+    code, texts = _subjects(trace, idle, by)
+    groups = group(idle.cause[kept].astype(np.int64), code[kept])
+    length = idle.length[kept]
     time = groups.sums(length)
     order = np.argsort(-time, kind="stable")
     longest = np.empty(len(groups), np.int64)
     by_length = np.argsort(length, kind="stable")
     longest[groups.which[by_length]] = by_length  # the last write wins
     top = kept[longest[order]]
-    called = found.gaps.emptied_by[found.gap[kept]]
+    called = idle.gaps.emptied_by[idle.gap[kept]]
     emptied, emptied_time = _emptied(trace, groups, called, length)
-    pairs = group(groups.which, found.gap[kept])
+    pairs = group(groups.which, idle.gap[kept])
     gaps = np.bincount(groups.which[pairs.first], minlength=len(groups))
     return IdleTable(
-        segments=found,
+        segments=idle,
         groups=groups,
         kept=kept,
         order=order,
-        cause=found.cause[top],
+        cause=idle.cause[top],
         subject=tuple(texts[text] if text >= 0 else None for text in code[top].tolist()),
-        event=found.row[top],
-        begin=found.begin[top],
-        end=found.end[top],
+        event=idle.row[top],
+        begin=idle.begin[top],
+        end=idle.end[top],
         time=time[order],
         gaps=gaps[order],
         median=order_statistics(groups, length, 0.5).quantiles[0][order] if len(groups) else np.empty(0),
@@ -111,16 +111,16 @@ def _emptied(trace: Trace, groups: Groups, called: Int32, length: Int64) -> tupl
     return emptied, time
 
 
-def _subjects(trace: Trace, found: Segments, by: By) -> tuple[Int64, tuple[str, ...]]:
+def _subjects(trace: Trace, idle: Segments, by: By) -> tuple[Int64, tuple[str, ...]]:
     """(code of the subject of each part, NO_CODE for none; their texts)."""
     if by in ("operator", "module"):
-        return places(trace, found.row, by)
+        return places(trace, idle.row, by)
     if by == "frame":
-        return places(trace, found.row, "line")
+        return places(trace, idle.row, "line")
     if by == "emptied_by":
-        return _emptying(trace, found.gaps.emptied_by[found.gap])
+        return _emptying(trace, idle.gaps.emptied_by[idle.gap])
     names = trace.events.name
-    return np.where(found.row >= 0, names[found.row], NO_CODE).astype(np.int64), tuple(trace.strings)
+    return np.where(idle.row >= 0, names[idle.row], NO_CODE).astype(np.int64), tuple(trace.strings)
 
 
 def _emptying(trace: Trace, call: Int32) -> tuple[Int64, tuple[str, ...]]:

@@ -27,9 +27,9 @@ def family_times(trace: Trace, kept: Filter) -> list[FamilyTime]:
     """Largest first; the filter's own family does not count, so that another one can be chosen instead."""
     rows = one_each(trace, filtered(trace, of_kind(trace, *DEVICE), msgspec.structs.replace(kept, family="")))
     family, length, name = families(trace)[rows], durations(trace, rows), trace.events.name[rows]
-    found = []
+    times = []
     for number in np.unique(family).tolist():
         mine = family == number
         names = len(np.unique(name[mine]))
-        found.append(FamilyTime(FAMILIES[number], names, int(mine.sum()), int(length[mine].sum())))
-    return sorted(found, key=lambda each: each.total, reverse=True)
+        times.append(FamilyTime(FAMILIES[number], names, int(mine.sum()), int(length[mine].sum())))
+    return sorted(times, key=lambda each: each.total, reverse=True)

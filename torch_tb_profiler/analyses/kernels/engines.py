@@ -102,10 +102,10 @@ def _recipes(trace: Trace, rows: Int32) -> tuple[Recipe, ...]:
     number: Int64 = trace.arg_int("recipeId", rows)
     names, texts = trace.arg_codes("recipeName", rows)
     order = np.argsort(number, kind="stable")
-    found = []
+    recipes = []
     for part in np.split(order, np.flatnonzero(np.diff(number[order])) + 1):
         id, name, mine = int(number[part[0]]), int(names[part[0]]), rows[part]
         if id not in (ABSENT, 0):
             nodes, text = len(one_each(trace, mine)), texts[name] if name >= 0 else ""
-            found.append(Recipe(id, text, nodes, total(_merged(trace, mine)), int(mine[0])))
-    return tuple(sorted(found, key=lambda each: -each.busy))
+            recipes.append(Recipe(id, text, nodes, total(_merged(trace, mine)), int(mine[0])))
+    return tuple(sorted(recipes, key=lambda each: -each.busy))

@@ -72,7 +72,7 @@ def _verdicts(trace: Trace, table: Table) -> list[tuple[int, str]]:
     vendor = device_kind(trace)
     names, which = np.unique(trace.events.name[table.rows], return_inverse=True)
     each = [verdict(trace.strings[code], vendor) for code in names.tolist()]
-    use = np.array([found for found, _ in each], np.int32)[which]
+    use = np.array([answer for answer, _ in each], np.int32)[which]
     # Shifted, so that what is not known is told from what differs.
     agreed = common_code(table.groups, (use - UNKNOWN).astype(np.int32))
     one = common_code(table.groups, which.astype(np.int32))

@@ -60,17 +60,17 @@ def filtered(trace: Trace, rows: Int32, kept: Filter) -> Int32:
         rows = rows[of_family(trace, rows, kept.family)]
     if not kept.operator:
         return rows
-    found = operators(trace)
-    wanted = np.append(named(trace, found.rows, kept.operator), False)
-    chosen: Int32 = rows[wanted[found.owner[rows]]]
+    calls = operators(trace)
+    wanted = np.append(named(trace, calls.rows, kept.operator), False)
+    chosen: Int32 = rows[wanted[calls.owner[rows]]]
     return chosen
 
 
 def operator_name(trace: Trace, rows: Int32) -> Int32:
     """int32[k]: code of the name of the operator that launched each, NO_CODE if not linked."""
-    found = operators(trace)
-    owner = found.owner[rows]
-    names = trace.events.name[found.rows]
+    calls = operators(trace)
+    owner = calls.owner[rows]
+    names = trace.events.name[calls.rows]
     return np.where(owner >= 0, names[owner] if len(names) else NO_CODE, NO_CODE).astype(np.int32)
 
 

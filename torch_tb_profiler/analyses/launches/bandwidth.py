@@ -70,17 +70,17 @@ def copies(trace: Trace, work: Int32) -> list[Copies]:
     kinds_of_copy = group(name, written)
     ways: dict[tuple[Direction, HostMemory | None], list[int]] = {}
     for number, first in enumerate(kinds_of_copy.first.tolist()):
-        said = texts[written[first]] if written[first] >= 0 else ""
-        ways.setdefault(direction_of(f"{name_of(trace, int(rows[first]))} {said}"), []).append(number)
-    found = []
+        written_kind = texts[written[first]] if written[first] >= 0 else ""
+        ways.setdefault(direction_of(f"{name_of(trace, int(rows[first]))} {written_kind}"), []).append(number)
+    groups = []
     for (direction, memory), numbers in sorted(ways.items(), key=str):
         mine = rows[np.isin(kinds_of_copy.which, numbers)]
         size = moved_bytes(trace, mine)
         sized = mine[size >= 0]
         moved = int(size[size >= 0].sum()) if len(sized) else None
         busy = total(merge(trace.events.start[sized], ends(trace)[sized]))
-        found.append(Copies(direction, memory, mine, moved, len(sized), busy))
-    return sorted(found, key=lambda each: -each.time_ns)
+        groups.append(Copies(direction, memory, mine, moved, len(sized), busy))
+    return sorted(groups, key=lambda each: -each.time_ns)
 
 
 def bytes_between(trace: Trace, rows: Int32, edges: Int64) -> Int64:

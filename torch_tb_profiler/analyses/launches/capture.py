@@ -16,7 +16,7 @@ from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 
 
-def captures(trace: Trace, found: Listed[Sequence]) -> list[int] | None:
+def captures(trace: Trace, sequences: Listed[Sequence]) -> list[int] | None:
     """ns by which the complete steps together would be shorter, per sequence, each alone; None where the schedule
     cannot tell. Waits in between stay."""
     if unexplained(trace) is not None:
@@ -25,7 +25,7 @@ def captures(trace: Trace, found: Listed[Sequence]) -> list[int] | None:
     launch = np.full(len(trace), NO_CODE, np.int32)
     launch[work.row] = work.call
     parts = []
-    for each in found:
+    for each in sequences:
         calls = launch[each.rows]
         calls = calls[(calls >= 0).all(axis=1)]
         first = trace.events.start[calls].min(axis=1, initial=np.iinfo(np.int64).max)

@@ -27,7 +27,7 @@ def repeats(codes: Int64, before: Int64, least: int) -> list[tuple[int, Int64]]:
     `before`, int64[n + 1]: what the codes before each position weigh. None is a repetition of a shorter stretch.
     """
     ranks = {1: _frequent(codes, np.flatnonzero(codes >= 0), least)}
-    found = []
+    repeated = []
     for length in LENGTHS:
         if length >= len(codes):
             break
@@ -37,8 +37,8 @@ def repeats(codes: Int64, before: Int64, least: int) -> list[tuple[int, Int64]]:
                 rank = ranks[power] if rank is None else _compose(rank, ranks[power], done, least)
                 done += power
         assert rank is not None  # 1 is a power
-        found += _heaviest(codes, rank, before, length, least)
-    return found
+        repeated += _heaviest(codes, rank, before, length, least)
+    return repeated
 
 
 def _powers(ranks: dict[int, Int64], most: int, least: int) -> list[int]:
@@ -89,15 +89,15 @@ def _heaviest(codes: Int64, rank: Int64, before: Int64, length: int, least: int)
     place, turns = place[turns >= 0], turns[turns >= 0]
     order = np.argsort(turns, kind="stable")
     bounds = np.append(0, np.cumsum(np.bincount(turns)))
-    found = []
+    heaviest = []
     for low, high in zip(bounds[:-1], bounds[1:], strict=True):
         positions = place[order[low:high]]
         if is_repetition(codes[positions[0] : positions[0] + length]):
             continue
         apart = without_overlap(positions, length)
         if len(apart) >= least:
-            found.append((length, apart))
-    return found
+            heaviest.append((length, apart))
+    return heaviest
 
 
 def is_repetition(stretch: Int64) -> bool:

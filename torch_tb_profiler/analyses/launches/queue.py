@@ -65,14 +65,14 @@ def queues(trace: Trace, work: Int32) -> list[Queue]:
     begin = trace.events.start[rows]
     call = np.minimum(trace.events.start[launch], begin)
     device, stream = device_of(trace)[rows], stream_of(trace)[rows]
-    found = []
+    results = []
     for key in np.unique(np.stack([device, stream]), axis=1).T if len(rows) else ():
         mine = (device == key[0]) & (stream == key[1])
         times = np.concatenate([call[mine], begin[mine]])
         change = np.repeat([1, -1], int(mine.sum()))
         order = np.lexsort((-change, times))
-        found.append(Queue(_known(key[0]), _known(key[1]), times[order], np.cumsum(change[order])))
-    return found
+        results.append(Queue(_known(key[0]), _known(key[1]), times[order], np.cumsum(change[order])))
+    return results
 
 
 def _known(value: np.int64) -> int | None:
@@ -90,8 +90,8 @@ def longest_between(queue: Queue, edges: Int64) -> Int64:
 
 def blocked_launches(trace: Trace, work: Int32) -> tuple[int, int]:
     """(calls that launched some of the work and waited for a full queue; their ns, less a median launch each)."""
-    calls, found = blocking_calls(trace), items(trace)
-    launched = np.isin(calls.call, found.call[np.isin(found.row, work)])
+    calls, submitted = blocking_calls(trace), items(trace)
+    launched = np.isin(calls.call, submitted.call[np.isin(submitted.row, work)])
     length = calls.end - calls.begin
-    held = launched & (calls.kind == WaitKind.QUEUE) & calls.waited & (length > found.typical_call_ns)
-    return int(held.sum()), int((length[held] - found.typical_call_ns).sum())
+    held = launched & (calls.kind == WaitKind.QUEUE) & calls.waited & (length > submitted.typical_call_ns)
+    return int(held.sum()), int((length[held] - submitted.typical_call_ns).sum())

@@ -73,13 +73,13 @@ def sequences(trace: Trace, device: int | None = None, stream: int | None = None
     least = max(3, 2 * len(spans.names) if spans.recorded else 3)
     chosen = _cover(maximal(codes, repeats(codes, before, least)), before, len(codes), least, most)
     elementwise = name_mask(trace.strings, lambda name: _ELEMENTWISE.search(name) is not None)
-    found = []
+    repeated = []
     for length, positions in chosen:
         mine = rows[positions[:, None] + np.arange(length)]
         time = int((before[positions + length] - before[positions]).sum())
         saved = _fusible(elementwise[trace.events.name[mine[0]]], duration_of(trace, mine))
-        found.append(Sequence(mine, time, saved))
-    return Sequences(tuple(found), int(cost.sum()))
+        repeated.append(Sequence(mine, time, saved))
+    return Sequences(tuple(repeated), int(cost.sum()))
 
 
 def duration_of(trace: Trace, rows: Int32) -> Int64:

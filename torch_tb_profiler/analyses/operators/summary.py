@@ -41,7 +41,7 @@ class OperatorSums(msgspec.Struct, frozen=True):
 
 def operator_sums(table: Table) -> OperatorSums:
     """The sums of every group of a table."""
-    calls, groups = table.found, table.groups
+    calls, groups = table.operators, table.groups
     device_self, device_total = table.sums(calls.device_self), table.sums(calls.device_total)
     return OperatorSums(
         event=_longest(table),
@@ -60,7 +60,7 @@ def operator_sums(table: Table) -> OperatorSums:
 
 def _longest(table: Table) -> Int32:
     """int32[g]: of calls that take as long, the first."""
-    calls, which = table.found, table.groups.which
+    calls, which = table.operators, table.groups.which
     host, device = calls.host_total[table.calls], calls.device_total[table.calls]
     order = np.lexsort((np.arange(len(which)), -host, -device, which))
     first = np.searchsorted(which[order], np.arange(len(table.groups)))

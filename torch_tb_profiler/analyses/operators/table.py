@@ -47,33 +47,33 @@ class Filter(msgspec.Struct, frozen=True):
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Groups of operator calls: `calls` are positions in `found.rows`, int64[k]."""
+    """Groups of operator calls: `calls` are positions in `operators.rows`, int64[k]."""
 
-    found: Operators
+    operators: Operators
     calls: Int64
     groups: Groups
 
     @property
     def rows(self) -> Int32:
         """Rows of the trace of the counted calls."""
-        return self.found.rows[self.calls]
+        return self.operators.rows[self.calls]
 
     def sums(self, column: Int64) -> Int64:
-        """int64[g] of a column of `found`."""
+        """int64[g] of a column of `operators`."""
         return self.groups.sums(column[self.calls])
 
 
 def operator_table(trace: Trace, group_by: GroupBy, kept: Filter) -> Table:
     """Raises NotFoundError for an unknown step, thread or phase, UsageError for an unknown family."""
-    found = operators(trace)
-    calls = np.flatnonzero(_kept(trace, found, kept))
-    rows = found.rows[calls]
+    every_call = operators(trace)
+    calls = np.flatnonzero(_kept(trace, every_call, kept))
+    rows = every_call.rows[calls]
     keys = [trace.events.name[rows], *_keys(trace, rows, group_by)]
-    return Table(found, calls, group(*keys))
+    return Table(every_call, calls, group(*keys))
 
 
 def calls_beside(table: Table, event: int) -> Int64:
-    """int64[k]: the calls, positions in `table.found`, that share a row of the table with the call `event`.
+    """int64[k]: the calls, positions in `table.operators`, that share a row of the table with the call `event`.
 
     NotFoundError if the event is not a call in the table.
     """
@@ -83,8 +83,8 @@ def calls_beside(table: Table, event: int) -> Int64:
     return table.calls[table.groups.members(int(table.groups.which[at[0]]))]
 
 
-def _kept(trace: Trace, found: Operators, kept: Filter) -> Bool:
-    rows = found.rows
+def _kept(trace: Trace, calls: Operators, kept: Filter) -> Bool:
+    rows = calls.rows
     keep = np.ones(len(rows), np.bool_)
     if kept.step:
         keep &= in_step(trace, trace.events.start[rows], kept.step)
@@ -94,7 +94,7 @@ def _kept(trace: Trace, found: Operators, kept: Filter) -> Bool:
         keep &= in_phase(trace, rows, kept.phase)
     if kept.kernel or kept.family:
         work = device_links(trace).rows
-        owners = found.owner[work[_wanted(trace, work, kept)]]
+        owners = calls.owner[work[_wanted(trace, work, kept)]]
         launched = np.zeros(len(rows), np.bool_)
         launched[owners[owners >= 0]] = True
         keep &= launched

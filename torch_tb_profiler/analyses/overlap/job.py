@@ -69,8 +69,8 @@ def dataset(tables: Sequence[Table]) -> Dataset:
     """The totals of AORTA's report."""
 
     def mean_ms(recorded: str, ours: str) -> float:
-        said, counted = _joined(tables, recorded), _joined(tables, ours)
-        values = np.where(np.isnan(said), counted, said)
+        written, counted = _joined(tables, recorded), _joined(tables, ours)
+        values = np.where(np.isnan(written), counted, written)
         return float(values.mean()) / 1e6 if len(values) else 0.0
 
     loss = _joined(tables, "loss")

@@ -24,12 +24,12 @@ def recorded_times(trace: Trace, row: Int32) -> dict[str, Float64]:
 
     It leaves out what is 0: a name that is missing beside others counts as 0.
     """
-    streams, said = _totals(trace, "per_stream_ms", row)
+    streams, present = _totals(trace, "per_stream_ms", row)
     overlaps, _ = _totals(trace, "overlap_ms", row)
     named = {f"{STREAM}{name}": values for name, values in streams.items()}
     nothing = np.zeros(len(row))
     named |= {ours: overlaps.get(theirs, nothing) for theirs, ours in _NAMES.items()}
-    return {name: np.where(said, values, np.nan) for name, values in named.items()}
+    return {name: np.where(present, values, np.nan) for name, values in named.items()}
 
 
 def _totals(trace: Trace, key: str, row: Int32) -> tuple[dict[str, Float64], np.ndarray]:

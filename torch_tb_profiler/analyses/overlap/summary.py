@@ -57,28 +57,28 @@ COLLECTIVES = ("allreduce", "reducescatter", "allgather")
 @derived
 def summarize(trace: Trace) -> RankOverlap:
     """The iterations of a trace whose clock is theirs."""
-    found, rows = iterations(trace), stream_ranges(trace)
-    step = trace.arg_int("global_step", found.row)
+    iteration, rows = iterations(trace), stream_ranges(trace)
+    step = trace.arg_int("global_step", iteration.row)
     columns: dict[str, Int64 | Float64] = {
         "step": np.where(step == ABSENT, np.arange(len(step)), step),
-        "begin": found.starts,
-        "total": found.totals,
-        "loss": trace.arg_float("loss", found.row),
+        "begin": iteration.starts,
+        "total": iteration.totals,
+        "loss": trace.arg_float("loss", iteration.row),
         "folded": sum(
-            (_folded(trace, each, found.begins) for each in rows.values()), np.zeros(len(step), np.int64)
+            (_folded(trace, each, iteration.begins) for each in rows.values()), np.zeros(len(step), np.int64)
         ),
-        **_busy_times(trace, found, rows),
-        **_idle_times(trace, found, rows),
-        **{f"recorded {name}": values for name, values in recorded_times(trace, found.row).items()},
+        **_busy_times(trace, iteration, rows),
+        **_idle_times(trace, iteration, rows),
+        **{f"recorded {name}": values for name, values in recorded_times(trace, iteration.row).items()},
     }
     return RankOverlap(rank(trace), {name: float64_bytes(values) for name, values in columns.items()})
 
 
-def _busy_times(trace: Trace, found: Iterations, rows: Mapping[str, Int32]) -> dict[str, Int64]:
-    bounds = np.append(found.begins[1:], np.iinfo(np.int64).max)
+def _busy_times(trace: Trace, iteration: Iterations, rows: Mapping[str, Int32]) -> dict[str, Int64]:
+    bounds = np.append(iteration.begins[1:], np.iinfo(np.int64).max)
 
     def per_iteration(busy: Intervals) -> Int64:
-        return covered(busy, found.begins, bounds)
+        return covered(busy, iteration.begins, bounds)
 
     streams = {name: _busy(trace, each) for name, each in rows.items()}
     compute = streams.get(COMPUTE, EMPTY)
@@ -101,13 +101,13 @@ def _busy_times(trace: Trace, found: Iterations, rows: Mapping[str, Int32]) -> d
     return times
 
 
-def _idle_times(trace: Trace, found: Iterations, rows: Mapping[str, Int32]) -> dict[str, Int64]:
+def _idle_times(trace: Trace, iteration: Iterations, rows: Mapping[str, Int32]) -> dict[str, Int64]:
     active = union(*(_busy(trace, each) for each in rows.values()))
-    last = _last_ends(trace, rows, found)
-    gaps = last - found.starts - covered(active, found.starts, last)
-    idle = found.totals - covered(active, found.starts, found.starts + found.totals)
-    bounds = np.append(found.begins[1:], np.iinfo(np.int64).max)
-    rest = np.maximum(found.totals - covered(active, found.begins, bounds), 0)
+    last = _last_ends(trace, rows, iteration)
+    gaps = last - iteration.starts - covered(active, iteration.starts, last)
+    idle = iteration.totals - covered(active, iteration.starts, iteration.starts + iteration.totals)
+    bounds = np.append(iteration.begins[1:], np.iinfo(np.int64).max)
+    rest = np.maximum(iteration.totals - covered(active, iteration.begins, bounds), 0)
     return {"idle": idle, "idle_before_last": np.where(gaps > 0, gaps, rest)}
 
 
@@ -120,15 +120,15 @@ def _gathers(trace: Trace, rows: Mapping[str, Int32]) -> Int32:
     chosen = np.concatenate([np.empty(0, np.int32), *(each for name, each in rows.items() if name != COMPUTE)])
     codes, texts = trace.arg_codes("function", chosen)
     gathers: Bool = np.array([*(text.startswith(_ALL_GATHER) for text in texts), False])
-    found: Int32 = chosen[gathers[codes]].astype(np.int32)
-    return found
+    gathering: Int32 = chosen[gathers[codes]].astype(np.int32)
+    return gathering
 
 
-def _last_ends(trace: Trace, rows: Mapping[str, Int32], found: Iterations) -> Int64:
+def _last_ends(trace: Trace, rows: Mapping[str, Int32], iteration: Iterations) -> Int64:
     """int64[k]: when the last range of each iteration ends; its start where it has none."""
-    last: Int64 = found.starts.copy()
+    last: Int64 = iteration.starts.copy()
     for each in rows.values():
-        at = np.searchsorted(found.begins, trace.events.start[each], "right") - 1
+        at = np.searchsorted(iteration.begins, trace.events.start[each], "right") - 1
         np.maximum.at(last, at, ends(trace)[each])
     return last
 

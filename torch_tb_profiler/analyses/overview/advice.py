@@ -58,10 +58,10 @@ def _worthwhile(
         return ()
     spans = steps(trace)
     step = float((spans.ends - spans.starts)[spans.complete].sum()) / int(spans.complete.sum())
-    found = [finding for rule in rules for finding in rule(trace)] if step > 0 else []
+    findings = [finding for rule in rules for finding in rule(trace)] if step > 0 else []
     weighed = [
         Advice(finding, gain, gain.ns / step)
-        for finding, gain in zip(found, weigh(trace, found), strict=True)
+        for finding, gain in zip(findings, weigh(trace, findings), strict=True)
         if gain.measured_ns > 0 and gain.ns >= LEAST_GAIN * step
     ]
     weighed.sort(key=lambda each: -(each.gain_share or 0))

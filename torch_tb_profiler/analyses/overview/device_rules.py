@@ -45,35 +45,39 @@ def communication(trace: Trace) -> Iterator[Finding]:
     """Gradients that nothing hides, or waiting for a rank that is late: whichever is more."""
     roles = role_intervals(trace)
     computing = union(roles["kernel"], roles["memcpy"], roles["memset"])
-    found = collectives(trace)
-    timed = np.flatnonzero(found.end > found.start)
+    operations = collectives(trace)
+    timed = np.flatnonzero(operations.end > operations.start)
     if len(timed) == 0:
         return
-    start, end, kind = found.start[timed], found.end[timed], found.collective[timed]
+    start, end, kind = operations.start[timed], operations.end[timed], operations.collective[timed]
     longest = int(timed[np.argmax(end - start)])
     on_device = len(of_kind(trace, *DEVICE)) > 0
-    size = np.maximum(found.bytes_in, found.bytes_out)[timed] if on_device else np.full(len(timed), ABSENT)
+    size = (
+        np.maximum(operations.bytes_in, operations.bytes_out)[timed] if on_device else np.full(len(timed), ABSENT)
+    )
     usual = _usual(end - start, kind, size)
     judged = usual != ABSENT
     waiting = merge(start[judged] + usual[judged], end[judged])
     exposed = intersect(subtract(merge(start[judged], end[judged]), computing), step_windows(trace))
     late = intersect(exposed, waiting)
     if 2 * total(late) > total(exposed):
-        name = "" if found.collective[longest] == NO_CODE else found.names[found.collective[longest]]
+        name = (
+            "" if operations.collective[longest] == NO_CODE else operations.names[operations.collective[longest]]
+        )
         yield Finding(
             "late_rank",
             waiting,
             computing,
             on_device=on_device,
             subject=name,
-            event=int(found.event[longest]),
+            event=int(operations.event[longest]),
         )
         return
     wrapper = job(trace).wrapper
     if not job(trace).training or wrapper is None:
         return
     gradients = {"ddp": ("all_reduce",), "fsdp": ("all_gather", "reduce_scatter")}[wrapper]
-    mine = np.array([code >= 0 and found.names[code] in gradients for code in kind.tolist()], np.bool_)
+    mine = np.array([code >= 0 and operations.names[code] in gradients for code in kind.tolist()], np.bool_)
     if mine.any():
         yield Finding(
             "communication",
@@ -81,7 +85,7 @@ def communication(trace: Trace) -> Iterator[Finding]:
             computing,
             on_device=on_device,
             case=wrapper,
-            event=int(found.event[timed[mine]][np.argmax((end - start)[mine])]),
+            event=int(operations.event[timed[mine]][np.argmax((end - start)[mine])]),
         )
 
 
@@ -119,8 +123,8 @@ def nccl_backend(trace: Trace) -> Iterator[Finding]:
     """Gradients pass through host memory between devices that could exchange them directly."""
     if job(trace).wrapper is None or not any(map(_speaks_nccl, devices(trace))):
         return
-    found = collectives(trace)
-    backends = {found.names[code] for code in np.unique(found.backend[found.backend >= 0]).tolist()}
+    operations = collectives(trace)
+    backends = {operations.names[code] for code in np.unique(operations.backend[operations.backend >= 0]).tolist()}
     info = trace.metadata.get("distributedInfo")
     recorded = str(info.get("backend", "")) if isinstance(info, dict) else ""
     if "nccl" in recorded.lower() or any("ccl" in name for name in backends):

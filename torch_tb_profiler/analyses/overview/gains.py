@@ -59,21 +59,21 @@ def _part(trace: Trace, finding: Finding) -> Target | None:
     """What following the advice takes out of the schedule; None if that is not in it, such as another process."""
     match finding.id:
         case "data_loading" | "allocator":
-            found = _named(trace, finding.id)
+            part = _named(trace, finding.id)
         case "start_up" | "host_code" | "launch_bound":
-            found = time_target(trace, finding.during)
+            part = time_target(trace, finding.during)
         case "synchronization":
-            found = _waits(trace, finding.rows)
+            part = _waits(trace, finding.rows)
         case "pageable_copies":
             links = device_links(trace)
             calls = links.launch[np.isin(links.rows, finding.rows) & (links.launch >= 0)]
-            found = together([work_target(trace, finding.rows, finding.during), call_target(trace, calls)])
+            part = together([work_target(trace, finding.rows, finding.during), call_target(trace, calls)])
         case "communication" | "late_rank":
-            found = work_target(
+            part = work_target(
                 trace, np.flatnonzero(communication_kernels(trace)).astype(np.int32), finding.during
             )
         case "optimizer_loop" if not finding.on_device:
-            found = time_target(trace, finding.during)
+            part = time_target(trace, finding.during)
         case (
             "mixed_precision"
             | "layout_conversion"
@@ -82,12 +82,12 @@ def _part(trace: Trace, finding: Finding) -> Target | None:
             | "elementwise_chains"
             | "optimizer_loop"
         ):
-            found = work_target(trace, finding.rows, finding.during)
+            part = work_target(trace, finding.rows, finding.during)
         case _:
             return None
-    if found is None or not (found.host.any() or found.device.any() or found.edges.any()):
+    if part is None or not (part.host.any() or part.device.any() or part.edges.any()):
         return None
-    return found
+    return part
 
 
 def _named(trace: Trace, spelled: str) -> Target | None:
@@ -100,8 +100,8 @@ def _named(trace: Trace, spelled: str) -> Target | None:
 def _waits(trace: Trace, calls: Int32) -> Target | None:
     """All waits in the operators in which these calls are, as the Critical path names them."""
     names = sync_names(trace)[np.isin(schedule(trace).edges.call, calls)]
-    found = [_named(trace, f"sync:{trace.strings[code]}") for code in np.unique(names[names >= 0]).tolist()]
-    known = [each for each in found if each is not None]
+    targets = [_named(trace, f"sync:{trace.strings[code]}") for code in np.unique(names[names >= 0]).tolist()]
+    known = [each for each in targets if each is not None]
     return together(known) if known else None
 
 

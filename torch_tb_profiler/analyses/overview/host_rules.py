@@ -117,25 +117,25 @@ def _host_code(trace: Trace, passes: Intervals) -> Iterator[Finding]:
     if len(of_kind(trace, *DEVICE)) == 0:
         yield from _alone(trace)
     stretches = long_stretches(subtract(host_late(trace), passes))
-    for found in covering(trace, stretches)[:1]:
-        case = _CASES[Kind(kinds(trace)[found.event])]
+    for stretch in covering(trace, stretches)[:1]:
+        case = _CASES[Kind(kinds(trace)[stretch.event])]
         yield Finding(
             "host_code",
-            found.during,
+            stretch.during,
             case=case,
-            subject=found.name,
-            event=found.event,
-            window=_longest(found.during),
+            subject=stretch.name,
+            event=stretch.event,
+            window=_longest(stretch.during),
         )
 
 
 def _alone(trace: Trace) -> Iterator[Finding]:
     """Without a device, what takes time beside the operators."""
-    found = host_alone(trace)
-    if found is not None and steps(trace).recorded:
-        window = _longest(found.during)
+    stretch = host_alone(trace)
+    if stretch is not None and steps(trace).recorded:
+        window = _longest(stretch.during)
         yield Finding(
-            "host_code", found.during, case="alone", subject=found.name, event=found.event, window=window
+            "host_code", stretch.during, case="alone", subject=stretch.name, event=stretch.event, window=window
         )
 
 

@@ -59,9 +59,9 @@ def host_late(trace: Trace) -> Intervals:
     tail = alone.starts >= device_busy(trace).ends[-1:].max(initial=0)
     late = _only(alone, tail & (alone.ends - alone.starts > LONG_NS))
     for device in np.unique(items(trace).device).tolist():
-        found = gaps(trace, device)
-        until = np.where(found.thread >= 0, found.late_until, found.end)
-        late = union(late, merge(found.begin, np.where(found.next >= 0, until, found.begin)))
+        table = gaps(trace, device)
+        until = np.where(table.thread >= 0, table.late_until, table.end)
+        late = union(late, merge(table.begin, np.where(table.next >= 0, until, table.begin)))
     return intersect(alone, late)
 
 
@@ -73,9 +73,9 @@ def device_late(trace: Trace) -> Intervals:
     """
     submitted = EMPTY
     for device in np.unique(items(trace).device).tolist():
-        found = gaps(trace, device)
-        known = (found.thread >= 0) & (found.next >= 0)
-        submitted = union(submitted, merge(found.late_until[known], found.end[known]))
+        table = gaps(trace, device)
+        known = (table.thread >= 0) & (table.next >= 0)
+        submitted = union(submitted, merge(table.late_until[known], table.end[known]))
     return subtract(intersect(idle(trace), submitted), host_late(trace))
 
 
@@ -92,11 +92,11 @@ class Covering(msgspec.Struct, frozen=True):
 
 def covering(trace: Trace, stretches: Intervals) -> list[Covering]:
     """The deepest slice that covers half of each stretch, by name, most time first; the longest stretches only."""
-    found: dict[int, list[tuple[int, int]]] = {}
+    by_name: dict[int, list[tuple[int, int]]] = {}
     for at, row in _deepest(trace, stretches):
-        found.setdefault(int(trace.events.name[row]), []).append((at, row))
+        by_name.setdefault(int(trace.events.name[row]), []).append((at, row))
     named = []
-    for code, pairs in found.items():
+    for code, pairs in by_name.items():
         of = np.array([at for at, _ in pairs])
         longest = max((row for _, row in pairs), key=lambda row: int(trace.events.duration[row]))
         during = merge(stretches.starts[of], stretches.ends[of])

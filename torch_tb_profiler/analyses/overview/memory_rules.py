@@ -15,8 +15,8 @@ MEMORY_SHARE = 0.90
 def memory_limit(trace: Trace) -> Iterator[Finding]:
     """Allocations peak above this share of a device's memory."""
     for level in levels(trace):
-        found, capacity = peak(level.allocated), level.device.capacity
-        if not level.relative and found and capacity and found.bytes > MEMORY_SHARE * capacity:
+        highest, capacity = peak(level.allocated), level.device.capacity
+        if not level.relative and highest and capacity and highest.bytes > MEMORY_SHARE * capacity:
             case = "training" if job(trace).training else "inference"
-            yield Finding("memory_limit", case=case, subject=level.device.name, value=found.bytes / capacity)
+            yield Finding("memory_limit", case=case, subject=level.device.name, value=highest.bytes / capacity)
             return

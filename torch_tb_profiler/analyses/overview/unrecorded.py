@@ -23,13 +23,13 @@ def unrecorded(trace: Trace) -> Covering | None:
 def host_alone(trace: Trace) -> Covering | None:
     """The same of stretches of more than a millisecond: what passes between two operators anyway is shorter. None
     where the frame runs operators for most of its time: it is then a part of the program, not beside it."""
-    found = _deepest(trace, long_stretches(_rest(trace)))
-    if found is None:
+    deepest = _deepest(trace, long_stretches(_rest(trace)))
+    if deepest is None:
         return None
     rows = _functions(trace)
-    rows = rows[trace.events.name[rows] == trace.events.name[found.event]]
+    rows = rows[trace.events.name[rows] == trace.events.name[deepest.event]]
     lasts = total(intersect(step_windows(trace), merge(trace.events.start[rows], ends(trace)[rows])))
-    return found if 2 * total(found.during) >= lasts else None
+    return deepest if 2 * total(deepest.during) >= lasts else None
 
 
 @derived
@@ -49,8 +49,8 @@ def _deepest(trace: Trace, rest: Intervals) -> Covering | None:
     # Sums of calls are more than the time under a name, which may call itself: they say for which names to look.
     rows, _ = _often(trace, rows, trace.events.duration[rows], total(rest))
     rows, often = _often(trace, rows, covered(rest, trace.events.start[rows], ends(trace)[rows]), total(rest))
-    found = [_covering(trace, rest, rows[trace.events.name[rows] == code]) for code in often]
-    half = [each for each in found if 2 * total(each.during) >= total(rest)]
+    stretches = [_covering(trace, rest, rows[trace.events.name[rows] == code]) for code in often]
+    half = [each for each in stretches if 2 * total(each.during) >= total(rest)]
     return min(half, key=lambda each: (total(each.during), int(trace.events.duration[each.event])), default=None)
 
 

@@ -48,9 +48,9 @@ class Counted(msgspec.Struct, frozen=True):
 
 def counted(trace: Trace) -> Counted:
     """In order of the first range of each group."""
-    found, figures = ranges(trace), measures(trace)
-    outermost = _outermost(trace, found.operator)
-    groups = group(trace.events.name[found.rows], _names(trace, found.operator), _names(trace, outermost))
+    profiled, figures = ranges(trace), measures(trace)
+    outermost = _outermost(trace, profiled.operator)
+    groups = group(trace.events.name[profiled.rows], _names(trace, profiled.operator), _names(trace, outermost))
 
     def sums(values: Float64) -> Float64:
         return np.bincount(groups.which, values, minlength=len(groups)).astype(np.float64)
@@ -58,8 +58,8 @@ def counted(trace: Trace) -> Counted:
     flops, moved, why = _modeled(trace, groups)
     first = groups.first
     return Counted(
-        event=found.rows[first].astype(np.int64),
-        operator=found.operator[first].astype(np.int64),
+        event=profiled.rows[first].astype(np.int64),
+        operator=profiled.operator[first].astype(np.int64),
         outermost=outermost[first].astype(np.int64),
         calls=groups.counts,
         names=figures.names,
@@ -72,7 +72,7 @@ def counted(trace: Trace) -> Counted:
         modeled_bytes=sums(moved),
         reason=_first_known(groups, figures.reason),
         model_reason=_first_known(groups, why),
-        join_reason=found.reason,
+        join_reason=profiled.reason,
     )
 
 
@@ -92,14 +92,14 @@ def _outermost(trace: Trace, rows: Int32) -> Int32:
 
 def _modeled(trace: Trace, groups: Groups) -> tuple[Float64, Float64, tuple[str | None, ...]]:
     """(FLOPs, bytes, why they are unknown) of each range by the shapes of its call."""
-    found = ranges(trace)
-    owner = modeled_around(trace, np.where(found.operator >= 0, found.operator, NO_CODE).astype(np.int32))
-    owner = np.where(owner >= 0, owner, found.operator)
+    profiled = ranges(trace)
+    owner = modeled_around(trace, np.where(profiled.operator >= 0, profiled.operator, NO_CODE).astype(np.int32))
+    owner = np.where(owner >= 0, owner, profiled.operator)
     alone = np.bincount(owner[owner >= 0], minlength=len(trace))[owner] == 1
     flops, moved = np.full(len(owner), np.nan), np.full(len(owner), np.nan)
     reasons: list[str | None] = []
     for at, (row, range_, single) in enumerate(
-        zip(owner.tolist(), found.rows.tolist(), alone.tolist(), strict=True)
+        zip(owner.tolist(), profiled.rows.tolist(), alone.tolist(), strict=True)
     ):
         if row < 0 or not single:
             reasons.append(SHARED if row >= 0 else None)
@@ -113,7 +113,7 @@ def _modeled(trace: Trace, groups: Groups) -> tuple[Float64, Float64, tuple[str 
 
 def _first_known(groups: Groups, texts: tuple[str | None, ...]) -> list[str | None]:
     """The first reason in each group."""
-    found: list[str | None] = [None] * len(groups)
+    first: list[str | None] = [None] * len(groups)
     for number, text in zip(groups.which.tolist(), texts, strict=True):
-        found[number] = found[number] or text
-    return found
+        first[number] = first[number] or text
+    return first

@@ -81,13 +81,13 @@ def place_speeds(trace: Trace, code: Int32, parent: Int32) -> list[Speed | None]
         return [None] * len(parent)
     calls = np.arange(len(work(trace).owners.calls))
     place = code[work(trace).owners.calls]
-    found: list[tuple[Int64, Int32]] = []
+    pairs: list[tuple[Int64, Int32]] = []
     while (inside := place != NO_CODE).any():
         calls, place = calls[inside], place[inside]
-        found.append((calls, place))
+        pairs.append((calls, place))
         place = parent[place]
-    which = np.concatenate([each for _, each in found]) if found else calls[:0]
-    every = np.concatenate([each for each, _ in found]) if found else calls[:0]
+    which = np.concatenate([each for _, each in pairs]) if pairs else calls[:0]
+    every = np.concatenate([each for each, _ in pairs]) if pairs else calls[:0]
     return _speeds(trace, items_of_calls(trace, every, ""), which.astype(np.int64), len(parent))
 
 
@@ -108,21 +108,21 @@ def _speeds(trace: Trace, items: Items, which: Int64, count: int) -> list[Speed 
     if len(which) == 0:
         return speeds
     groups = group(which)
-    found = sums(trace, items, groups, "")
+    totals = sums(trace, items, groups, "")
     for i, row in enumerate(which[groups.first].tolist()):
-        speeds[row] = speed(found, i)
+        speeds[row] = speed(totals, i)
     return speeds
 
 
-def speed(found: Sums, i: int) -> Speed:
+def speed(totals: Sums, i: int) -> Speed:
     """Of one row."""
     return Speed(
-        flops_per_s=_per_second(found.flops[i], found.flops_ns[i]),
-        bytes_per_s=_per_second(found.bytes[i], found.bytes_ns[i]),
-        efficiency=_over(found.roof[i], found.roof_ns[i]),
-        bound=found.bound[i],
-        measured=found.measured[i],
-        reason=found.reason[i],
+        flops_per_s=_per_second(totals.flops[i], totals.flops_ns[i]),
+        bytes_per_s=_per_second(totals.bytes[i], totals.bytes_ns[i]),
+        efficiency=_over(totals.roof[i], totals.roof_ns[i]),
+        bound=totals.bound[i],
+        measured=totals.measured[i],
+        reason=totals.reason[i],
     )
 
 

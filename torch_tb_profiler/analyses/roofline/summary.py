@@ -131,19 +131,19 @@ def _bounds(
     memory: Float64,
 ) -> list[Bound]:
     """What most of the time of each row is bound by; unknown where the roof of less than half of it is known."""
-    found: list[Bound] = []
+    bounds: list[Bound] = []
     for i in range(len(busy)):
         if 2 * communicates[i] > busy[i]:
-            found.append("communication")
+            bounds.append("communication")
         elif 2 * both[i] <= busy[i]:
-            found.append("unknown")
+            bounds.append("unknown")
         elif idle[i] > busy[i]:
-            found.append("launch")
+            bounds.append("launch")
         elif max(compute[i], memory[i]) < INEFFICIENT * both[i] and busy[i] < SHORT_NS * calls[i]:
-            found.append("latency")
+            bounds.append("latency")
         else:
-            found.append("compute" if compute[i] >= memory[i] else "memory")
-    return found
+            bounds.append("compute" if compute[i] >= memory[i] else "memory")
+    return bounds
 
 
 def _reasons(

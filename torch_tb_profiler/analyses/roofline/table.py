@@ -175,10 +175,10 @@ def items_of_events(trace: Trace, at: Int64, given: str) -> Items:
 
 def _bandwidths(trace: Trace, reach: Attainable) -> Float64:
     """float64[n]: bytes/s of the device of each event, NaN where that is not known."""
-    device, found = device_of(trace), np.full(len(trace), np.nan)
+    device, bandwidth = device_of(trace), np.full(len(trace), np.nan)
     for id_, peaks in reach.peaks.items():
-        found[device == id_] = np.nan if peaks.memory is None else peaks.memory
-    return found
+        bandwidth[device == id_] = np.nan if peaks.memory is None else peaks.memory
+    return bandwidth
 
 
 @derived

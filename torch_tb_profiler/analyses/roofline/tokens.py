@@ -49,12 +49,12 @@ class Tokens(msgspec.Struct, frozen=True):
 def tokens(trace: Trace) -> Tokens | None:
     """None where no annotation tells, none takes time, or nothing tells which device work is theirs."""
     host, device = of_kind(trace, Kind.ANNOTATION), of_kind(trace, Kind.DEVICE_ANNOTATION)
-    told = {
+    token_counts = {
         code: (int(match["prompt"]), int(match["generated"]))
         for code in distinct(trace.events.name[host])
         if (match := _ITERATION.match(trace.strings[code]))
     }
-    names = np.array([*told], np.int32)
+    names = np.array([*token_counts], np.int32)
     mine = host[np.isin(trace.events.name[host], names)]
     if len(mine) == 0:
         return None
@@ -65,6 +65,6 @@ def tokens(trace: Trace) -> Tokens | None:
     if end <= begin or (len(rows) > 0 and len(work) == 0):
         return None
     end = max(end, int(ends(trace)[work].max(initial=end)))
-    counts = [told[code] for code in trace.events.name[mine].tolist()]
+    counts = [token_counts[code] for code in trace.events.name[mine].tolist()]
     first = int(mine[np.argmin(trace.events.start[mine])])
     return Tokens(len(mine), sum(p for p, _ in counts), sum(g for _, g in counts), end - begin, first)

@@ -50,19 +50,19 @@ def utilization(trace: Trace, kept: Filter, given: str) -> Utilization:
     rate = np.full(len(done.flops), np.nan)
     for id_, peaks in reach.peaks.items():
         for code, kind in enumerate(done.types):
-            found = peaks.rate(True, kind)
-            rate[(reach.device == id_) & (done.type == code)] = np.nan if found is None else found
+            peak = peaks.rate(True, kind)
+            rate[(reach.device == id_) & (done.type == code)] = np.nan if peak is None else peak
     model = matrix & ~done.again
     span = _step_ns(trace, kept)
     used = len(np.unique(reach.device[keep])) if kept.device is None else 1
     time = span * max(used, 1)
     needed_ns = 1e9 * float((done.needed[model] / rate[model]).sum())
     executed_ns = 1e9 * float((done.flops[matrix] / rate[matrix]).sum())
-    told = bool(matrix.any()) and time > 0
+    measured = bool(matrix.any()) and time > 0
     modeled, device = _covered(trace, kept, keep)
     return Utilization(
-        mfu=needed_ns / time if told and np.isfinite(needed_ns) else None,
-        hfu=executed_ns / time if told and np.isfinite(executed_ns) else None,
+        mfu=needed_ns / time if measured and np.isfinite(needed_ns) else None,
+        hfu=executed_ns / time if measured and np.isfinite(executed_ns) else None,
         peak_ns=needed_ns if np.isfinite(needed_ns) else 0.0,
         needed=float(done.needed[model].sum()),
         executed=float(done.flops[matrix].sum()),

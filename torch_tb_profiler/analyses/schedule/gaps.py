@@ -71,23 +71,23 @@ def windows(spans: Steps) -> Intervals:
 @derived
 def work_of(trace: Trace, device: int, stream: int | None = None) -> Work:
     """Raises NotFoundError if nothing ran on the device or stream."""
-    found, shift = items(trace), clock_shift_ns(trace)
-    mine = (found.device == device) & ((found.stream == stream) if stream is not None else True)
+    work, shift = items(trace), clock_shift_ns(trace)
+    mine = (work.device == device) & ((work.stream == stream) if stream is not None else True)
     if not mine.any():
         name = device_name(device_kind(trace), device)
         what = name if stream is None else f"stream {stream} of {name}"
         raise NotFoundError(f"nothing ran on {what}")
     at = np.flatnonzero(mine)
-    at = at[np.argsort(found.start[at], kind="stable")]
-    rows = found.row[at]
+    at = at[np.argsort(work.start[at], kind="stable")]
+    rows = work.row[at]
     return Work(
         position=at,
         row=rows,
-        call=found.call[at],
-        thread=found.thread[at],
-        start=found.start[at] - shift,
-        end=found.end[at] - shift,
-        submitted=np.where(found.submitted[at] == ABSENT, ABSENT, found.submitted[at] - shift),
+        call=work.call[at],
+        thread=work.thread[at],
+        start=work.start[at] - shift,
+        end=work.end[at] - shift,
+        submitted=np.where(work.submitted[at] == ABSENT, ABSENT, work.submitted[at] - shift),
         compute=(kinds(trace)[rows] == Kind.KERNEL) & ~communication_kernels(trace)[rows],
     )
 
@@ -139,8 +139,8 @@ def _emptied_by(trace: Trace, begin: Int64) -> Int32:
 @derived
 def default_device(trace: Trace) -> int | None:
     """The device with the most items; None without any."""
-    found = items(trace)
-    if len(found) == 0:
+    work = items(trace)
+    if len(work) == 0:
         return None
-    devices, counts = np.unique(found.device, return_counts=True)
+    devices, counts = np.unique(work.device, return_counts=True)
     return int(devices[np.argmax(counts)])

@@ -37,6 +37,6 @@ def host_pieces(trace: Trace) -> HostPieces:
     """The host's pieces of the path, cut where what their thread is in changes."""
     path = critical_path(trace)
     mine = np.flatnonzero(path.kind == PieceKind.HOST)
-    found = cut(trace, path.ref[mine].astype(np.int32), path.begin[mine], path.end[mine])
-    of = mine[found.window]
-    return HostPieces(found.row, found.cause, path.ref[of], found.begin, found.end, path.step[of])
+    pieces = cut(trace, path.ref[mine].astype(np.int32), path.begin[mine], path.end[mine])
+    of = mine[pieces.window]
+    return HostPieces(pieces.row, pieces.cause, path.ref[of], pieces.begin, pieces.end, path.step[of])

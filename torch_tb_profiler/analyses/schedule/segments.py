@@ -52,18 +52,18 @@ class Segments(msgspec.Struct, frozen=True):
 @derived
 def segments(trace: Trace, device: int, stream: int | None = None) -> Segments:
     """The idle time of a device, or of one of its streams, in the complete steps."""
-    found = gaps(trace, device, stream)
-    parts = [_host(trace, found), *_device(trace, found, device, stream)]
+    idle = gaps(trace, device, stream)
+    parts = [_host(trace, idle), *_device(trace, idle, device, stream)]
     columns = (np.concatenate(column) for column in zip(*(msgspec.structs.astuple(p) for p in parts), strict=True))
     gap, begin, end, row, cause = columns
-    return _in_steps(trace, found, Pieces(gap, begin, end, row, cause))
+    return _in_steps(trace, idle, Pieces(gap, begin, end, row, cause))
 
 
-def _host(trace: Trace, found: Gaps) -> Pieces:
+def _host(trace: Trace, idle: Gaps) -> Pieces:
     """[begin, late_until) of each gap, by what its thread was in; with its hand-off partner where it waits."""
     shift = clock_shift_ns(trace)
-    own = cut(trace, found.thread, found.begin + shift, found.late_until + shift)
-    other = _partners(trace)[found.thread[own.window]]
+    own = cut(trace, idle.thread, idle.begin + shift, idle.late_until + shift)
+    other = _partners(trace)[idle.thread[own.window]]
     soft = np.isin(own.cause, SOFT) & (other != NO_CODE)
     asked = np.flatnonzero(soft)
     theirs = cut(trace, other[asked], own.begin[asked], own.end[asked])
@@ -98,29 +98,29 @@ def _partners(trace: Trace) -> Int32:
     return partner
 
 
-def _device(trace: Trace, found: Gaps, device: int, stream: int | None) -> list[Pieces]:
+def _device(trace: Trace, idle: Gaps, device: int, stream: int | None) -> list[Pieces]:
     """[late_until, end) of each gap: the device, another stream or another device."""
-    gap = np.flatnonzero(found.end > found.late_until)
-    begin, end, following = found.late_until[gap], found.end[gap], found.next[gap]
+    gap = np.flatnonzero(idle.end > idle.late_until)
+    begin, end, following = idle.late_until[gap], idle.end[gap], idle.next[gap]
     waits = []
     if stream is not None:
-        source, until = _stream_sources(trace, found, following)
+        source, until = _stream_sources(trace, idle, following)
         until = np.clip(until, begin, end)
         held = until > begin
         cause = np.full(int(held.sum()), Cause.WAITS_FOR_STREAM, np.int8)
         waits = [Pieces(gap[held], begin[held], until[held], source[held], cause)]
         rest = end > until
         gap, begin, end, following = gap[rest], until[rest], end[rest], following[rest]
-    row, cause = _held_up(trace, found, device, (gap, begin, end, following))
+    row, cause = _held_up(trace, idle, device, (gap, begin, end, following))
     return [*waits, Pieces(gap, begin, end, row, cause)]
 
 
 def _held_up(
-    trace: Trace, found: Gaps, device: int, parts: tuple[Int64, Int64, Int64, Int64]
+    trace: Trace, idle: Gaps, device: int, parts: tuple[Int64, Int64, Int64, Int64]
 ) -> tuple[Int32, Int8]:
     """(row, cause) of parts of gaps (their gap, begin, end and next item) in which the next item was submitted."""
     gap, begin, end, following = parts
-    work, there = found.work, following >= 0
+    work, there = idle.work, following >= 0
     submitted = np.where(there, work.submitted[following], ABSENT)
     item = np.where(there, work.row[following], NO_CODE)
     call = np.where(there, work.call[following], NO_CODE)
@@ -132,7 +132,7 @@ def _held_up(
         (long & (following == 0), Cause.BEFORE_RECORDING, item),
         (long, Cause.DEVICE_WAIT, _other_device(trace, device, end)),
         (call == before, Cause.GRAPH_GAP, call),
-        (submitted > found.begin[gap], Cause.LAUNCH_LATENCY, call),
+        (submitted > idle.begin[gap], Cause.LAUNCH_LATENCY, call),
     )
     conditions = [condition for condition, _, _ in rules]
     cause = np.select(conditions, [int(meaning) for _, meaning, _ in rules], Cause.KERNEL_GAP)
@@ -142,29 +142,29 @@ def _held_up(
 
 def _other_device(trace: Trace, device: int, end: Int64) -> Int64:
     """Row of the item of another device that ended right before each end; NO_CODE if none did."""
-    found = items(trace)
-    others = np.flatnonzero(found.device != device)
+    work = items(trace)
+    others = np.flatnonzero(work.device != device)
     if len(others) == 0:
         return np.full(len(end), NO_CODE, np.int64)
-    others = others[np.argsort(found.end[others], kind="stable")]
-    finish = found.end[others] - clock_shift_ns(trace)
+    others = others[np.argsort(work.end[others], kind="stable")]
+    finish = work.end[others] - clock_shift_ns(trace)
     at = np.searchsorted(finish, end, "right") - 1
     near = (at >= 0) & (end - finish[np.maximum(at, 0)] <= _FOLLOWS_NS)
-    return np.where(near, found.row[others[np.maximum(at, 0)]], NO_CODE).astype(np.int64)
+    return np.where(near, work.row[others[np.maximum(at, 0)]], NO_CODE).astype(np.int64)
 
 
-def _stream_sources(trace: Trace, found: Gaps, following: Int64) -> tuple[Int32, Int64]:
+def _stream_sources(trace: Trace, idle: Gaps, following: Int64) -> tuple[Int32, Int64]:
     """(row, end) of the last item of another stream that each item waits for; NO_CODE and ABSENT if none."""
     work, waits = items(trace), stream_waits(trace)
     last = np.full(len(work), NO_CODE, np.int64)
     order = np.argsort(work.end[waits.source], kind="stable")
     last[waits.item[order]] = waits.source[order]
-    source = np.where(following >= 0, last[found.work.position[following]], NO_CODE)
+    source = np.where(following >= 0, last[idle.work.position[following]], NO_CODE)
     until = np.where(source >= 0, work.end[source] - clock_shift_ns(trace), ABSENT)
     return np.where(source >= 0, work.row[source], NO_CODE).astype(np.int32), until
 
 
-def _in_steps(trace: Trace, found: Gaps, parts: Pieces) -> Segments:
+def _in_steps(trace: Trace, idle: Gaps, parts: Pieces) -> Segments:
     """Cut where a step begins, so that each part counts for one."""
     borders = steps(trace).starts
     first = np.maximum(np.searchsorted(borders, parts.begin, "right") - 1, 0)
@@ -178,7 +178,7 @@ def _in_steps(trace: Trace, found: Gaps, parts: Pieces) -> Segments:
     order = order[(end > begin)[order]]
     part = part[order]
     return Segments(
-        found,
+        idle,
         begin[order],
         end[order],
         parts.cause[part],
@@ -188,14 +188,14 @@ def _in_steps(trace: Trace, found: Gaps, parts: Pieces) -> Segments:
     )
 
 
-def in_step(trace: Trace, found: Segments, step: str) -> Bool:
+def in_step(trace: Trace, idle: Segments, step: str) -> Bool:
     """bool[k]: parts in the complete steps of this name; "" is all. NotFoundError lists the steps."""
     spans = steps(trace)
     names = np.array([name == step for name in spans.names], np.bool_) & spans.complete
     if not step:
-        return np.ones(len(found.begin), np.bool_)
+        return np.ones(len(idle.begin), np.bool_)
     if not names.any():
         known = [name for name, whole in zip(spans.names, spans.complete.tolist(), strict=True) if whole]
         raise NotFoundError(f"there is no complete step {step!r}", hint=f"steps: {', '.join(known[:20])}")
-    inside: Bool = names[found.step]
+    inside: Bool = names[idle.step]
     return inside

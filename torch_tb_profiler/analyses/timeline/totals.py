@@ -133,11 +133,11 @@ class FamilyTotal(msgspec.Struct, frozen=True):
 def by_family(trace: Trace, table: Totals) -> list[FamilyTotal]:
     """Device work by family, most time first; a name that a host call has, too, is what its longest slice is."""
     number = families(trace)[table.row]
-    found = [
+    totals = [
         FamilyTotal(FAMILIES[each], int(table.count[number == each].sum()), int(table.total[number == each].sum()))
         for each in distinct(number.astype(np.int32))
     ]
-    return sorted(found, key=lambda each: each.total, reverse=True)
+    return sorted(totals, key=lambda each: each.total, reverse=True)
 
 
 def ranked(trace: Trace, table: Totals, sort: Sort, page: slice) -> list[NameTotal]:

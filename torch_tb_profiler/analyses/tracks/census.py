@@ -70,9 +70,10 @@ def device_and_stream(trace: Trace) -> tuple[dict[int, int | None], dict[int, in
         """Of each thread code the first value that is known; a wait beside the work may carry none."""
         ordered = rows[np.argsort(values[rows] == ABSENT, kind="stable")]
         codes, first = np.unique(trace.events.thread[ordered], return_index=True)
-        found = values[ordered[first]].tolist()
+        first_values = values[ordered[first]].tolist()
         return {
-            code: None if value == ABSENT else value for code, value in zip(codes.tolist(), found, strict=True)
+            code: None if value == ABSENT else value
+            for code, value in zip(codes.tolist(), first_values, strict=True)
         }
 
     return by_code(device_of(trace)), by_code(stream_of(trace))

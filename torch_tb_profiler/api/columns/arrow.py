@@ -23,9 +23,9 @@ def values(column: npt.NDArray[Any]) -> pa.Array:
 def texts(codes: npt.NDArray[Any], dictionary: Sequence[str | None]) -> pa.Array:
     """Texts by code, NO_CODE is null. Only texts that occur are in the dictionary, unless almost all do."""
     if len(codes) < len(dictionary):
-        found, codes = np.unique(codes, return_inverse=True)
-        found, codes = (found[1:], codes - 1) if len(found) and found[0] < 0 else (found, codes)
-        dictionary = [dictionary[code] for code in found.tolist()]
+        present, codes = np.unique(codes, return_inverse=True)
+        present, codes = (present[1:], codes - 1) if len(present) and present[0] < 0 else (present, codes)
+        dictionary = [dictionary[code] for code in present.tolist()]
     known = codes >= 0
     encoded = ["" if text is None else _encodable(text) for text in dictionary]
     distinct = list(dict.fromkeys(encoded))

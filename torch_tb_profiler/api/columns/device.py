@@ -35,11 +35,11 @@ def copies(trace: Trace) -> pa.Table:
 
 
 def _work(trace: Trace, rows: Int32) -> dict[str, pa.Array]:
-    links, found = device_links(trace), operators(trace)
+    links, calls = device_links(trace), operators(trace)
     launch = np.full(len(trace) + 1, NO_CODE, np.int32)
     launch[links.rows] = links.launch
-    owner = found.owner[rows]
-    operator = np.where(owner >= 0, found.rows[owner] if len(found.rows) else NO_CODE, NO_CODE)
+    owner = calls.owner[rows]
+    operator = np.where(owner >= 0, calls.rows[owner] if len(calls.rows) else NO_CODE, NO_CODE)
     return {
         "event": values(rows),
         "name": texts(trace.events.name[rows], trace.strings),
@@ -56,24 +56,24 @@ def _work(trace: Trace, rows: Int32) -> dict[str, pa.Array]:
 
 
 def collectives(trace: Trace) -> pa.Table:
-    found = collective_model.collectives(trace)
-    groups = [found.groups[code] if code >= 0 else None for code in found.group.tolist()]
+    operations = collective_model.collectives(trace)
+    groups = [operations.groups[code] if code >= 0 else None for code in operations.group.tolist()]
     return pa.table(
         {
-            "event": values(found.event),
-            "collective": texts(found.collective, found.names),
+            "event": values(operations.event),
+            "collective": texts(operations.collective, operations.names),
             "group": pa.array([group and group.name for group in groups], pa.string()),
             "ranks": pa.array([group and group.ranks for group in groups], pa.string()),
             "group_size": pa.array([group and group.size for group in groups], pa.int64()),
-            "backend": texts(found.backend, found.names),
-            "dtype": texts(found.dtype, found.names),
-            "issue_ns": values(found.issue),
-            "start_ns": values(found.start),
-            "end_ns": values(found.end),
-            "timing": texts(found.timing, [timing.name.lower() for timing in collective_model.Timing]),
-            "sequence": values(found.sequence),
-            "bytes_in": values(found.bytes_in),
-            "bytes_out": values(found.bytes_out),
+            "backend": texts(operations.backend, operations.names),
+            "dtype": texts(operations.dtype, operations.names),
+            "issue_ns": values(operations.issue),
+            "start_ns": values(operations.start),
+            "end_ns": values(operations.end),
+            "timing": texts(operations.timing, [timing.name.lower() for timing in collective_model.Timing]),
+            "sequence": values(operations.sequence),
+            "bytes_in": values(operations.bytes_in),
+            "bytes_out": values(operations.bytes_out),
         }
     )
 
@@ -90,16 +90,16 @@ def gaps(trace: Trace) -> pa.Table:
 def _gaps(trace: Trace, device: int | None) -> dict[str, pa.Array]:
     columns: list[npt.NDArray[Any]] = [np.empty(0, np.int64)] * 3 + [np.empty(0, np.int32)] * 4
     if device is not None:
-        found = segments(trace, device)
-        emptied = found.gaps.emptied_by[found.gap]
+        idle = segments(trace, device)
+        emptied = idle.gaps.emptied_by[idle.gap]
         columns = [
-            found.gap,
-            found.begin,
-            found.length,
-            found.cause.astype(np.int32),
-            found.row,
+            idle.gap,
+            idle.begin,
+            idle.length,
+            idle.cause.astype(np.int32),
+            idle.row,
             emptied,
-            found.step,
+            idle.step,
         ]
     gap, begin, length, cause, row, emptied, step = columns
     return {

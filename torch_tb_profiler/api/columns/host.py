@@ -34,19 +34,19 @@ def events(trace: Trace) -> pa.Table:
 
 
 def operators(trace: Trace) -> pa.Table:
-    found = operator_model.operators(trace)
-    rows = found.rows
-    parent = np.where(found.parent >= 0, rows[found.parent] if len(rows) else NO_CODE, NO_CODE)
+    instances = operator_model.operators(trace)
+    rows = instances.rows
+    parent = np.where(instances.parent >= 0, rows[instances.parent] if len(rows) else NO_CODE, NO_CODE)
     return pa.table(
         {
             "event": values(rows),
             "name": texts(trace.events.name[rows], trace.strings),
             "thread": thread_texts(trace, trace.events.thread[rows]),
             "start_ns": values(trace.events.start[rows]),
-            "host_total_ns": values(found.host_total),
-            "host_self_ns": values(found.host_self),
-            "device_total_ns": values(found.device_total),
-            "device_self_ns": values(found.device_self),
+            "host_total_ns": values(instances.host_total),
+            "host_self_ns": values(instances.host_self),
+            "device_total_ns": values(instances.device_total),
+            "device_self_ns": values(instances.device_self),
             "input_shape": texts(shapes(trace)[rows], shape_texts(trace)),
             "module": module_texts(trace, rows),
             "step": step_texts(trace, trace.events.start[rows]),
@@ -73,16 +73,16 @@ def modules(trace: Trace) -> pa.Table:
 
 
 def steps(trace: Trace) -> pa.Table:
-    found, parts = step_model.steps(trace), breakdown(trace)
+    recorded, parts = step_model.steps(trace), breakdown(trace)
     return pa.table(
         {
-            "step": pa.array(list(found.names), pa.string()),
-            "start_ns": values(found.starts),
-            "duration_ns": values(found.ends - found.starts),
-            "host_start_ns": values(found.host_starts),
-            "host_duration_ns": values(found.host_ends - found.host_starts),
-            "complete": values(found.complete),
-            "recorded": pa.array([found.recorded] * len(found.names), pa.bool_()),
+            "step": pa.array(list(recorded.names), pa.string()),
+            "start_ns": values(recorded.starts),
+            "duration_ns": values(recorded.ends - recorded.starts),
+            "host_start_ns": values(recorded.host_starts),
+            "host_duration_ns": values(recorded.host_ends - recorded.host_starts),
+            "complete": values(recorded.complete),
+            "recorded": pa.array([recorded.recorded] * len(recorded.names), pa.bool_()),
             **{
                 f"{name}_ns": pa.nulls(len(times), pa.int64()) if name in parts.unknown else values(times)
                 for name, times in parts.times.items()
@@ -126,13 +126,13 @@ def module_texts(trace: Trace, rows: Int32) -> pa.Array:
 
 def step_texts(trace: Trace, times: Int64) -> pa.Array:
     """The step that each time lies in, as the host ran them; null outside, and where no step is recorded."""
-    found = step_model.steps(trace)
-    if not found.recorded:
+    recorded = step_model.steps(trace)
+    if not recorded.recorded:
         return pa.nulls(len(times), pa.string()).dictionary_encode()
-    order = np.argsort(found.host_starts, kind="stable")
-    at = np.searchsorted(found.host_starts[order], times, "right") - 1
+    order = np.argsort(recorded.host_starts, kind="stable")
+    at = np.searchsorted(recorded.host_starts[order], times, "right") - 1
     step = order[np.maximum(at, 0)]
-    inside = (at >= 0) & (times < found.host_ends[step])
+    inside = (at >= 0) & (times < recorded.host_ends[step])
     names: dict[str, int] = {}
-    place = np.array([names.setdefault(name, len(names)) for name in found.names], np.int32)
+    place = np.array([names.setdefault(name, len(names)) for name in recorded.names], np.int32)
     return texts(np.where(inside, place[step], NO_CODE).astype(np.int32), list(names))

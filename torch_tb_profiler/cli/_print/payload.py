@@ -19,7 +19,7 @@ def print_payload(payload: dict[str, Any], form: str, first: str = "rows", wide:
         return
     from torch_tb_profiler.api.tables import sentences, tables
 
-    said, payload = sentences(payload)
+    lines, payload = sentences(payload)
     titled = [(title, [*map(_printable, rows)]) for title, rows in tables(payload, first).items()]
     if form == "csv":
         _, rows = titled[0] if titled else ("", [])
@@ -30,7 +30,7 @@ def print_payload(payload: dict[str, Any], form: str, first: str = "rows", wide:
         output.writerows(rows)
         sys.stdout.write(writer.getvalue())
         return
-    for sentence in said:
+    for sentence in lines:
         sys.stdout.write(f"{sentence}\n")
     for key, value in payload.items():
         if not isinstance(value, (list, dict)):

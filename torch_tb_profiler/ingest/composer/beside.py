@@ -53,7 +53,7 @@ def add_pytorch(
     for number, open_ in beside:
         if number in parts:
             files[number].append(open_)
-    told: dict[int, dict[str, Any]] = {}
+    metadata_of: dict[int, dict[str, Any]] = {}
     copied = {number for number, part in parts.items() if len(of_kind(part, *HOST, *DEVICE))}
     if any(number not in copied for number in files):
         columns, health = Columns(), HealthLog()
@@ -65,13 +65,13 @@ def add_pytorch(
                 begins.append((columns.length, number))
                 with open_() as stream:
                     metadata = collect_events(stream, columns, health, report=report, limit=limit)
-                told.setdefault(number, metadata)
+                metadata_of.setdefault(number, metadata)
         joined = replace(assemble(columns, own, health), producer=trace.producer)
         trace = _of_ranks(joined, begins, merged_by(ranks)) if ranks else _in_one_process(joined, begins[0][0])
-    for number in files.keys() - told.keys():
+    for number in files.keys() - metadata_of.keys():
         with files[number][0]() as stream:
-            told[number] = read_metadata(stream, report=report, limit=limit)
-    described = {number: _without_base(metadata) for number, metadata in told.items()}
+            metadata_of[number] = read_metadata(stream, report=report, limit=limit)
+    described = {number: _without_base(metadata) for number, metadata in metadata_of.items()}
     metadata = (
         {OF_RANKS: {str(number): described[number] for number in described}}
         if ranks

@@ -35,7 +35,7 @@ class DcgmLines:
             number = float(value)
         except ValueError:
             return False
-        told = dict(_LABEL.findall(labels))
-        gpu = gpu_label(f"GPU {told.get('gpu', '?')}", told.get("modelName"), told.get("Hostname"))
+        fields = dict(_LABEL.findall(labels))
+        gpu = gpu_label(f"GPU {fields.get('gpu', '?')}", fields.get("modelName"), fields.get("Hostname"))
         values = [(name, number)] if math.isfinite(number) else []
         return Sample(int(time) * 10**6, gpu, values)

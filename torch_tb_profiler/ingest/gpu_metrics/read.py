@@ -31,10 +31,10 @@ def read_samples(
     source = Source(stream, size, report, health, limit)
     with without_gc():
         for offset, line in read_lines(source, health):
-            found = read_line(line.decode("utf-8-sig", "replace"))
-            if isinstance(found, Sample):
-                columns.add(found, health)
-            elif not found:
+            sample = read_line(line.decode("utf-8-sig", "replace"))
+            if isinstance(sample, Sample):
+                columns.add(sample, health)
+            elif not sample:
                 health.add("line_unreadable", "warning", "a line is no sample and is left out", offset=offset)
             source.events = columns.length
         if columns.length == 0:

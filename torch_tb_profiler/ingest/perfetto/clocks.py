@@ -96,9 +96,9 @@ class Clocks:
         clock = np.where(named > 0, named, default[state])
         timed = np.flatnonzero((raw != ABSENT) & ~snaps)
         pairs, which = distinct_rows(state[timed], clock[timed])
-        found = np.full(packets.count, ABSENT, np.int64)
-        found[timed] = _resolved([self._clock(states[each].clocks, id) for each, id in pairs], which, raw[timed])
-        return found
+        times = np.full(packets.count, ABSENT, np.int64)
+        times[timed] = _resolved([self._clock(states[each].clocks, id) for each, id in pairs], which, raw[timed])
+        return times
 
     def _clock(self, clocks: dict[int, _Clock], id: int) -> _Clock:
         return (clocks if _own(id) else self._shared).get(id, _UNRELATED)
@@ -143,8 +143,8 @@ def readings(snapshot: bytes) -> dict[int, tuple[int, bool, int]]:
     shown = {}
     for number, clock in fields(snapshot):
         if number == 1 and isinstance(clock, bytes):
-            told = dict(fields(clock))
-            id, time, incremental, unit = (told.get(each) for each in (1, 2, 3, 4))
+            reading = dict(fields(clock))
+            id, time, incremental, unit = (reading.get(each) for each in (1, 2, 3, 4))
             unit = unit if isinstance(unit, int) else 1
             if isinstance(id, int) and isinstance(time, int):
                 shown[id] = unit, bool(incremental), time * unit
@@ -157,9 +157,9 @@ def _own(id: int) -> bool:
 
 
 def _has(packets: Columns, number: int) -> Bool:
-    found = np.zeros(packets.count, np.bool_)
-    found[packets.parts(number)[0]] = True
-    return found
+    present = np.zeros(packets.count, np.bool_)
+    present[packets.parts(number)[0]] = True
+    return present
 
 
 def _resolved(clocks: list[_Clock], which: Int64, raw: Int64) -> Int64:

@@ -55,9 +55,9 @@ class Columns:
     def numbers(self, number: int) -> Int64:
         """int64[count]: the last value of this field in each message, ABSENT where it has none."""
         chosen = (self.number == number) & (self.kind != BYTES)
-        found = np.full(self.count, ABSENT, np.int64)
-        found[self.message[chosen]] = self.value[chosen].view(np.int64)
-        return found
+        numbers = np.full(self.count, ABSENT, np.int64)
+        numbers[self.message[chosen]] = self.value[chosen].view(np.int64)
+        return numbers
 
     def all_numbers(self, number: int) -> tuple[Int64, Int64]:
         """(message, value) of every field with this number."""
@@ -122,13 +122,13 @@ class Content:
         return Columns(len(damaged), message, number, kind, value, begin, damaged)
 
     def _one_by_one(self, message: Int64, at: Int64, end: Int64, damaged: Bool) -> tuple[npt.NDArray[Any], ...]:
-        found: list[tuple[int, int, int, int, int]] = []
+        rows: list[tuple[int, int, int, int, int]] = []
         for one, begin, stop in zip(message.tolist(), at.tolist(), end.tolist(), strict=True):
             try:
-                found.extend((one, *field) for field in walk(self.content[:stop], begin, stop))
+                rows.extend((one, *field) for field in walk(self.content[:stop], begin, stop))
             except TraceError:
                 damaged[one] = True
-        columns = list(zip(*found, strict=True)) or [()] * 5
+        columns = list(zip(*rows, strict=True)) or [()] * 5
         return tuple(np.array(column, type_) for column, type_ in zip(columns, _TYPES, strict=True))
 
     def _varints(self, at: Int64) -> tuple[UInt64, Int64, Bool]:

@@ -64,16 +64,16 @@ class Counters:
     ) -> None:
         """Samples of tracks, by the name of the track."""
         distinct, of = np.unique(track, return_inverse=True)
-        told = [(process, names.get(uuid) or f"counter {uuid}") for uuid in distinct.tolist()]
-        self._append(told, of.ravel(), time, value)
+        tracks = [(process, names.get(uuid) or f"counter {uuid}") for uuid in distinct.tolist()]
+        self._append(tracks, of.ravel(), time, value)
 
-    def _append(self, told: Sequence[tuple[int | str, str]], of: Int64, time: Int64, value: Float64) -> None:
+    def _append(self, tracks: Sequence[tuple[int | str, str]], of: Int64, time: Int64, value: Float64) -> None:
         """k samples, of[i] which of `told` (process, name) they are of."""
         count = len(of)
         if count == 0:
             return
-        names = np.array([self._columns.strings[name] for _, name in told], np.int32)
-        threads = np.array([self._columns.threads[process, 0] for process, _ in told], np.int32)
+        names = np.array([self._columns.strings[name] for _, name in tracks], np.int32)
+        threads = np.array([self._columns.threads[process, 0] for process, _ in tracks], np.int32)
         none = np.full(count, ABSENT, np.int64)
         phase, category = np.full(count, ord("C"), np.uint8), np.full(count, NO_CODE, np.int32)
         first = self._columns.add_block(Block(phase, category, names[of], threads[of], time, none, none.copy()))
@@ -101,9 +101,9 @@ class Tracks:
 
     def describe(self, uuid: int, name: str, counter: bytes) -> None:
         """`counter`: its CounterDescriptor. One whose samples count from the one before is left out."""
-        told = dict(fields(counter))
-        unit = told.get(_UNIT_MULTIPLIER, 1)
-        if not told.get(_FROM_LAST) and isinstance(unit, int) and len(self._described) < MOST_TRACKS:
+        description = dict(fields(counter))
+        unit = description.get(_UNIT_MULTIPLIER, 1)
+        if not description.get(_FROM_LAST) and isinstance(unit, int) and len(self._described) < MOST_TRACKS:
             self._described[uuid] = name, unit
 
     def add(self, track: Int64, time: Int64, value: Float64) -> int:
@@ -134,8 +134,8 @@ def samples(read: Fields, chosen: Int64) -> Float64:
     """float64[k]: the values of the TrackEvents `chosen`, NaN of one that has none."""
     whole, decimal = read.numbers(30)[chosen], read.numbers(44)[chosen]
     value = np.where(decimal != ABSENT, decimal.view(np.float64), whole.astype(np.float64))
-    found: Float64 = np.where((whole != ABSENT) | (decimal != ABSENT), value, np.nan)
-    return found
+    values: Float64 = np.where((whole != ABSENT) | (decimal != ABSENT), value, np.nan)
+    return values
 
 
 def _described(interned: bytes | None) -> tuple[int, dict[int, str]]:
@@ -154,9 +154,9 @@ def _described(interned: bytes | None) -> tuple[int, dict[int, str]]:
 
 def _names(description: bytes) -> dict[int, str]:
     """Names by id of a GpuCounterDescriptor."""
-    told = [dict(fields(spec)) for number, spec in fields(description) if number == 1 and isinstance(spec, bytes)]
+    specs = [dict(fields(spec)) for number, spec in fields(description) if number == 1 and isinstance(spec, bytes)]
     return {
         id: text(name)
-        for spec in told
+        for spec in specs
         if isinstance(id := spec.get(1, 0), int) and isinstance(name := spec.get(2), bytes)
     }

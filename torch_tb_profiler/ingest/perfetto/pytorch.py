@@ -97,14 +97,14 @@ class _Reader:
         return assemble(self.columns, {"schemaVersion": 1, "baseTimeNanoseconds": base_ns or 0}, health, step)
 
     def _track(self, content: bytes) -> None:
-        told = dict(fields(content))
-        uuid, thread, name = told.get(1), told.get(4), told.get(2)
+        track = dict(fields(content))
+        uuid, thread, name = track.get(1), track.get(4), track.get(2)
         if not isinstance(uuid, int):
             return
         uuid = signed(uuid)
         if isinstance(thread, bytes):
-            said = dict(fields(thread))
-            pid, tid = said.get(1, 0), said.get(2, 0)
+            owner = dict(fields(thread))
+            pid, tid = owner.get(1, 0), owner.get(2, 0)
             if isinstance(pid, int) and isinstance(tid, int):
                 self._places[uuid] = (pid, tid)
         if isinstance(name, bytes):
@@ -152,8 +152,8 @@ class _Reader:
         self._stages.submit(row_of[launch][met], own[met], stage[met])
         sampled = np.flatnonzero(sound & (kind == _SAMPLE))
         value = samples(read, sampled)
-        said = ~np.isnan(value)
-        self._counters.add_tracks(self._tracks, track[sampled][said], time[sampled][said], value[said])
+        known = ~np.isnan(value)
+        self._counters.add_tracks(self._tracks, track[sampled][known], time[sampled][known], value[known])
         return int(damaged.sum())
 
     def _named(
@@ -177,15 +177,15 @@ class _Reader:
         """Where none is written, what arguments and name tell."""
         if (category != NO_CODE).all():
             return category
-        told = np.zeros(len(category), np.int64)
+        hints = np.zeros(len(category), np.int64)
         for each in cells:
-            told[each.events] |= _TELLING.get(each.key, 0)
-        keys, of = np.unique(name.astype(np.int64) * 64 + told, return_inverse=True)
+            hints[each.events] |= _TELLING.get(each.key, 0)
+        keys, of = np.unique(name.astype(np.int64) * 64 + hints, return_inverse=True)
         texts = self.columns.strings.table()
         names = [texts[code] if code >= 0 else "" for code in (keys // 64).tolist()]
         strings = self.columns.strings
-        found = [strings[category_of(text, bits)] for text, bits in zip(names, (keys % 64).tolist(), strict=True)]
-        filled: Int32 = np.where(category == NO_CODE, np.array(found, np.int32)[of.ravel()], category)
+        codes = [strings[category_of(text, bits)] for text, bits in zip(names, (keys % 64).tolist(), strict=True)]
+        filled: Int32 = np.where(category == NO_CODE, np.array(codes, np.int32)[of.ravel()], category)
         return filled
 
 
@@ -194,25 +194,25 @@ def _submitted(content: messages.Content, read: messages.Columns) -> tuple[Int64
     message, id = read.all_numbers(1)
     owners, ids = [message], [id]
     for packed, begin, size in zip(*(part.tolist() for part in read.parts(1)), strict=True):
-        found = varints(content.content[begin : begin + size])
-        owners.append(np.full(len(found), packed))
-        ids.append(np.array(found, np.uint64).view(np.int64))
+        numbers = varints(content.content[begin : begin + size])
+        owners.append(np.full(len(numbers), packed))
+        ids.append(np.array(numbers, np.uint64).view(np.int64))
     return np.concatenate(owners), np.concatenate(ids)
 
 
-def category_of(name: str, told: int) -> str:
+def category_of(name: str, hints: int) -> str:
     """What a slice is whose file says no categories; `told`: bits of the arguments that it has."""
-    if told & 1:
+    if hints & 1:
         return "cuda_sync"
-    if told & 2:
+    if hints & 2:
         vendor = "hip" if name.startswith("hip") else "cuda"
         return f"{vendor}_runtime" if name.startswith(("cuda", "hip")) else f"{vendor}_driver"
-    if told & 4:
+    if hints & 4:
         return "python_function"
-    if told & 8 and told & 16:
+    if hints & 8 and hints & 16:
         return (
             "gpu_memcpy" if name.startswith("Memcpy") else "gpu_memset" if name.startswith("Memset") else "kernel"
         )
     if is_step(name) or is_data_loading(name) or is_optimizer(name):
         return "user_annotation"
-    return "cpu_op" if told & 32 or _OPERATOR.match(name) else "user_annotation"
+    return "cpu_op" if hints & 32 or _OPERATOR.match(name) else "user_annotation"

@@ -88,28 +88,28 @@ class _Reader:
         names, categories = Codes(), Codes()
         name = self._named(content, read, 10, 23, "event", generation, names)
         category = self._named(content, read, 3, 22, "category", generation, categories)
-        told = _Told(cells, read.count, Coded([*names.table(), None], name))
-        wanted = (read.numbers(9) == _BEGIN) & ~read.damaged & (told.numbers("begin_ns") != ABSENT)
+        slices = _Told(cells, read.count, Coded([*names.table(), None], name))
+        wanted = (read.numbers(9) == _BEGIN) & ~read.damaged & (slices.numbers("begin_ns") != ABSENT)
         for code, kind in enumerate(categories.table()):
             chosen = np.flatnonzero(wanted & (category == code))
             if len(chosen):
-                self._add(kind, told.of(chosen))
+                self._add(kind, slices.of(chosen))
         return damaged + int(read.damaged.sum())
 
-    def _add(self, category: str, told: _Told) -> None:
+    def _add(self, category: str, slices: _Told) -> None:
         if category == "kernel_dispatch":
-            self._dispatches(told)
+            self._dispatches(slices)
         elif category == "memory_copy":
-            self._copies(told)
+            self._copies(slices)
         elif category in _CALLS:
-            self._calls(category, told)
+            self._calls(category, slices)
 
     def _track(self, content: bytes) -> None:
-        told = dict(fields(content))
-        uuid, name, counter = told.get(1), told.get(2, told.get(10)), told.get(8)
+        track = dict(fields(content))
+        uuid, name, counter = track.get(1), track.get(2, track.get(10)), track.get(8)
         if isinstance(uuid, int) and isinstance(name, bytes) and isinstance(counter, bytes):
             self._tracks.describe(signed(uuid), text(name), counter)
-        for descriptor in (told.get(3), told.get(4)):  # of a process, of a thread
+        for descriptor in (track.get(3), track.get(4)):  # of a process, of a thread
             if self._process is None and isinstance(descriptor, bytes):
                 pid = dict(fields(descriptor)).get(1)
                 self._process = pid if isinstance(pid, int) else None
@@ -130,38 +130,40 @@ class _Reader:
         code[event] = text_codes(table, content.pieces(at, size))
         return code
 
-    def _calls(self, category: str, told: _Told) -> None:
-        count = len(told)
+    def _calls(self, category: str, slices: _Told) -> None:
+        count = len(slices)
         self._recording.calls(
             Coded([_CALLS[category]], np.zeros(count, np.int64)),
-            told.name,
-            told.name if category == "marker_api" else Coded([None], np.zeros(count, np.int64)),
+            slices.name,
+            slices.name if category == "marker_api" else Coded([None], np.zeros(count, np.int64)),
             np.full(count, ABSENT if self._process is None else self._process, np.int64),
-            told.numbers("tid"),
-            told.numbers("begin_ns"),
-            told.numbers("end_ns"),
-            told.numbers("corr_id"),
+            slices.numbers("tid"),
+            slices.numbers("begin_ns"),
+            slices.numbers("end_ns"),
+            slices.numbers("corr_id"),
         )
 
-    def _dispatches(self, told: _Told) -> None:
+    def _dispatches(self, slices: _Told) -> None:
         self._recording.dispatches(
-            told.work(told.name.map(lambda name: name.removesuffix(_CLONE) or None)),
-            told.agents("agent"),
+            slices.work(slices.name.map(lambda name: name.removesuffix(_CLONE) or None)),
+            slices.agents("agent"),
             None,
             None,
-            work_items=told.numbers("grid_size"),
-            block_size=told.numbers("workgroup_size"),
-            shared_memory=told.numbers("LDS_Block_Size"),
-            scratch_memory=told.numbers("Scratch_Size"),
+            work_items=slices.numbers("grid_size"),
+            block_size=slices.numbers("workgroup_size"),
+            shared_memory=slices.numbers("LDS_Block_Size"),
+            scratch_memory=slices.numbers("Scratch_Size"),
         )
 
-    def _copies(self, told: _Told) -> None:
-        source, target = told.agents("src_agent"), told.agents("dst_agent")
+    def _copies(self, slices: _Told) -> None:
+        source, target = slices.agents("src_agent"), slices.agents("dst_agent")
         # Labels do not say which agent is a GPU; the names of copies do.
-        inbound = np.array([str(name).endswith("_TO_DEVICE") for name in told.name.texts], np.bool_)[told.name.of]
+        inbound = np.array([str(name).endswith("_TO_DEVICE") for name in slices.name.texts], np.bool_)[
+            slices.name.of
+        ]
         gpus = np.unique(target[inbound & (target != ABSENT)]).tolist()
         self._recording.know(Agents(Agent(id, id, gpu=True) for id in gpus))
-        self._recording.copies(told.work(told.name), source, target, told.numbers("copy_bytes"))
+        self._recording.copies(slices.work(slices.name), source, target, slices.numbers("copy_bytes"))
 
 
 class _Told:
@@ -183,12 +185,12 @@ class _Told:
 
     def agents(self, key: str) -> Int64:
         """The numbers in "GPU-1", "Agent-4" or, before ROCm 7, the numbers themselves."""
-        found = numbers_of(self._cells, key, self._count)
+        agent = numbers_of(self._cells, key, self._count)
         for each in self._cells:
             if each.key == key and each.kind == "text":
                 known = {text: _agent(text) for text in set(each.values)}
-                found[each.events] = [known[text] for text in each.values]
-        return found[self._chosen]
+                agent[each.events] = [known[text] for text in each.values]
+        return agent[self._chosen]
 
     def work(self, names: Coded) -> Work:
         keys = ("begin_ns", "end_ns", "corr_id", "stream_ID", "queue")

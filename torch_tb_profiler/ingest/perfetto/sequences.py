@@ -90,10 +90,10 @@ class Sequences:
             if number == _INTERNED and isinstance(interned, bytes):
                 for field, entry in fields(interned):
                     if field in _KINDS and isinstance(entry, bytes):
-                        told = dict(fields(entry))
+                        entry_fields = dict(fields(entry))
                         # A kernel's demangled name is its third field; a description of counters stays as it is.
-                        name = told.get(3, told.get(2)) if field == 1000 else told.get(2)
-                        id = told.get(1)
+                        name = entry_fields.get(3, entry_fields.get(2)) if field == 1000 else entry_fields.get(2)
+                        id = entry_fields.get(1)
                         if field == 47:
                             name = entry
                         if isinstance(id, int) and isinstance(name, bytes):
@@ -112,8 +112,8 @@ class Sequences:
         known = (number > 0) & (number < _IDS)
         keys, of = np.unique(np.where(known, generation * _IDS + number, 0), return_inverse=True)
         names = [self.name(kind, *divmod(key, _IDS)) if key else None for key in keys.tolist()]
-        found: Int32 = np.array([NO_CODE if name is None else table[name] for name in names], np.int32)[of.ravel()]
-        return found
+        codes: Int32 = np.array([NO_CODE if name is None else table[name] for name in names], np.int32)[of.ravel()]
+        return codes
 
     def annotation(self, message: bytes, generation: int, depth: int = 0) -> tuple[str | None, Any]:
         """(name, value) of a DebugAnnotation: a number, text, bool, list or object; None for what lies deeper than
@@ -152,19 +152,19 @@ class Sequences:
 def cleared(packets: Columns) -> Bool:
     """bool[k]: packets with which their sequence begins anew."""
     flags = packets.numbers(_FLAGS)
-    found: Bool = ((flags != ABSENT) & (flags & _CLEARED == _CLEARED)) | (packets.numbers(_STATE_CLEARED) > 0)
-    return found
+    lost: Bool = ((flags != ABSENT) & (flags & _CLEARED == _CLEARED)) | (packets.numbers(_STATE_CLEARED) > 0)
+    return lost
 
 
 def since_turn(sequence: Int64, turns: Int64, new: Int64, before: Int64) -> Int64:
     """int64[k]: `new` of the last of the packets `turns` in a packet's sequence up to it, else its `before`."""
     if len(turns) == 0:
         return before
-    told = np.full(len(sequence), -1)
-    told[turns] = np.arange(len(turns))
+    turn_at = np.full(len(sequence), -1)
+    turn_at[turns] = np.arange(len(turns))
     order = np.argsort(sequence, kind="stable")
-    last = np.maximum.accumulate(np.where(told[order] >= 0, np.arange(len(order)), -1))
+    last = np.maximum.accumulate(np.where(turn_at[order] >= 0, np.arange(len(order)), -1))
     same = (last >= 0) & (sequence[order[last]] == sequence[order])
-    found: Int64 = before.copy()
-    found[order[same]] = new[told[order[last[same]]]]
-    return found
+    latest: Int64 = before.copy()
+    latest[order[same]] = new[turn_at[order[last[same]]]]
+    return latest

@@ -78,21 +78,21 @@ class Stages:
                 np.full(len(sound), ABSENT, np.int64),
             )
         )
-        said = {key: numbers_of(cells, key, read.count) for key in (CORRELATION, "device", "stream")}
-        self._own.append((row_of[sound], read.numbers(1)[sound], said[CORRELATION][sound]))
+        given = {key: numbers_of(cells, key, read.count) for key in (CORRELATION, "device", "stream")}
+        self._own.append((row_of[sound], read.numbers(1)[sound], given[CORRELATION][sound]))
         rows = row_of[sound].astype(np.int32)
-        for key, told in (("device", device), ("stream", lane)):
-            self._columns.add_cells(key, "int", rows, np.where(said[key] == ABSENT, told, said[key])[sound])
+        for key, default in (("device", device), ("stream", lane)):
+            self._columns.add_cells(key, "int", rows, np.where(given[key] == ABSENT, default, given[key])[sound])
         for each in cells:
-            if not (each.kind == "int" and each.key in said):
+            if not (each.kind == "int" and each.key in given):
                 add_cells(self._columns, each, row_of)
         return int(read.damaged.sum())
 
     def join(self) -> None:
         """Give stages and launches the correlation that joins them."""
-        row, id, said = _joined(self._own)
+        row, id, given = _joined(self._own)
         launch, own, stage = _joined(self._submitted)
-        correlation = np.where(said == ABSENT, id, said) if len(launch) == 0 else said
+        correlation = np.where(given == ABSENT, id, given) if len(launch) == 0 else given
         if len(launch) and len(row):
             order = np.argsort(id, kind="stable")
             at = order[np.minimum(np.searchsorted(id[order], stage), len(id) - 1)]
@@ -100,12 +100,12 @@ class Stages:
             launch, own, at = launch[met], own[met], at[met]
             # One that neither the launch nor its stage says is made of the row, beyond all that count.
             unsaid = own == ABSENT
-            told = np.where(unsaid, np.where(said[at] == ABSENT, 2**40 + launch, said[at]), own)
+            correlated = np.where(unsaid, np.where(given[at] == ABSENT, 2**40 + launch, given[at]), own)
             lone, first = np.unique(launch[unsaid], return_index=True)
-            made = told[unsaid][first]
+            made = correlated[unsaid][first]
             self._columns.add_cells(CORRELATION, "int", lone.astype(np.int32), made)
-            told[unsaid] = made[np.searchsorted(lone, launch[unsaid])]
-            correlation[at] = np.where(said[at] == ABSENT, told, said[at])
+            correlated[unsaid] = made[np.searchsorted(lone, launch[unsaid])]
+            correlation[at] = np.where(given[at] == ABSENT, correlated, given[at])
         known = correlation != ABSENT
         self._columns.add_cells(CORRELATION, "int", row[known].astype(np.int32), correlation[known])
 
@@ -161,8 +161,8 @@ class Stages:
         key = self._sequences.codes("argument", generation[owner], argument.numbers(1), self._keys).astype(
             np.int64
         )
-        said, at, size = argument.parts(2)
-        key[said] = text_codes(self._keys, content.pieces(at, size))
+        named, at, size = argument.parts(2)
+        key[named] = text_codes(self._keys, content.pieces(at, size))
         signed = argument.numbers(3)
         yield from self._whole(key, owner, np.where(signed == ABSENT, argument.numbers(4), signed))
 

@@ -86,8 +86,8 @@ class Reader:
         elif kind == _INTERNED:
             pairs = zip(generation.tolist(), value.tolist(), strict=True)
             texts = [self.sequences.name("value", *pair) for pair in pairs]
-            said = [at for at, each in enumerate(texts) if each is not None]
-            yield Cells(name, "text", rows[said], [texts[at] for at in said])
+            present = [at for at, each in enumerate(texts) if each is not None]
+            yield Cells(name, "text", rows[present], [texts[at] for at in present])
         else:
             small = (value < 2**63) if kind != _INT else np.ones(len(value), np.bool_)
             yield Cells(name, "int", rows[small], value[small].view(np.int64))
@@ -97,12 +97,12 @@ class Reader:
     def _keys(self, content: messages.Content, read: messages.Columns, generation: Int64) -> Int64:
         """int64[k]: code of the key of every annotation."""
         code = self.sequences.codes("annotation", generation, read.numbers(1), self.keys).astype(np.int64)
-        said, at, size = read.parts(10)
-        code[said] = text_codes(self.keys, content.pieces(at, size))
+        named, at, size = read.parts(10)
+        code[named] = text_codes(self.keys, content.pieces(at, size))
         return code
 
     def _nested(self, whole: list[bytes], generation: Int64, rows: Int64, damaged: Bool) -> list[bytes]:
-        found: list[bytes] = []
+        values: list[bytes] = []
         for key, row in zip(zip(generation.tolist(), whole, strict=True), rows.tolist(), strict=True):
             if key not in self._kept:
                 if len(self._kept) >= _MOST_KEPT:
@@ -112,8 +112,8 @@ class Reader:
                 except (TraceError, RecursionError):
                     self._kept[key] = None
             damaged[row] |= self._kept[key] is None
-            found.append(self._kept[key] or b"null")
-        return found
+            values.append(self._kept[key] or b"null")
+        return values
 
 
 def text_codes(table: Codes, raw: list[bytes]) -> Int64:
@@ -149,8 +149,8 @@ def _groups(key: Int64) -> list[Int64]:
 
 def numbers_of(cells: Sequence[Cells], key: str, count: int) -> Int64:
     """int64[count]: the integers of a key by event, ABSENT where there is none."""
-    found = np.full(count, ABSENT, np.int64)
+    numbers = np.full(count, ABSENT, np.int64)
     for each in cells:
         if each.key == key and each.kind == "int":
-            found[each.events] = each.values
-    return found
+            numbers[each.events] = each.values
+    return numbers

@@ -68,14 +68,14 @@ def varint(message: bytes | bytearray, at: int) -> tuple[int, int]:
 
 def varints(packed: bytes) -> list[int]:
     """Numbers one behind the other, to the first one that is damaged."""
-    found, at = [], 0
+    numbers, at = [], 0
     try:
         while at < len(packed):
             number, at = varint(packed, at)
-            found.append(number)
+            numbers.append(number)
     except TraceError:
-        return found
-    return found
+        return numbers
+    return numbers
 
 
 def signed(number: int) -> int:

@@ -29,12 +29,12 @@ class Counted:
 
     def of(self, ids: Int64) -> dict[str, Float64]:
         """Of each counter float64[k]: its values for these ids, NaN where it has none."""
-        found = {}
+        columns = {}
         for name in self._values:
             distinct, sums = self._summed(name)
             at = np.minimum(np.searchsorted(distinct, ids), len(distinct) - 1)
-            found[name] = sums[np.where(distinct[at] == ids, at, len(distinct))]
-        return found
+            columns[name] = sums[np.where(distinct[at] == ids, at, len(distinct))]
+        return columns
 
     def _summed(self, name: str) -> tuple[Int64, Float64]:
         """(int64[d] ids in order, float64[d + 1] their sums and then NaN), kept until a value comes."""

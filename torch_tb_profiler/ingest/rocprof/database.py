@@ -54,10 +54,10 @@ class Database:
 
     def tables(self) -> list[str]:
         """Names of the tables that hold rows of their own."""
-        found = self._all("SELECT name, sql FROM sqlite_master WHERE type = 'table'")
+        tables = self._all("SELECT name, sql FROM sqlite_master WHERE type = 'table'")
         return [
             name
-            for name, sql in found
+            for name, sql in tables
             if isinstance(name, str) and isinstance(sql, str) and sql.upper().startswith("CREATE TABLE")
         ]
 
@@ -84,13 +84,13 @@ class Database:
             self._damaged(_reason(error))
 
     def _all(self, query: str) -> list[tuple[Any, ...]]:
-        found: list[tuple[Any, ...]] = []
+        rows: list[tuple[Any, ...]] = []
         try:
             with closing(self._connection.execute(query)) as cursor:
-                found.extend(cursor.fetchmany(ROWS))
+                rows.extend(cursor.fetchmany(ROWS))
         except _ERRORS as error:
             self._damaged(_reason(error))
-        return found
+        return rows
 
     def _damaged(self, reason: str) -> None:
         message = f"the database is damaged ({reason}); what could be read is shown"

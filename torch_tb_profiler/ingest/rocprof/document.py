@@ -126,19 +126,21 @@ class _Reader:
 
     def _add_dispatches(self, records: Sequence[Dispatch]) -> None:
         self._only_counted = []
-        told = [each.dispatch_info for each in records]
-        ids = whole_numbers([each.dispatch_id for each in told])
+        dispatches = [each.dispatch_info for each in records]
+        ids = whole_numbers([each.dispatch_id for each in dispatches])
         self._recording.dispatches(
             self._work(
-                records, [self._kernels.get(each.kernel_id) for each in told], [d.queue_id.handle for d in told]
+                records,
+                [self._kernels.get(each.kernel_id) for each in dispatches],
+                [d.queue_id.handle for d in dispatches],
             ),
-            whole_numbers([each.agent_id.handle for each in told]),
-            [whole_numbers([getattr(each.grid_size, axis) for each in told]) for axis in "xyz"],
-            [whole_numbers([getattr(each.workgroup_size, axis) for each in told]) for axis in "xyz"],
+            whole_numbers([each.agent_id.handle for each in dispatches]),
+            [whole_numbers([getattr(each.grid_size, axis) for each in dispatches]) for axis in "xyz"],
+            [whole_numbers([getattr(each.workgroup_size, axis) for each in dispatches]) for axis in "xyz"],
             self._counted.of(ids),
             dispatch_id=ids,
-            shared_memory=whole_numbers([each.group_segment_size for each in told]),
-            scratch_memory=whole_numbers([each.private_segment_size for each in told]),
+            shared_memory=whole_numbers([each.group_segment_size for each in dispatches]),
+            scratch_memory=whole_numbers([each.private_segment_size for each in dispatches]),
         )
 
     def _add_copies(self, records: Sequence[Copy]) -> None:

@@ -64,13 +64,13 @@ class Agent:
 
     def properties(self) -> dict[str, Any]:
         """As `deviceProperties` lists a device."""
-        told = {
+        properties = {
             "name": self.name,
             "totalGlobalMem": self.memory_bytes,
             "numSms": self.compute_units,
             "warpSize": self.wave_size,
         }
-        return {"id": self.index, **{key: value for key, value in told.items() if value}}
+        return {"id": self.index, **{key: value for key, value in properties.items() if value}}
 
 
 class Agents:
@@ -89,8 +89,8 @@ class Agents:
 
     def gpus(self) -> list[dict[str, Any]]:
         """The GPUs, as `deviceProperties` lists devices."""
-        found = sorted((agent for agent in self._by_id.values() if agent.gpu), key=lambda agent: agent.index)
-        return [agent.properties() for agent in found]
+        gpus = sorted((agent for agent in self._by_id.values() if agent.gpu), key=lambda agent: agent.index)
+        return [agent.properties() for agent in gpus]
 
     def _map(self, ids: Int64, value: Any) -> Int64:
         distinct, where = np.unique(ids, return_inverse=True)
@@ -190,13 +190,13 @@ class Recording:
     ) -> None:
         """Calls of the host; `domains` ("HIP_RUNTIME_API") say of what, `messages` what a marker says."""
         domain, name, message = coded(domains), coded(names), coded(messages)
-        said = np.array([text is not None for text in message.texts], np.bool_)[message.of]
-        distinct, of = distinct_rows(domain.of, name.of, np.where(said, message.of, -1))
-        told = [_step_name(name.texts[n] if m < 0 else message.texts[m], domain.texts[d]) for d, n, m in distinct]
+        worded = np.array([text is not None for text in message.texts], np.bool_)[message.of]
+        distinct, of = distinct_rows(domain.of, name.of, np.where(worded, message.of, -1))
+        steps = [_step_name(name.texts[n] if m < 0 else message.texts[m], domain.texts[d]) for d, n, m in distinct]
         add_slices(
             self.columns,
             domain.map(_category),
-            Coded(told, of),
+            Coded(steps, of),
             pids,
             tids,
             start,

@@ -167,12 +167,12 @@ class _Process:
 
     def _spoken(self) -> dict[int, str]:
         """event id -> what the program gave its marker to say."""
-        said = {}
+        messages = {}
         for ids, extra in self._rows("event", ("id", "extdata"), "WHERE length(extdata) > 2"):
             for id, text in zip(ids, extra, strict=True):
                 if message := _text(_object(text).get("message")):
-                    said[id] = message
-        return said
+                    messages[id] = message
+        return messages
 
     def _texts(self, table: str, column: str) -> dict[int, str]:
         return {

@@ -99,13 +99,13 @@ class Counters(msgspec.Struct):
 
     def dispatch(self) -> Dispatch:
         """The dispatch, as it is recorded where kernels are traced, too."""
-        told = self.dispatch_data
+        data = self.dispatch_data
         return Dispatch(
-            start_timestamp=told.start_timestamp,
-            end_timestamp=told.end_timestamp,
+            start_timestamp=data.start_timestamp,
+            end_timestamp=data.end_timestamp,
             thread_id=self.thread_id,
-            correlation_id=told.correlation_id,
-            dispatch_info=told.dispatch_info,
+            correlation_id=data.correlation_id,
+            dispatch_info=data.dispatch_info,
         )
 
 

@@ -18,10 +18,10 @@ def sources(trace: Trace, category: str, rows: Int32) -> Int32:
     """int32[k]: for each slice the row of the flow event of this category ("s") from which a flow leads to its
     begin; NO_CODE if none does."""
     events = trace.events
-    found = np.full(len(rows), NO_CODE, np.int32)
+    source = np.full(len(rows), NO_CODE, np.int32)
     codes = [code for code in distinct(events.category) if trace.strings[code] == category]
     if not codes:
-        return found
+        return source
     flows = np.flatnonzero((events.category == codes[0]) & (events.start != ABSENT) & (events.id != ABSENT))
     begins, finishes = (flows[events.phase[flows] == ord(phase)] for phase in "sf")
     begin_of = dict(zip(events.id[begins].tolist(), begins.tolist(), strict=True))
@@ -30,8 +30,8 @@ def sources(trace: Trace, category: str, rows: Int32) -> Int32:
     places = zip(events.thread[rows].tolist(), events.start[rows].tolist(), strict=True)
     for i, place in enumerate(places):
         if (id := id_at.get(place)) is not None:
-            found[i] = begin_of.get(id, NO_CODE)
-    return found
+            source[i] = begin_of.get(id, NO_CODE)
+    return source
 
 
 def slices_at(trace: Trace, flows: Int32, candidates: Int32) -> Int32:
@@ -41,8 +41,8 @@ def slices_at(trace: Trace, flows: Int32, candidates: Int32) -> Int32:
     at = zip(events.thread[ordered].tolist(), events.start[ordered].tolist(), strict=True)
     by_place = dict(zip(at, ordered.tolist(), strict=True))
     places = zip(events.thread[flows].tolist(), events.start[flows].tolist(), strict=True)
-    found = [
+    slices = [
         by_place.get(place, NO_CODE) if flow >= 0 else NO_CODE
         for flow, place in zip(flows.tolist(), places, strict=True)
     ]
-    return np.array(found, np.int32)
+    return np.array(slices, np.int32)

@@ -121,6 +121,6 @@ def _fit(kernels: Sequence[str], dispatches: Sequence[str]) -> tuple[Int64, Int6
 
 def _coded(names: Sequence[str], codes: dict[str, int]) -> tuple[Int64, Int32]:
     """(which names have a code, their codes)"""
-    found = np.array([codes.get(name, -1) for name in names], np.int32)
-    at = np.flatnonzero(found >= 0)
-    return at, found[at]
+    coded = np.array([codes.get(name, -1) for name in names], np.int32)
+    at = np.flatnonzero(coded >= 0)
+    return at, coded[at]

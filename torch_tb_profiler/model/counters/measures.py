@@ -40,20 +40,20 @@ class Measures(msgspec.Struct, frozen=True):
 @derived
 def measures(trace: Trace) -> Measures:
     """What the counters of every range say."""
-    found = ranges(trace)
-    told = AMD if found.amd else NVIDIA
-    values = {name: trace.arg_float(key, found.rows) for name, key in found.counters.items()}
-    vector, double = _vector(values, told, len(found))
-    use, _ = _sum(values, told.matrix_use, len(found))
-    operations, in_double = _sum(values, told.matrix, len(found))
-    tensor = told.matrix_flops * operations
-    verdicts = _verdicts(trace, found, told.vendor)
+    profiled = ranges(trace)
+    vocabulary = AMD if profiled.amd else NVIDIA
+    values = {name: trace.arg_float(key, profiled.rows) for name, key in profiled.counters.items()}
+    vector, double = _vector(values, vocabulary, len(profiled))
+    use, _ = _sum(values, vocabulary.matrix_use, len(profiled))
+    operations, in_double = _sum(values, vocabulary.matrix, len(profiled))
+    tensor = vocabulary.matrix_flops * operations
+    verdicts = _verdicts(trace, profiled, vocabulary.vendor)
     plain = (use == 0) | (np.isnan(use) & (verdicts == NO) & ~(tensor > 0))
     flops = vector + np.where(plain, 0.0, np.where(tensor > 0, tensor, np.nan))
-    double += np.where(plain, 0.0, told.matrix_flops * in_double)
-    moved = told.traffic(values, len(found))
-    counted = np.vstack([*values.values()]) if values else np.empty((0, len(found)))
-    no_vector, matrix, perhaps_matrix, no_traffic = told.reasons
+    double += np.where(plain, 0.0, vocabulary.matrix_flops * in_double)
+    moved = vocabulary.traffic(values, len(profiled))
+    counted = np.vstack([*values.values()]) if values else np.empty((0, len(profiled)))
+    no_vector, matrix, perhaps_matrix, no_traffic = vocabulary.reasons
     reasons = [
         no_vector if unknown_vector
         else (matrix if used else perhaps_matrix) if no_flops
@@ -67,18 +67,18 @@ def measures(trace: Trace) -> Measures:
     return Measures(tuple(values), counted, flops, moved, double > 0.5 * flops, tuple(reasons))
 
 
-def _vector(values: Mapping[str, Float64], told: Vocabulary, count: int) -> tuple[Float64, Float64]:
+def _vector(values: Mapping[str, Float64], vocabulary: Vocabulary, count: int) -> tuple[Float64, Float64]:
     """(FLOPs of the vector units, those in double precision); NaN unless all instructions are counted."""
     total, double, seen = np.zeros(count), np.zeros(count), set()
     for name, counted in values.items():
-        match = told.instructions.fullmatch(name)
+        match = vocabulary.instructions.fullmatch(name)
         if match is None or (kind := _kind(name)) in seen:
             continue
         seen.add(kind)
-        flops = (2 if match["fused"] else 1) * told.lanes * counted
+        flops = (2 if match["fused"] else 1) * vocabulary.lanes * counted
         total += flops
         double += flops if match["double"] else 0
-    return (total, double) if len(seen) == told.all_instructions else (np.full(count, np.nan), double)
+    return (total, double) if len(seen) == vocabulary.all_instructions else (np.full(count, np.nan), double)
 
 
 def _kind(name: str) -> str:
@@ -88,18 +88,18 @@ def _kind(name: str) -> str:
 
 def _sum(values: Mapping[str, Float64], pattern: re.Pattern[str], count: int) -> tuple[Float64, Float64]:
     """(sums of the counters of a pattern that a range has, those in double precision); NaN where it has none."""
-    found = [(match, values[name]) for name in values if (match := pattern.fullmatch(name))]
-    if not found:
+    matches = [(match, values[name]) for name in values if (match := pattern.fullmatch(name))]
+    if not matches:
         return np.full(count, np.nan), np.zeros(count)
-    counted = np.array([each for _, each in found])
+    counted = np.array([each for _, each in matches])
     total: Float64 = np.where(np.isnan(counted).all(axis=0), np.nan, np.nansum(counted, axis=0))
-    double = [each for match, each in found if match.groupdict().get("double")]
+    double = [each for match, each in matches if match.groupdict().get("double")]
     return total, np.nansum(double, axis=0) if double else np.zeros(count)
 
 
-def _verdicts(trace: Trace, found: Ranges, vendor: str) -> np.ndarray:
+def _verdicts(trace: Trace, profiled: Ranges, vendor: str) -> np.ndarray:
     """Of every range whether its kernel uses matrix units, by its name."""
-    names = np.where(found.kernel >= 0, trace.events.name[found.kernel], trace.events.name[found.rows])
+    names = np.where(profiled.kernel >= 0, trace.events.name[profiled.kernel], trace.events.name[profiled.rows])
     verdicts = {
         code: verdict(trace.strings[code], vendor)[0]
         for code in np.unique(names).tolist()

@@ -72,9 +72,9 @@ def _operator(fields: dict[str, Any]) -> OperatorModel:
 
 def from_file(text: str, name: str) -> Catalog:
     """What a user's file called `name` says, with it before the source of each device. As `read_catalog`."""
-    found = read_catalog(text, name)
-    devices = (msgspec.structs.replace(each, source=f"{name}: {each.source}") for each in found.device)
-    return Catalog(tuple(devices), found.operator)
+    document = read_catalog(text, name)
+    devices = (msgspec.structs.replace(each, source=f"{name}: {each.source}") for each in document.device)
+    return Catalog(tuple(devices), document.operator)
 
 
 @cache

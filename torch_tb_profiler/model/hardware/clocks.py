@@ -44,17 +44,17 @@ class RecordedClock(msgspec.Struct, frozen=True):
 def recorded_clocks(trace: Trace) -> dict[int, RecordedClock]:
     """Device id -> its clock, of devices with work whose clock is recorded; the first counter that tells it."""
     work = of_kind(trace, *DEVICE)
-    device, found = device_of(trace), {}
+    device, clocks = device_of(trace), {}
     for name, row, times, mhz in _counters(trace):
         id_ = _device(trace, row, name)
         mine = work[device[work] == id_]
-        if id_ is None or id_ in found or not len(mine):
+        if id_ is None or id_ in clocks or not len(mine):
             continue
         begin, end = int(trace.events.start[mine].min()), int(ends(trace)[mine].max())
         mean, samples = _mean(times, mhz, begin, end)
         if samples:
-            found[id_] = RecordedClock(mean, samples, name)
-    return found
+            clocks[id_] = RecordedClock(mean, samples, name)
+    return clocks
 
 
 def _counters(trace: Trace) -> Iterator[tuple[str, int, Int64, Float64]]:
@@ -91,8 +91,8 @@ def _samples(trace: Trace, rows: Int32, argument: str, scale: float) -> tuple[In
 
 
 def _device(trace: Trace, row: int, name: str) -> int | None:
-    if (told := int(device_of(trace)[row])) != ABSENT:
-        return told
+    if (device := int(device_of(trace)[row])) != ABSENT:
+        return device
     process = str(trace.threads[trace.events.thread[row]].pid)
     match = _DEVICE.search(process) or _DEVICE.search(name)
     if match:

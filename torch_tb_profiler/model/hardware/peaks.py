@@ -65,10 +65,10 @@ def peaks_of(device: DeviceInfo, given: str = "", own: Catalog = NO_DEVICES) -> 
             hint = f"figures such as bf16=989.4,hbm=3352, or {names}"
             raise UsageError(f"there is no device {given!r}", hint=hint)
         return _peaks(named[0], 1.0, "chosen by name")
-    found = _match(device, _candidates(device, new))
-    if found.name is None:
-        found = _match(device, _candidates(device, known))
-    return _with_figures(found, _figures(given)) if given else found
+    peaks = _match(device, _candidates(device, new))
+    if peaks.name is None:
+        peaks = _match(device, _candidates(device, known))
+    return _with_figures(peaks, _figures(given)) if given else peaks
 
 
 def _called(device: DeviceInfo) -> str:
@@ -165,16 +165,16 @@ def _figures(given: str) -> dict[str, float]:
     return figures
 
 
-def _with_figures(found: Peaks, figures: Mapping[str, float]) -> Peaks:
+def _with_figures(peaks: Peaks, figures: Mapping[str, float]) -> Peaks:
     """`fp32` and `fp64` are rates of the vector units."""
     rates = {kind: 1e12 * value for kind, value in figures.items() if kind not in ("hbm", "link")}
     return msgspec.structs.replace(
-        found,
-        matrix={**found.matrix, **{kind: rate for kind, rate in rates.items() if kind != "fp32"}},
-        vector={**found.vector, **{kind: rate for kind, rate in rates.items() if kind in ("fp32", "fp64")}},
-        memory=1e9 * figures["hbm"] if "hbm" in figures else found.memory,
-        link=1e9 * figures["link"] if "link" in figures else found.link,
-        source=", ".join(["figures given: " + ", ".join(figures), *([found.source] if found.source else [])]),
+        peaks,
+        matrix={**peaks.matrix, **{kind: rate for kind, rate in rates.items() if kind != "fp32"}},
+        vector={**peaks.vector, **{kind: rate for kind, rate in rates.items() if kind in ("fp32", "fp64")}},
+        memory=1e9 * figures["hbm"] if "hbm" in figures else peaks.memory,
+        link=1e9 * figures["link"] if "link" in figures else peaks.link,
+        source=", ".join(["figures given: " + ", ".join(figures), *([peaks.source] if peaks.source else [])]),
         reason=None,
         clock=None,
         checked=(),

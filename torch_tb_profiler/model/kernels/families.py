@@ -100,10 +100,10 @@ def family_of_name(name: str) -> str:
     """The family of a kernel by its name alone."""
     if fused := _TRITON.match(name):
         return _compiled(fused[1], fused[2])
-    found = identifiers(name)
-    text = found.path
-    if _FRAMES.search(found.path):
-        text += " " + _ADDRESSING.sub("", found.arguments)
+    spelled = identifiers(name)
+    text = spelled.path
+    if _FRAMES.search(spelled.path):
+        text += " " + _ADDRESSING.sub("", spelled.arguments)
     return next((family for family, pattern in _RULES if pattern.search(text)), "other")
 
 

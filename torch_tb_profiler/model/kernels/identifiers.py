@@ -64,8 +64,8 @@ def _spelled(text: str) -> Identifiers:
             break
         else:
             (arguments if depth else path).append(letter)
-    found = "".join(path).strip()
-    return Identifiers(found, "".join(arguments).strip()) if found else Identifiers(text, "")
+    joined = "".join(path).strip()
+    return Identifiers(joined, "".join(arguments).strip()) if joined else Identifiers(text, "")
 
 
 def _mangled(text: str) -> Identifiers:

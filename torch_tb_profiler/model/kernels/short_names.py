@@ -56,7 +56,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
     for name in sorted(set(names)):
         groups[short_name(name)].append(name)
     taken = {short for short, members in groups.items() if len(members) == 1}
-    found = {members[0]: short for short, members in groups.items() if len(members) == 1}
+    shortened = {members[0]: short for short, members in groups.items() if len(members) == 1}
     for short, members in groups.items():
         if len(members) == 1:
             continue
@@ -66,8 +66,8 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
                 number += 1
                 candidate = _fit(short, f" #{number}")
             taken.add(candidate)
-            found[name] = candidate
-    return found
+            shortened[name] = candidate
+    return shortened
 
 
 def _fit(short: str, suffix: str) -> str:
@@ -82,11 +82,11 @@ def _details(names: list[str]) -> list[str]:
     for each in tokens:
         for token in each:
             counts[token] += 1
-    found = []
+    details = []
     for each in tokens:
         own = [token for token in each if counts[token] == 1 and _TELLING.fullmatch(token)]
-        found.append(own[0] if own else "")
-    return found
+        details.append(own[0] if own else "")
+    return details
 
 
 def short_name(name: str) -> str:

@@ -95,21 +95,25 @@ def _synchronizing(trace: Trace, work: Items) -> tuple[WaitKind, Int64, Int64]:
     whole = waits_for_device(trace)
     calls = np.flatnonzero(whole | waits_for_stream(trace))
     recorded = recorded_waits(trace, calls)
-    found = last_items(work, recorded.since)
+    latest_items = last_items(work, recorded.since)
     finish = ends(trace)[calls][:, None]
-    there = (found >= 0) & (work.end[found] <= finish) & (work.start[found] < finish) if len(work) else found >= 0
+    there = (
+        (latest_items >= 0) & (work.end[latest_items] <= finish) & (work.start[latest_items] < finish)
+        if len(work)
+        else latest_items >= 0
+    )
     of_one = ~whole[calls]
     named = there & (queue_streams(work)[None, :] == recorded.stream[:, None])
     by_name = of_one & named.any(axis=1)
     there[by_name] = named[by_name]
     last = of_one & ~by_name & there.any(axis=1)
     if last.any():
-        latest = np.where(there[last], work.end[found[last]], NEVER).argmax(axis=1)
+        latest = np.where(there[last], work.end[latest_items[last]], NEVER).argmax(axis=1)
         there[last] = np.arange(work.queues)[None, :] == latest[:, None]
     of, queue = np.nonzero(there)
     alone = np.flatnonzero(~there.any(axis=1))
     nothing = np.full(len(alone), NO_CODE, np.int64)
-    return WaitKind.SYNC, calls[np.append(of, alone)], np.append(found[of, queue], nothing)
+    return WaitKind.SYNC, calls[np.append(of, alone)], np.append(latest_items[of, queue], nothing)
 
 
 def _copying(trace: Trace, work: Items) -> tuple[WaitKind, Int64, Int64]:

@@ -109,15 +109,15 @@ def items(trace: Trace) -> Items:
 def last_items(work: Items, times: Int64) -> Int64:
     """int64[k, queues]: of each stream the last item whose call, or that of one before it, began before each time;
     NO_CODE where there is none."""
-    found = np.full((len(times), work.queues), NO_CODE, np.int64)
+    last = np.full((len(times), work.queues), NO_CODE, np.int64)
     called = np.where(work.called == ABSENT, NEVER, work.called)
     for queue in range(work.queues):
         low, high = work.bounds[queue], work.bounds[queue + 1]
         before = np.searchsorted(np.maximum.accumulate(called[low:high]), times, "left")
         # Items without a call begin at NEVER: with nothing else before it, the time is earlier than the recording.
         known = (before > 0) & (called[low:high].max(initial=NEVER) > NEVER)
-        found[:, queue] = np.where(known, low + before - 1, NO_CODE)
-    return found
+        last[:, queue] = np.where(known, low + before - 1, NO_CODE)
+    return last
 
 
 def queue_streams(work: Items) -> Int64:

@@ -66,16 +66,16 @@ def _by_call(trace: Trace, work: Items) -> tuple[Int64, Int64]:
     if len(calls) == 0:
         return item, item
     recorded = recorded_waits(trace, calls)
-    found = last_items(work, recorded.since)
+    last = last_items(work, recorded.since)
     queues = np.arange(work.queues)[None, :]
-    there = (found >= 0) & (queues != work.queue[item][:, None])
-    there &= (work.device[found] == work.device[item][:, None]) & (work.end[found] <= work.start[item][:, None])
-    there &= work.start[found] < work.start[item][:, None]
+    there = (last >= 0) & (queues != work.queue[item][:, None])
+    there &= (work.device[last] == work.device[item][:, None]) & (work.end[last] <= work.start[item][:, None])
+    there &= work.start[last] < work.start[item][:, None]
     named = there & (queue_streams(work)[None, :] == recorded.stream[:, None])
     by_name = named.any(axis=1)
     there[by_name] = named[by_name]
     of, queue = np.nonzero(there)
-    return item[of], found[of, queue]
+    return item[of], last[of, queue]
 
 
 def _by_time(work: Items, item: Int64, source: Int64) -> tuple[Int64, Int64]:

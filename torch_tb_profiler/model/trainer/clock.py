@@ -44,6 +44,6 @@ def _noted(trace: Trace, name: str) -> int | None:
     """The value of a metadata event; None without one, or where several differ."""
     named = name_mask(trace.strings, lambda text: text == name)[trace.events.name]
     rows = np.flatnonzero(named & (trace.events.phase == ord("M"))).astype(np.int32)
-    told = set(trace.arg_int("value", rows).tolist()) - {int(ABSENT)}
-    value = told.pop() if len(told) == 1 else None
+    noted = set(trace.arg_int("value", rows).tolist()) - {int(ABSENT)}
+    value = noted.pop() if len(noted) == 1 else None
     return value if value is not None and abs(value) < 2**53 else None

@@ -76,8 +76,8 @@ def trainer_phases(trace: Trace) -> dict[str, Int32]:
     rows: dict[str, list[Int32]] = {"forward": [], "backward": []}
     for name, phase in TRAINER_PHASES.items():
         rows[phase].append(_named(trace, name))
-    found = {phase: np.sort(np.concatenate(parts)) for phase, parts in rows.items()}
-    return {**found, "optimizer": np.empty(0, np.int32), "data": trainer_loading(trace)}
+    phases = {phase: np.sort(np.concatenate(parts)) for phase, parts in rows.items()}
+    return {**phases, "optimizer": np.empty(0, np.int32), "data": trainer_loading(trace)}
 
 
 def loading_per_batch(trace: Trace) -> float | None:

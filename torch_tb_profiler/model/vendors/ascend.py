@@ -34,15 +34,15 @@ def lanes(trace: Trace) -> npt.NDArray[np.int8]:
     """int8[threads + 1]: CANN, HARDWARE, GROUP or OTHER of each thread of such processes, NO_CODE of every other
     and of no thread; of all in a file without "Ascend Hardware"."""
     known = names(trace)
-    found = np.full(len(trace.threads) + 1, NO_CODE, np.int8)
+    lane = np.full(len(trace.threads) + 1, NO_CODE, np.int8)
     if _MARK not in known.process.values():
-        return found
+        return lane
     for code, thread in enumerate(trace.threads):
         kind = _PROCESSES.get(known.process.get(thread.pid, ""))
         if kind is not None:
             named = known.process[thread.pid] in ("Communication", "HCCL")
-            found[code] = GROUP if named and _GROUP.match(known.thread.get(code, "")) else kind
-    return found
+            lane[code] = GROUP if named and _GROUP.match(known.thread.get(code, "")) else kind
+    return lane
 
 
 def is_ascend(trace: Trace) -> bool:

@@ -39,11 +39,11 @@ def engines(trace: Trace) -> npt.NDArray[np.int8]:
     """int8[threads + 1]: index into ENGINES of each thread of a card, NO_CODE of every other and of no thread."""
     known = names(trace)
     cards = {pid for pid, name in known.process.items() if _DEVICE.match(name)}
-    found = np.full(len(trace.threads) + 1, NO_CODE, np.int8)
+    engine = np.full(len(trace.threads) + 1, NO_CODE, np.int8)
     for code, thread in enumerate(trace.threads):
         if thread.pid in cards:
-            found[code] = _engine(known.thread.get(code, ""), thread.tid)
-    return found
+            engine[code] = _engine(known.thread.get(code, ""), thread.tid)
+    return engine
 
 
 def _engine(name: str, tid: int | str | None) -> int:

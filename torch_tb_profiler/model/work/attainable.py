@@ -66,10 +66,10 @@ def attainable(trace: Trace, given: str) -> Attainable:
 @derived
 def device_peaks(trace: Trace, given: str) -> dict[int, Peaks]:
     """Device id -> its peaks, of every device with work."""
-    found = {}
+    peaks = {}
     for worked in devices(trace):
-        found[worked.id] = peaks_of(describe(trace, worked.id) or worked, given, trace.catalog)
-    return found
+        peaks[worked.id] = peaks_of(describe(trace, worked.id) or worked, given, trace.catalog)
+    return peaks
 
 
 def _first_events(trace: Trace, rows: np.ndarray, call: np.ndarray, count: int) -> Int64:

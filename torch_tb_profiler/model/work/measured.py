@@ -27,12 +27,12 @@ class Measured(NamedTuple):
 @derived
 def measured_events(trace: Trace) -> Measured | None:
     """Of the m device events of `owners`; None in a trace without counters beside its kernels."""
-    found = ranges(trace)
-    counted = found.kernel >= 0
+    profiled = ranges(trace)
+    counted = profiled.kernel >= 0
     if not counted.any():
         return None
     place = np.full(len(trace), -1, np.int32)
-    place[found.kernel[counted]] = np.flatnonzero(counted)
+    place[profiled.kernel[counted]] = np.flatnonzero(counted)
     at = place[owners(trace).events]  # -1 takes the last cell, which is unknown
     figures = measures(trace)
     return Measured(

@@ -29,19 +29,19 @@ def _own(trace: Trace) -> dict[str, Model]:
 def _model(given: OperatorModel) -> Model:
     def cost(call: Call) -> Cost:
         """Unknown where no formula has a value; of two, one may be unknown."""
-        found: dict[str, float | None] = {}
+        amounts: dict[str, float | None] = {}
         reasons, names = [], _names(call)
         for name, text in (("flops", given.flops), ("bytes", given.bytes)):
             try:
-                found[name] = evaluate(text, names) if text else None
+                amounts[name] = evaluate(text, names) if text else None
             except ValueError as error:
-                found[name] = None
+                amounts[name] = None
                 reasons.append(str(error))
             if not text:
                 reasons.append(UNSAID)
         kind = next((each.type for each in call.inputs if isinstance(each, Tensor)), "")
         unit = given.unit if given.flops else None
-        return Cost(found["flops"], found["bytes"], unit, kind, reason=reasons[0] if reasons else None)
+        return Cost(amounts["flops"], amounts["bytes"], unit, kind, reason=reasons[0] if reasons else None)
 
     return Model("matrix" if given.unit == "matrix" else "elementwise", cost)
 
@@ -60,8 +60,8 @@ def _names(call: Call) -> dict[str, list[Any]]:
 def _number(text: str) -> Any:
     """A recorded value as a number or a list of numbers; None of anything else."""
     try:
-        found = msgspec.json.decode(text) if text else None
+        value = msgspec.json.decode(text) if text else None
     except msgspec.DecodeError:
         return None
-    numbers = found if isinstance(found, list) else [found]
-    return found if all(type(each) in (int, float) for each in numbers) else None
+    numbers = value if isinstance(value, list) else [value]
+    return value if all(type(each) in (int, float) for each in numbers) else None

@@ -83,10 +83,10 @@ def _wrappers(calls: Int32, around: Int32, family: Int32) -> Int32:
     owns = np.zeros(len(around) + 1, np.bool_)
     owns[calls] = True
     outer, mine = around[calls], family[calls]
-    found = []
+    parts = []
     while (inside := outer >= 0).any():
         outer, mine = outer[inside], mine[inside]
-        found.append(outer[owns[outer] & (family[outer] == mine)])
+        parts.append(outer[owns[outer] & (family[outer] == mine)])
         outer = around[outer]
-    wrappers: Int32 = np.unique(np.concatenate(found)) if found else calls[:0]
+    wrappers: Int32 = np.unique(np.concatenate(parts)) if parts else calls[:0]
     return wrappers

@@ -70,22 +70,22 @@ class Call(NamedTuple):
 
     def given(self, at: int) -> Tensor | None:
         """The tensor of an argument that may be left out."""
-        found = self.inputs[at] if at < len(self.inputs) else None
-        return found if isinstance(found, Tensor) else None
+        tensor = self.inputs[at] if at < len(self.inputs) else None
+        return tensor if isinstance(tensor, Tensor) else None
 
     def tensor(self, at: int) -> Tensor:
         """Unknown if the argument is no tensor."""
-        found = self.given(at)
-        if found is None:
+        tensor = self.given(at)
+        if tensor is None:
             raise Unknown("the shapes of its inputs are not recorded")
-        return found
+        return tensor
 
     def tensors(self, at: int) -> tuple[Tensor, ...]:
         """Unknown if the argument is no list of tensors whose shapes are recorded."""
-        found = self.inputs[at] if at < len(self.inputs) else None
-        if not isinstance(found, tuple) or not found:
+        tensors = self.inputs[at] if at < len(self.inputs) else None
+        if not isinstance(tensors, tuple) or not tensors:
             raise Unknown("the shapes in its list of tensors are not recorded")
-        return found
+        return tensors
 
     def value(self, at: int) -> str:
         """The text of an argument, "" for None; Unknown if the trace spells no values."""
@@ -99,14 +99,14 @@ class Call(NamedTuple):
     def numbers(self, at: int) -> tuple[int, ...]:
         """A list of integers; Unknown if the text is none."""
         try:
-            found = json.loads(self.value(at) or "[]")
+            numbers = json.loads(self.value(at) or "[]")
         except ValueError:
-            found = None
-        if isinstance(found, int):
-            found = [found]
-        if not isinstance(found, list) or not all(type(each) is int for each in found):
+            numbers = None
+        if isinstance(numbers, int):
+            numbers = [numbers]
+        if not isinstance(numbers, list) or not all(type(each) is int for each in numbers):
             raise Unknown("a value of its arguments cannot be read")
-        return tuple(found)
+        return tuple(numbers)
 
 
 def read_call(name: str, texts: Sequence[str | None], kernel: str) -> Call:
@@ -127,10 +127,10 @@ def read_call(name: str, texts: Sequence[str | None], kernel: str) -> Call:
 
 def _list(text: str | None) -> list[object] | None:
     try:
-        found = json.loads(text) if text else None
+        value = json.loads(text) if text else None
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, list) else None
+    return value if isinstance(value, list) else None
 
 
 _SIZES = re.compile(r"(?:\d{1,18}(?:,\d{1,18})*)?")
@@ -150,9 +150,9 @@ def _input(shape: object, kind: str, strides: object, kernel: str) -> Tensor | t
     if kind in _LISTS and shape and all(isinstance(each, list) for each in shape):
         steps = strides if isinstance(strides, list) and len(strides) == len(shape) else [None] * len(shape)
         element = type_in_kernel(kernel)
-        found = [_tensor(each, element, step) for each, step in zip(shape, steps, strict=True)]
-        tensors = tuple(each for each in found if each is not None)
-        return tensors if len(tensors) == len(found) else None
+        members = [_tensor(each, element, step) for each, step in zip(shape, steps, strict=True)]
+        tensors = tuple(each for each in members if each is not None)
+        return tensors if len(tensors) == len(members) else None
     return None if kind in _NO_TENSORS or kind in _LISTS else _tensor(shape, kind, strides)
 
 
@@ -184,5 +184,5 @@ def type_in_kernel(kernel: str) -> str | None:
     OpaqueType<2u> is any type of two bytes.
     """
     places = [(kernel.find(text, kernel.find("<")), kind) for text, kind in _IN_KERNEL]
-    found = [place for place in places if place[0] >= 0]
-    return min(found)[1] if "<" in kernel and found else None
+    present = [place for place in places if place[0] >= 0]
+    return min(present)[1] if "<" in kernel and present else None

@@ -159,10 +159,10 @@ class RunAnswers:
 
         def details() -> object:
             assert reduction.details is not None and file.file is not None
-            found = self._reduced(reduction.details, file.file, file.part, mapped=True)
-            if found is None:
+            reduced = self._reduced(reduction.details, file.file, file.part, mapped=True)
+            if reduced is None:
                 raise _ReadingAgainError(file.file)
-            return found
+            return reduced
 
         if file.file is None:
             return member("failed", f"this worker has no span {span}")

@@ -7,18 +7,18 @@ from torch_tb_profiler.base.units import format_duration, format_number, plural
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
 
 
-def tokens_sentence(found: Tokens | None) -> Text:
+def tokens_sentence(tokens: Tokens | None) -> Text:
     """Nothing where the trace does not tell."""
-    if found is None:
+    if tokens is None:
         return ()
-    total = found.prompt + found.generating
+    total = tokens.prompt + tokens.generating
     return text(
         "{tokens} went through the model in {duration}: {rate} tokens/s ({prompt} of prompts, {generating} to "
         "generate, by the names of {iterations}).",
         tokens=plural(total, "token"),
-        duration=format_duration(found.duration_ns),
-        rate=format_number(found.per_second),
-        prompt=f"{found.prompt:,}",
-        generating=f"{found.generating:,}",
-        iterations=Phrase(plural(found.iterations, "iteration"), link("trace", event=found.event)),
+        duration=format_duration(tokens.duration_ns),
+        rate=format_number(tokens.per_second),
+        prompt=f"{tokens.prompt:,}",
+        generating=f"{tokens.generating:,}",
+        iterations=Phrase(plural(tokens.iterations, "iteration"), link("trace", event=tokens.event)),
     )

@@ -83,13 +83,13 @@ def _steps(trace: Trace) -> list[StepPath]:
 
 
 def _targets(trace: Trace) -> list[TargetRow]:
-    found = candidates(trace)[:_MOST_ROWS]
+    shown = candidates(trace)[:_MOST_ROWS]
     most = affordable(trace)
-    ordered = sorted(found, key=lambda each: each.target not in ALONE)[:most]
+    ordered = sorted(shown, key=lambda each: each.target not in ALONE)[:most]
     spelled = tuple(each.target for each in ordered)
     known = dict(zip(spelled, curves(trace, spelled).tolist(), strict=True)) if spelled else {}
     count = recorded_spans(trace).begin.shape[1]
-    return [target_row(trace, each, known.get(each.target), count) for each in found]
+    return [target_row(trace, each, known.get(each.target), count) for each in shown]
 
 
 def _unnamed(targets: list[TargetRow]) -> list[WhatIf]:

@@ -29,26 +29,26 @@ MOST_GROUPS = 200
 """Names that are sent; the rest is summed up in one row."""
 
 
-def target_row(trace: Trace, found: Candidate, curve: list[int] | None, count: int) -> TargetRow:
+def target_row(trace: Trace, row: Candidate, curve: list[int] | None, count: int) -> TargetRow:
     """A row of the table, per mean step of `count`."""
-    kind, _, name = found.target.partition(":")
+    kind, _, name = row.target.partition(":")
     return TargetRow(
-        target=found.target,
+        target=row.target,
         kind=kind,
         title=words.title(kind, name, kernel_names(trace)),
-        path_ns=found.path_ns / count,
-        calls=found.calls / count,
-        slack_ns=found.slack_ns,
-        event=None if found.event == NO_CODE else found.event,
+        path_ns=row.path_ns / count,
+        calls=row.calls / count,
+        slack_ns=row.slack_ns,
+        event=None if row.event == NO_CODE else row.event,
         step_ns=curve,
     )
 
 
 def build_what_if(trace: Trace, params: TargetParams) -> TargetRow:
     """UsageError if the target cannot be read, NotFoundError if the steps have nothing of it."""
-    found = candidate(trace, params.target)
+    chosen = candidate(trace, params.target)
     count = recorded_spans(trace).begin.shape[1]
-    return target_row(trace, found, curves(trace, (params.target,))[0].tolist(), count)
+    return target_row(trace, chosen, curves(trace, (params.target,))[0].tolist(), count)
 
 
 def build_pieces(trace: Trace, params: PiecesParams) -> PathPiecesPayload:
@@ -72,7 +72,7 @@ def build_pieces(trace: Trace, params: PiecesParams) -> PathPiecesPayload:
 def build_groups(trace: Trace, params: GroupsParams) -> PathGroupsPayload:
     """NotFoundError if there is no complete step of the name."""
     number, spans = _step(trace, params.step), recorded_spans(trace)
-    found = path_groups(trace, params.by, number)
+    groups = path_groups(trace, params.by, number)
     count = spans.begin.shape[1] if number is None else 1
     rows = [
         PathGroup(
@@ -87,15 +87,15 @@ def build_groups(trace: Trace, params: GroupsParams) -> PathGroupsPayload:
             others=0,
         )
         for name, target, times, event in zip(
-            found.name, found.target, found.times.tolist(), found.event.tolist(), strict=True
+            groups.name, groups.target, groups.times.tolist(), groups.event.tolist(), strict=True
         )
     ]
     return PathGroupsPayload(
         by=params.by,
-        duration_ns=int(found.times.sum()) / count,
+        duration_ns=int(groups.times.sum()) / count,
         steps=count,
         rows=[*rows[:MOST_GROUPS], *_rest(rows[MOST_GROUPS:])],
-        reasons=explained({} if found.name != (None,) else {"rows": words.no_places(trace, params.by)}),
+        reasons=explained({} if groups.name != (None,) else {"rows": words.no_places(trace, params.by)}),
     )
 
 

@@ -29,25 +29,25 @@ from torch_tb_profiler.views.critical_path.payload import (
 
 def build(members: Members[RankPath], params: RanksParams) -> JobPathPayload:
     """NotFoundError if no stay ends in a step of the name."""
-    summaries, found = _summaries(members), _job_path(members)
+    summaries, path = _summaries(members), _job_path(members)
     comparison, verdict = compare_members(summaries), judge_members(summaries).verdict
-    paths, ranks = _paths(members), _ranks(comparison, found)
-    legs = [leg for leg in found.legs if params.step in ("", paths[leg.member].step_names[leg.step])]
+    paths, ranks = _paths(members), _ranks(comparison, path)
+    legs = [leg for leg in path.legs if params.step in ("", paths[leg.member].step_names[leg.step])]
     if params.step and not legs:
         raise NotFoundError(f"the path has no step {params.step!r}")
     suspect = verdict.suspect if verdict.kind == "straggler" else None
-    duration = sum(leg.end - leg.begin for leg in found.legs) / max(found.steps, 1)
+    duration = sum(leg.end - leg.begin for leg in path.legs) / max(path.steps, 1)
     return JobPathPayload(
         headline=() if coming(summaries) else words.job_headline(ranks, duration),
         explanation=headline(summaries, verdict),
         duration_ns=duration,
-        steps=found.steps,
+        steps=path.steps,
         ranks=ranks,
         stays=[_stay(comparison, paths[leg.member], leg) for leg in legs[params.rows]],
         total=len(legs),
         late_ranks=[comparison.sources[each].worker for each in suspect.members] if suspect else [],
         late_gain_ns=suspect.cost if suspect else None,
-        reasons=explained(_reasons(summaries, found)),
+        reasons=explained(_reasons(summaries, path)),
     )
 
 
@@ -79,9 +79,9 @@ def _paths(members: Members[RankPath]) -> list[RankPath]:
     return [known[source.worker] for source in compare_members(_summaries(members)).sources]
 
 
-def _ranks(comparison: Comparison, found: JobPath) -> list[RankOnPath]:
-    count, rows = max(found.steps, 1), []
-    times = rank_times(found, len(comparison.sources)).tolist()
+def _ranks(comparison: Comparison, path: JobPath) -> list[RankOnPath]:
+    count, rows = max(path.steps, 1), []
+    times = rank_times(path, len(comparison.sources)).tolist()
     for source, spent in zip(comparison.sources, times, strict=True):
         opens = link("trace", worker=source.worker, path="true")
         categories = [
@@ -113,11 +113,11 @@ def _stay(comparison: Comparison, path: RankPath, leg: Leg) -> Stay:
     )
 
 
-def _reasons(members: Members[RankSummary], found: JobPath) -> Mapping[str, str]:
+def _reasons(members: Members[RankSummary], path: JobPath) -> Mapping[str, str]:
     reasons = {}
     if coming(members):
         reasons["ranks"] = f"{plural(coming(members), 'trace')} still to be read"
-    if found.legs and not found.joined:
+    if path.legs and not path.joined:
         reasons["stays"] = (
             "no collective of a device is recorded in the steps: where one rank waits for another is not in the "
             "schedule, so the path stays on one"

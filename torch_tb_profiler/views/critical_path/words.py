@@ -148,7 +148,7 @@ def explanation(path: PathSummary, targets: Sequence[TargetRow], explained: floa
             "Only the host is recorded: this is the time of its main thread, and what that waits for in other "
             "threads and processes is not known."
         )
-    said: list[Text] = []
+    parts_of_text: list[Text] = []
     best = _best(path, targets)
     if best is not None and best.step_ns:
         without = (
@@ -162,20 +162,20 @@ def explanation(path: PathSummary, targets: Sequence[TargetRow], explained: floa
             "whole": _a(recorded),
             "then": format_duration(best.step_ns[4]),
         }
-        said.append(text(without, **parts))
+        parts_of_text.append(text(without, **parts))
     kernels = next((row.step_ns for row in targets if row.target == "device" and row.step_ns), None)
     if kernels is not None:
         gain = path.duration_ns - kernels[2]
         gains = "nothing" if gain < _SAME * path.duration_ns else format_duration(gain)
-        said.append(text("Halving all kernels gains {gains}.", gains=gains))
+        parts_of_text.append(text("Halving all kernels gains {gains}.", gains=gains))
     if explained < LEAST_EXPLAINED:
-        said.append(
+        parts_of_text.append(
             text(
                 "{share} of the device work starts when the schedule says, so this is uncertain.",
                 share=f"Only {format_ratio(explained)}" if explained else "None",
             )
         )
-    return sentences(*said)
+    return sentences(*parts_of_text)
 
 
 def _best(path: PathSummary, targets: Sequence[TargetRow]) -> TargetRow | None:

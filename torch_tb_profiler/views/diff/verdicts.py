@@ -77,9 +77,9 @@ def _change(before: float, now: float) -> Phrase:
 def _share(before: float, now: float) -> Phrase:
     """The change with its sign; a negligible one has none."""
     delta = now - before
-    said = format_ratio(abs(delta) / before) if before else signed_duration(delta)
-    sign = "" if not before or said.startswith("<") else "+" if delta > 0 else MINUS
-    return Phrase(sign + said, link("diff", table="parts"))
+    amount = format_ratio(abs(delta) / before) if before else signed_duration(delta)
+    sign = "" if not before or amount.startswith("<") else "+" if delta > 0 else MINUS
+    return Phrase(sign + amount, link("diff", table="parts"))
 
 
 def _interval(step: Change) -> str:

@@ -42,11 +42,11 @@ def build(members: Members[RankSummary], params: NoParams) -> Distributed:
 def _build(members: Members[RankSummary]) -> Distributed:
     comparison, judged = compare_members(members), judge_members(members)
     verdict, before = judged.verdict, judged.before
-    said, whole = headline(members, verdict), len(members) <= MOST_RANKS
+    sentence, whole = headline(members, verdict), len(members) <= MOST_RANKS
     return Distributed(
-        headline=said,
+        headline=sentence,
         explanation=words.explanation(members, verdict),
-        verdict=late_ranks.verdict(comparison, verdict, said),
+        verdict=late_ranks.verdict(comparison, verdict, sentence),
         problems=problems(members),
         rank_count=len(members),
         read_count=len(members) - coming(members),

@@ -56,13 +56,13 @@ def late_hosts(comparison: Comparison, rows: Sequence[Straggler], listed: int, v
     for row in rows:
         host = comparison.sources[row.member].host
         most[host] = max(most.get(host, 0.0), row.cost)
-    found = []
+    late = []
     for host in hosts:
         if host is not None and ranks[host] > 1:
             together = suspect is not None and suspect.host == host
             cost = suspect.cost if together and suspect is not None else most[host]
-            found.append(LateHost(host, ranks[host], cost, together))
-    return found
+            late.append(LateHost(host, ranks[host], cost, together))
+    return late
 
 
 def group_families(members: Members[RankSummary]) -> list[GroupFamily]:

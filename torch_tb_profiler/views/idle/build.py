@@ -93,8 +93,8 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
     )
     if is_truncated(trace.health):
         return structs.replace(payload, headline=truncated())
-    said = {"headline": headline(payload, device_kind(trace)), "explanation": explanation(payload)}
-    return structs.replace(payload, **said)
+    words = {"headline": headline(payload, device_kind(trace)), "explanation": explanation(payload)}
+    return structs.replace(payload, **words)
 
 
 def _steps(times: StepTimes) -> list[IdleStep]:
@@ -187,9 +187,9 @@ def _sums(table: IdleTable, gains: Mapping[int, float]) -> list[IdleCause]:
 
 
 def _streams(trace: Trace) -> list[IdleStream]:
-    found = items(trace)
-    first = found.bounds[:-1]
-    pairs = zip(found.device[first].tolist(), found.stream[first].tolist(), strict=True)
+    work = items(trace)
+    first = work.bounds[:-1]
+    pairs = zip(work.device[first].tolist(), work.stream[first].tolist(), strict=True)
     return [IdleStream(device, stream) for device, stream in pairs]
 
 

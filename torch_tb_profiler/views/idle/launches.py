@@ -43,22 +43,22 @@ MOST_ITEMS = 256
 def build_launches(trace: Trace, params: LaunchesParams) -> Launches:
     work = chosen_work(trace, of_kind(trace, *DEVICE), params.step, params.device, params.stream)
     calls = launch_calls(trace, work)
-    found = api_calls(trace, calls, params.slow_call_ns, params.long_delay_ns)
+    table = api_calls(trace, calls, params.slow_call_ns, params.long_delay_ns)
     blocked, blocked_ns = blocked_launches(trace, work)
     columns = (
-        found.event.tolist(),
-        [name_of(trace, row) for row in found.event.tolist()],
-        found.calls.tolist(),
-        found.items.tolist(),
-        found.call_ns.tolist(),
-        found.median_call.tolist(),
-        found.work_ns.tolist(),
-        found.median_work.tolist(),
-        found.delay_ns.tolist(),
-        found.median_delay.tolist(),
-        found.short.tolist(),
-        found.slow.tolist(),
-        found.delayed.tolist(),
+        table.event.tolist(),
+        [name_of(trace, row) for row in table.event.tolist()],
+        table.calls.tolist(),
+        table.items.tolist(),
+        table.call_ns.tolist(),
+        table.median_call.tolist(),
+        table.work_ns.tolist(),
+        table.median_work.tolist(),
+        table.delay_ns.tolist(),
+        table.median_delay.tolist(),
+        table.short.tolist(),
+        table.slow.tolist(),
+        table.delayed.tolist(),
     )
     rows = [LaunchRow(*row) for row in zip(*columns, strict=True)]
     unlinked = len(work) - int(calls.items.sum())
@@ -67,8 +67,8 @@ def build_launches(trace: Trace, params: LaunchesParams) -> Launches:
 
 def build_queue(trace: Trace, params: CurveParams) -> QueueLengths:
     work = chosen_work(trace, of_kind(trace, *DEVICE), params.step, params.device, params.stream)
-    found = queues(trace, work)
-    edges = even_edges([queue.times for queue in found], params.points)
+    lines = queues(trace, work)
+    edges = even_edges([queue.times for queue in lines], params.points)
     rows = [
         QueueRow(
             each.device,
@@ -79,7 +79,7 @@ def build_queue(trace: Trace, params: CurveParams) -> QueueLengths:
             each.duration_ns,
             longest_between(each, edges).tolist(),
         )
-        for each in sorted(found, key=lambda each: -each.longest)
+        for each in sorted(lines, key=lambda each: -each.longest)
     ]
     return QueueLengths(rows[:MOST_STREAMS], edges.tolist())
 
@@ -107,10 +107,10 @@ def build_bandwidth(trace: Trace, params: CurveParams) -> Bandwidth:
 
 
 def build_sequences(trace: Trace, params: SequencesParams) -> SequencesPayload:
-    found = sequences(trace, params.device, params.stream)
-    saved = captures(trace, found.sequences)
+    repeated = sequences(trace, params.device, params.stream)
+    saved = captures(trace, repeated.sequences)
     rows = []
-    for at, each in enumerate(found.sequences):
+    for at, each in enumerate(repeated.sequences):
         around = common_slice(trace, each.rows[0])
         first = each.rows[0].tolist()
         rows.append(
@@ -118,7 +118,7 @@ def build_sequences(trace: Trace, params: SequencesParams) -> SequencesPayload:
                 runs=each.runs,
                 length=each.length,
                 time_ns=each.time_ns,
-                share=each.time_ns / found.time_ns if found.time_ns else 0.0,
+                share=each.time_ns / repeated.time_ns if repeated.time_ns else 0.0,
                 around=name_of(trace, around) if around >= 0 else None,
                 around_event=around if around >= 0 else None,
                 fusion_ns=each.fusion_ns,
@@ -126,10 +126,10 @@ def build_sequences(trace: Trace, params: SequencesParams) -> SequencesPayload:
                 items=[_item(trace, row) for row in first[:MOST_ITEMS]],
             )
         )
-    share = found.covered_ns / found.time_ns if found.time_ns else None
+    share = repeated.covered_ns / repeated.time_ns if repeated.time_ns else None
     reason = unexplained(trace)
     reasons = explained({"capture_ns": words.no_capture(reason)} if rows and reason is not None else {})
-    return SequencesPayload(rows, share, found.time_ns, reasons)
+    return SequencesPayload(rows, share, repeated.time_ns, reasons)
 
 
 def _item(trace: Trace, row: int) -> SequenceItem:

@@ -33,17 +33,17 @@ def build_gaps(trace: Trace, params: IdleGapsParams) -> IdleGaps:
         rows = [at for at in rows if table.subject[at] == params.subject]
     if not rows:
         raise NotFoundError(f"no idle time is attributed to {params.cause} {params.subject or ''}".rstrip())
-    found, names = table.segments, steps(trace).names
+    idle, names = table.segments, steps(trace).names
     parts = [part for at in rows for part in table.members(at).tolist()]
-    parts.sort(key=lambda part: int(found.begin[part] - found.end[part]))
+    parts.sort(key=lambda part: int(idle.begin[part] - idle.end[part]))
     listed = []
     for part in parts[params.rows]:
-        row, emptied = int(found.row[part]), int(found.gaps.emptied_by[found.gap[part]])
+        row, emptied = int(idle.row[part]), int(idle.gaps.emptied_by[idle.gap[part]])
         listed.append(
             IdleGap(
-                begin_ns=int(found.begin[part]),
-                end_ns=int(found.end[part]),
-                step=names[found.step[part]],
+                begin_ns=int(idle.begin[part]),
+                end_ns=int(idle.end[part]),
+                step=names[idle.step[part]],
                 event=row if row >= 0 else None,
                 name=name_of(trace, row) if row >= 0 else None,
                 short_name=shown_name(trace, row, name_of(trace, row)) if row >= 0 else None,

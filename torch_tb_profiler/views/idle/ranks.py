@@ -37,10 +37,10 @@ def build(alone: IdlePayload, worker: str, members: Members[RankSummary], params
     position = comparison.positions.get(worker)
     if verdict.kind == "unknown" or position is None:
         return _unknown(alone, headline(members, verdict))
-    found = exposed_steps(comparison, position)
-    if found is None:
+    exposed = exposed_steps(comparison, position)
+    if exposed is None:
         return _unknown(alone, text(words.NOT_COMPARED))
-    return _known(alone, comparison, found, params.step)
+    return _known(alone, comparison, exposed, params.step)
 
 
 def _unknown(alone: IdlePayload, why: Text) -> IdlePayload:
@@ -51,18 +51,18 @@ def _limits(alone: IdlePayload) -> Text:
     return words.limits(alone.explained, alone.clock_shift_ns, alone=False)
 
 
-def _known(alone: IdlePayload, comparison: Comparison, found: ExposedSteps, step: str) -> IdlePayload:
-    at = {name: number for number, name in enumerate(found.names) if step in ("", name)}
+def _known(alone: IdlePayload, comparison: Comparison, exposed: ExposedSteps, step: str) -> IdlePayload:
+    at = {name: number for number, name in enumerate(exposed.names) if step in ("", name)}
 
     def mean(column: Int64) -> float:
         return sum(int(column[number]) for number in at.values()) / max(len(at), 1)
 
     whole = alone.exposed_communication_ns / max(alone.counted, 1)
-    parts = communication_parts(whole, ExposedCommunication(mean(found.transfer), mean(found.waiting)))
-    waits = _waits(comparison, {late: mean(column) for late, column in found.behind.items()}, parts.waiting_ns)
+    parts = communication_parts(whole, ExposedCommunication(mean(exposed.transfer), mean(exposed.waiting)))
+    waits = _waits(comparison, {late: mean(column) for late, column in exposed.behind.items()}, parts.waiting_ns)
     return replace(
         alone,
-        steps=[_step(each, comparison, found, at) for each in alone.steps],
+        steps=[_step(each, comparison, exposed, at) for each in alone.steps],
         communication=parts,
         waits_for=waits,
         beside=words.beside(parts, waits),
@@ -71,14 +71,14 @@ def _known(alone: IdlePayload, comparison: Comparison, found: ExposedSteps, step
     )
 
 
-def _step(step: IdleStep, comparison: Comparison, found: ExposedSteps, at: Mapping[str, int]) -> IdleStep:
+def _step(step: IdleStep, comparison: Comparison, exposed: ExposedSteps, at: Mapping[str, int]) -> IdleStep:
     """A step that counts, in parts; no more than its exposed communication."""
     number = at.get(step.name)
     if number is None or not step.complete:
         return step
-    waiting = min(int(found.waiting[number]), step.exposed_communication_ns)
-    transfer = min(int(found.transfer[number]), step.exposed_communication_ns - waiting)
-    behind = {late: float(column[number]) for late, column in found.behind.items()}
+    waiting = min(int(exposed.waiting[number]), step.exposed_communication_ns)
+    transfer = min(int(exposed.transfer[number]), step.exposed_communication_ns - waiting)
+    behind = {late: float(column[number]) for late, column in exposed.behind.items()}
     return replace(step, transfer_ns=transfer, waiting_ns=waiting, waits_for=_waits(comparison, behind, waiting))
 
 

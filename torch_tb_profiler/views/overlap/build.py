@@ -49,7 +49,7 @@ def build(members: Members[RankOverlap], params: OverlapParams) -> OverlapPayloa
     rows = [_rank(member, by_worker.get(member.worker)) for member in members]
     collectives = {name: mean(tables, f"{name}_exposed") or 0.0 for name in COLLECTIVES if mean(tables, name)}
     hidden, exposed = mean(tables, "hidden"), mean(tables, "exposed")
-    found = differences(tables)
+    differing = differences(tables)
     summary = dataset(tables)
     worst = max(rows, key=lambda row: row.exposed_ns or 0.0, default=None)
     return OverlapPayload(
@@ -71,9 +71,9 @@ def build(members: Members[RankOverlap], params: OverlapParams) -> OverlapPayloa
                 each.most,
                 words.FOLDED if each.iterations and each.folded == each.iterations else None,
             )
-            for each in found
+            for each in differing
         ],
-        recorded_headline=words.recorded_headline(found),
+        recorded_headline=words.recorded_headline(differing),
     )
 
 
@@ -84,8 +84,8 @@ def _rank(member: Member[RankOverlap], table: Table | None) -> RankRow:
         return mean(tables, name)
 
     compute, overlap = of("compute"), of("overlap")
-    found = heat_map(tables, "exposed", 1).worst if table is not None else []
-    place = found[0][0] if found and found[0] else None
+    worst = heat_map(tables, "exposed", 1).worst if table is not None else []
+    place = worst[0][0] if worst and worst[0] else None
     return RankRow(
         worker=member.worker,
         rank=member.rank if member.result is None or member.result.rank is None else member.result.rank,

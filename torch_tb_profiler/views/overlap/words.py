@@ -70,17 +70,17 @@ def details(rows: Sequence[RankRow], summary: Dataset, hidden: float | None) -> 
     )
 
 
-def recorded_headline(found: Sequence[Difference]) -> Text:
+def recorded_headline(differences: Sequence[Difference]) -> Text:
     """Whether what was recorded is what the ranges give."""
-    if not found:
+    if not differences:
         return text("No totals were recorded: all figures are recomputed from the ranges.")
-    differing = [each for each in found if each.iterations]
+    differing = [each for each in differences if each.iterations]
     if not differing:
         return text("What was recorded is what the ranges give.")
     return text(
         "{count} of {all} recorded totals differ from what the ranges give: {names}.",
         count=str(len(differing)),
-        all=str(len(found)),
+        all=str(len(differences)),
         names=listed(title(each.name).lower() for each in differing),
     )
 

@@ -46,10 +46,10 @@ def build(alone: Overview, worker: str, members: Members[RankSummary], params: N
     if verdict.suspect is not None:
         recommendations.append(rank_words.straggler(members, verdict, position, average))
     recommendations.sort(key=lambda each: -(each.gain_ns or 0))
-    said = rank_words.share(average, waiting, whole)
+    share = rank_words.share(average, waiting, whole)
     return replace(
         alone,
-        headline=words.headline(alone.spent, recommendations, said),
+        headline=words.headline(alone.spent, recommendations, share),
         gains=alone.gains if {each.basis for each in recommendations} & {"what_if", "share"} else (),
         recommendations=recommendations,
         no_advice=()

@@ -82,22 +82,22 @@ def build(trace: Trace, params: RooflineParams) -> RooflinePayload:
 def _rows(trace: Trace, table: Table, params: RooflineParams) -> list[RooflineRow]:
     if len(table.groups) == 0:
         return []
-    found = sums(trace, table.items, table.groups, params.peaks)
-    return [_row(trace, found, i, params.group_by) for i in range(len(table.groups))]
+    totals = sums(trace, table.items, table.groups, params.peaks)
+    return [_row(trace, totals, i, params.group_by) for i in range(len(table.groups))]
 
 
-def _row(trace: Trace, found: Sums, i: int, group_by: str) -> RooflineRow:
-    event, busy = int(found.event[i]), int(found.busy[i])
+def _row(trace: Trace, totals: Sums, i: int, group_by: str) -> RooflineRow:
+    event, busy = int(totals.event[i]), int(totals.busy[i])
     name = _name(trace, event, group_by)
-    flops, moved, roof = (_known(float(values[i])) for values in (found.flops, found.bytes, found.roof))
-    roof_ns, fast = int(found.roof_ns[i]), speed(found, i)
+    flops, moved, roof = (_known(float(values[i])) for values in (totals.flops, totals.bytes, totals.roof))
+    roof_ns, fast = int(totals.roof_ns[i]), speed(totals, i)
     return RooflineRow(
         event=event,
         name=name,
         short_name=kernel_names(trace).get(name, name) if group_by == "kernel" else name,
         input_shape=_shape(trace, event) if group_by == "shape" else None,
-        calls=int(found.calls[i]),
-        device_ns=int(found.device[i]),
+        calls=int(totals.calls[i]),
+        device_ns=int(totals.device[i]),
         busy_ns=busy,
         flops=flops,
         bytes=moved,
@@ -108,10 +108,10 @@ def _row(trace: Trace, found: Sums, i: int, group_by: str) -> RooflineRow:
         efficiency=fast.efficiency,
         saved_ns=max(0.0, roof_ns - roof) if roof is not None else None,
         bound=fast.bound,
-        unit=found.unit[i],
-        type=found.type[i],
-        estimated=found.estimated[i],
-        measured=found.measured[i],
+        unit=totals.unit[i],
+        type=totals.type[i],
+        estimated=totals.estimated[i],
+        measured=totals.measured[i],
         reason=fast.reason,
     )
 
@@ -152,10 +152,10 @@ def _others(rows: list[RooflineRow]) -> OtherRows | None:
 
 
 def _tokens(trace: Trace) -> TokenRate | None:
-    found = tokens(trace)
-    if found is None:
+    rate = tokens(trace)
+    if rate is None:
         return None
-    return TokenRate(found.per_second, found.prompt, found.generating, found.iterations, found.duration_ns)
+    return TokenRate(rate.per_second, rate.prompt, rate.generating, rate.iterations, rate.duration_ns)
 
 
 def _peaks(trace: Trace, params: RooflineParams) -> list[DevicePeaks]:

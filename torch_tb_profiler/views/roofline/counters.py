@@ -21,8 +21,8 @@ MOST_ROWS = 100
 
 def hardware_counters(trace: Trace) -> Counters | None:
     """None in a trace without any."""
-    found = ranges(trace)
-    if not len(found):
+    profiled = ranges(trace)
+    if not len(profiled):
         return None
     table = counted(trace)
     names = [name_of(trace, row) for row in table.event.tolist()]
@@ -31,10 +31,10 @@ def hardware_counters(trace: Trace) -> Counters | None:
     rows.sort(key=lambda row: (row.flops or 0.0, row.calls), reverse=True)
     shown = rows[:MOST_ROWS]
     return Counters(
-        source=_source(trace, found.amd),
+        source=_source(trace, profiled.amd),
         names=list(table.names),
         rows=shown,
-        ranges=len(found),
+        ranges=len(profiled),
         left_out=len(rows) - len(shown),
         note=table.join_reason,
     )

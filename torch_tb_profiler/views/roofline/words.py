@@ -35,14 +35,14 @@ def headline(
 
 def _counted(counters: Counters) -> Text:
     """Only FLOPs that the counters tell; that others are missing is said."""
-    told = [row for row in counters.rows if row.flops is not None]
-    kernels = sum(row.calls for row in told)
+    measured = [row for row in counters.rows if row.flops is not None]
+    kernels = sum(row.calls for row in measured)
     if kernels == 0:
         return text(
             "Hardware counters do not tell the FLOPs of {kernels}.", kernels=plural(counters.ranges, "kernel")
         )
-    flops = sum(row.flops or 0.0 for row in told)
-    most = max(told, key=lambda row: row.flops or 0.0)
+    flops = sum(row.flops or 0.0 for row in measured)
+    most = max(measured, key=lambda row: row.flops or 0.0)
     share = format_ratio((most.flops or 0.0) / flops) if flops else ""
     name = Phrase(spoken_name(most.short_name), link("trace", event=most.event))
     return text(
@@ -89,7 +89,7 @@ def _modeled(used: Utilization) -> str:
 
 def clock_words(peaks: Peaks, clock: RecordedClock) -> Text:
     """What the recorded clock means for the peak: roofs and MFU stay with the rated one."""
-    told = text(
+    sentence = text(
         "{counter} records {mhz} MHz while it worked, the mean of {samples}.",
         counter=clock.counter,
         mhz=f"{clock.mhz:,.0f}",
@@ -97,7 +97,7 @@ def clock_words(peaks: Peaks, clock: RecordedClock) -> Text:
     )
     kind = next((kind for kind in ("bf16", "fp16", *peaks.matrix) if kind in peaks.matrix), None)
     if peaks.clock is None or kind is None:
-        return sentences(told, text("At which clock its peaks hold is not known."))
+        return sentences(sentence, text("At which clock its peaks hold is not known."))
     share = clock.mhz / peaks.clock
     rate = text(
         "The peaks hold at {rated} MHz; at {share} of that clock, {kind} reaches {flops} TFLOP/s at most.",
@@ -106,7 +106,7 @@ def clock_words(peaks: Peaks, clock: RecordedClock) -> Text:
         kind=kind,
         flops=format_number(share * peaks.matrix[kind] / 1e12),
     )
-    return sentences(told, rate)
+    return sentences(sentence, rate)
 
 
 def _saving(rows: Sequence[RooflineRow], params: RooflineParams) -> Text:

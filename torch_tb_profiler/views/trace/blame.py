@@ -125,8 +125,8 @@ def build_moment(trace: Trace, params: MomentParams) -> TraceMoment:
         raise UsageError(f"there is no category {params.category!r}", hint=f"categories: {known}")
     until = params.at + 1 if params.until is None else params.until
     code = CATEGORIES.index(params.category) if params.category else None
-    found = moment(trace, params.device, params.at, until, code)
-    part, gap = found.part, found.gap
+    described = moment(trace, params.device, params.at, until, code)
+    part, gap = described.part, described.gap
     category, device = CATEGORIES[part.category], device_labels(trace)[params.device].partition(" · ")[0]
     subject = _ref(trace, part.row, params.python)
     operator = _ref(trace, operator_of(trace, part.row) if part.row != NO_CODE else NO_CODE, params.python)
@@ -149,7 +149,7 @@ def build_moment(trace: Trace, params: MomentParams) -> TraceMoment:
         category=category,
         begin_ns=part.begin,
         end_ns=part.end,
-        step=found.step,
+        step=described.step,
         gap_begin_ns=gap.begin if gap else None,
         gap_end_ns=gap.end if gap else None,
         subject=subject,

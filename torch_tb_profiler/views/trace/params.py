@@ -78,5 +78,5 @@ def first_tiles(trace: Trace) -> tuple[Window, ...]:
 
 
 def _recording(trace: Trace) -> Window:
-    found = extent(trace)
-    return Window(found.begin, max(found.end, found.begin + 1))
+    whole = extent(trace)
+    return Window(whole.begin, max(whole.end, whole.begin + 1))

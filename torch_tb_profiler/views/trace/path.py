@@ -41,13 +41,13 @@ class TracePath(msgspec.Struct, frozen=True):
 
 def build_path(trace: Trace, params: PathParams) -> TracePath:
     """Empty where the window holds nothing of a complete step."""
-    found = passages_between(trace, params.begin, params.end, MOST)
+    passages = passages_between(trace, params.begin, params.end, MOST)
     return TracePath(
-        event=found.row[:MOST].tolist(),
-        track=found.track[:MOST].tolist(),
-        begin_ns=found.begin[:MOST].tolist(),
-        end_ns=found.end[:MOST].tolist(),
-        more=max(len(found.row) - MOST, 0),
+        event=passages.row[:MOST].tolist(),
+        track=passages.track[:MOST].tolist(),
+        begin_ns=passages.begin[:MOST].tolist(),
+        end_ns=passages.end[:MOST].tolist(),
+        more=max(len(passages.row) - MOST, 0),
     )
 
 

@@ -108,8 +108,8 @@ def build_hits(trace: Trace, params: HitsParams) -> TraceHits:
         raise UsageError("query is empty", hint="give a part of a name")
     rows = search(trace, params.query, regex=params.regex).rows
     resolution = Grid.of(params.begin, params.end, params.width).resolution
-    found = places(trace, rows, params.begin, params.end, resolution, python=params.python)
-    return TraceHits(found.track.tolist(), found.depth.tolist(), found.begin.tolist(), found.end.tolist())
+    boxes = places(trace, rows, params.begin, params.end, resolution, python=params.python)
+    return TraceHits(boxes.track.tolist(), boxes.depth.tolist(), boxes.begin.tolist(), boxes.end.tolist())
 
 
 PARTS = (

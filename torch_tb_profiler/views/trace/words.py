@@ -132,8 +132,8 @@ def missing(
         "memory": f"No allocation is recorded ({option(trace, 'memory')}).",
     }
     absent = {"steps": steps, "sm_efficiency": sm_efficiency, "memory": memory}
-    said = {name: text(reason) for name, reason in reasons.items() if absent[name]}
-    return said if clock is None else {**said, "wall": text(_NO_WALL[clock])}
+    absent_words = {name: text(reason) for name, reason in reasons.items() if absent[name]}
+    return absent_words if clock is None else {**absent_words, "wall": text(_NO_WALL[clock])}
 
 
 _KINDS = {

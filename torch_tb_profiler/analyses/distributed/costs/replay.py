@@ -207,8 +207,8 @@ class _Last:
         if len(self._stalls) == 0:
             return np.full(len(times), NO_CODE, np.int64)
         at = np.searchsorted(self._end, times, "right") - 1
-        found = self._stalls[at]
-        return np.where((at >= 0) & (self._member[found] == self._member), found, NO_CODE)
+        stall = self._stalls[at]
+        return np.where((at >= 0) & (self._member[stall] == self._member), stall, NO_CODE)
 
 
 def _in_order(member: Int64, collective: Int64, by_end: Int64) -> Iterator[Int64]:

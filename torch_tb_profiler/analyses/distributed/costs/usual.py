@@ -35,13 +35,13 @@ def _sequences(kind: Int64, block: Groups, nth: Int64) -> Int64:
     begins = np.cumsum(counts) - counts
     ordered = np.empty(len(kind), np.int64)
     ordered[begins[block.which] + nth] = kind
-    sequence, found = np.empty(len(counts), np.int64), 0
+    sequence, count = np.empty(len(counts), np.int64), 0
     for length in np.unique(counts).tolist():
         blocks = np.flatnonzero(counts == length)
         whole = np.ascontiguousarray(ordered[begins[blocks][:, None] + np.arange(length)])
         distinct, which = np.unique(whole.view(np.dtype((np.void, whole.itemsize * length))), return_inverse=True)
-        sequence[blocks] = found + which.reshape(-1)
-        found += len(distinct)
+        sequence[blocks] = count + which.reshape(-1)
+        count += len(distinct)
     return sequence
 
 

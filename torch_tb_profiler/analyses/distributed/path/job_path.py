@@ -87,7 +87,7 @@ class _Walk:
 
     def legs(self, member: int) -> list[Leg]:
         """From the latest to the earliest."""
-        found: list[Leg] = []
+        legs: list[Leg] = []
         node, operation, times = len(self.chains[member].end) - 1, NO_CODE, np.zeros(len(CATEGORIES), np.int64)
         end = int(self.chains[member].end[-1])
         while True:
@@ -102,9 +102,9 @@ class _Walk:
                 node = source
                 continue
             if begin < end:
-                found.append(Leg(member, begin, end, self._step(member, end), tuple(times.tolist()), operation))
+                legs.append(Leg(member, begin, end, self._step(member, end), tuple(times.tolist()), operation))
             if ends:
-                return found
+                return legs
             if late is None:  # a step begins
                 node, operation, end, times = source, NO_CODE, begin, np.zeros(len(CATEGORIES), np.int64)
                 continue

@@ -36,8 +36,8 @@ class RankPath(msgspec.Struct, frozen=True):
 
 def reduce_path(trace: Trace) -> RankPath:
     """The chains of a rank, and what they are matched by."""
-    found, count = chains(trace), recorded_spans(trace).begin.shape[1]
-    table = np.zeros(len(found.begin), CHAIN)
+    links, count = chains(trace), recorded_spans(trace).begin.shape[1]
+    table = np.zeros(len(links.begin), CHAIN)
     for name in ("begin", "end", "source", "times"):
-        table[name] = getattr(found, name)
+        table[name] = getattr(links, name)
     return RankPath(summarize(trace), tuple(steps(trace).names[:count]), table.tobytes())

@@ -34,13 +34,13 @@ def family_totals(trace: Trace) -> tuple[FamilyTotal, ...]:
     kernels = group(family, name)
     times = kernels.sums(length)
     of_kernel = family[kernels.first]
-    found = []
+    totals = []
     for code in np.unique(family).tolist():
         mine = np.flatnonzero(of_kernel == code)
         most = int(mine[np.argmax(times[mine])])
         text = trace.strings[name[kernels.first[most]]] if name[kernels.first[most]] >= 0 else ""
         calls, time = int(kernels.counts[mine].sum()), int(times[mine].sum())
-        found.append(
+        totals.append(
             FamilyTotal(FAMILIES[code], calls, time, kernel_names(trace).get(text, text), int(times[most]))
         )
-    return tuple(sorted(found, key=lambda each: -each.time))
+    return tuple(sorted(totals, key=lambda each: -each.time))

@@ -38,10 +38,10 @@ def stalls(trace: Trace, operations: Collectives, computation: Intervals) -> Int
     bare = subtract(merge(operations.parts.starts, operations.parts.ends), computation)
     first = np.searchsorted(bare.ends, operations.end - lag, "left")
     last = np.searchsorted(bare.ends, operations.end, "right")
-    found = np.flatnonzero(timed & (first < last))
+    stalled = np.flatnonzero(timed & (first < last))
     stall = np.zeros(len(timed), np.int64)
     taken: set[int] = set()
-    for row in found.tolist():
+    for row in stalled.tolist():
         reach = slice(int(first[row]), int(last[row]))
         longest = reach.start + int(np.argmax(bare.ends[reach] - bare.starts[reach]))
         if longest not in taken:  # of operations that end together one stands for all

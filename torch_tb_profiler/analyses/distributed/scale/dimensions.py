@@ -45,33 +45,33 @@ def dimensions(comparison: Comparison, uses: Sequence[GroupUse]) -> list[Dimensi
     """
     position = {source.rank: member for member, source in enumerate(comparison.sources)}
     known = [code for code, use in enumerate(uses) if use.ranks is not None]
-    found = []
+    results = []
     for label, codes in _families(comparison.job.groups, uses, known, (_described, _named, _spaced)):
         place = np.full(len(comparison.sources), NO_CODE, np.int64)
         for code in codes:
             here = [(position[rank], at) for at, rank in enumerate(uses[code].ranks or ()) if rank in position]
             place[[member for member, _ in here]] = [at for _, at in here]
-        found.append(Dimension(label, codes, place))
-    return sorted(found, key=lambda each: (-len(each.groups), each.label))
+        results.append(Dimension(label, codes, place))
+    return sorted(results, key=lambda each: (-len(each.groups), each.label))
 
 
 _Told = Callable[[ProcessGroup, Sequence[int]], str | None]
 
 
 def _families(
-    groups: Sequence[ProcessGroup], uses: Sequence[GroupUse], codes: Sequence[int], told: Sequence[_Told]
+    groups: Sequence[ProcessGroup], uses: Sequence[GroupUse], codes: Sequence[int], traits: Sequence[_Told]
 ) -> Iterator[tuple[str, list[int]]]:
     """(label, codes) of groups of which the first of `told` says the same, and that share no rank; the others as
     the next one tells them apart. The last one has the last word."""
     by_label: dict[str | None, list[int]] = {}
     for code in codes:
-        by_label.setdefault(told[0](groups[code], uses[code].ranks or ()), []).append(code)
+        by_label.setdefault(traits[0](groups[code], uses[code].ranks or ()), []).append(code)
     for label, own in by_label.items():
         ranks = [rank for code in own for rank in uses[code].ranks or ()]
-        if label is not None and (len(set(ranks)) == len(ranks) or len(told) == 1):
+        if label is not None and (len(set(ranks)) == len(ranks) or len(traits) == 1):
             yield label, own
         else:
-            yield from _families(groups, uses, own, told[1:])
+            yield from _families(groups, uses, own, traits[1:])
 
 
 def _described(group: ProcessGroup, _: Sequence[int]) -> str | None:

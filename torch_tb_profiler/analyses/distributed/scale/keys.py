@@ -24,14 +24,14 @@ def keys_by(comparison: Comparison, dimensions: Sequence[Dimension]) -> dict[str
     """By rank; by host if there are several; by place in the groups of each family that has several."""
     sources = comparison.sources
     ranks = [source.worker if source.rank is None else str(source.rank) for source in sources]
-    found = {"rank": Keys(np.arange(len(sources)), ranks)}
+    keys = {"rank": Keys(np.arange(len(sources)), ranks)}
     hosts = sorted({source.host for source in sources if source.host is not None}, key=natural_order)
     if len(hosts) > 1:
         codes = {host: code for code, host in enumerate(hosts)}
         values = [NO_CODE if source.host is None else codes[source.host] for source in sources]
-        found["host"] = Keys(np.array(values, np.int64), hosts)
+        keys["host"] = Keys(np.array(values, np.int64), hosts)
     for dimension in dimensions:
         if len(dimension.groups) > 1:
             places = range(int(dimension.place.max(initial=NO_CODE)) + 1)
-            found.setdefault(dimension.label, Keys(dimension.place, [str(place) for place in places]))
-    return found
+            keys.setdefault(dimension.label, Keys(dimension.place, [str(place) for place in places]))
+    return keys

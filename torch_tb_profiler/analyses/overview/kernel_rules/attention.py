@@ -43,7 +43,7 @@ def unfused_attention(trace: Trace) -> Iterator[Finding]:
     own, order = work(trace).owners, _in_order(trace)
     owner = np.append(np.argsort(order), -1)[own.call]  # of each device event the place of its call in the order
     by_owner = np.argsort(owner, kind="stable")
-    found: dict[str, list[tuple[Int32, np.ndarray]]] = {"operators": [], "fallback": []}
+    cases: dict[str, list[tuple[Int32, np.ndarray]]] = {"operators": [], "fallback": []}
     seen: dict[tuple[int, ...], float | None] = {}
     done = work(trace)
     for at, first, last in _candidates(trace, order):
@@ -58,8 +58,8 @@ def unfused_attention(trace: Trace) -> Iterator[Finding]:
         rows = own.events[by_owner[low:high]]
         share = min(1.0, fused / max(1, int(done.device[calls].sum())))
         case = "fallback" if _inside(trace, int(own.calls[order[at]]), FALLBACK) else "operators"
-        found[case].append((rows, np.full(len(rows), share)))
-    for case, parts in found.items():
+        cases[case].append((rows, np.full(len(rows), share)))
+    for case, parts in cases.items():
         if parts:
             yield _finding(trace, case, parts)
 

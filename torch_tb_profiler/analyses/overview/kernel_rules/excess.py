@@ -53,5 +53,5 @@ def input_shapes(trace: Trace, row: int) -> list[tuple[int, ...]]:
         listed = json.loads(shape_text(trace, row) or "[]")
     except (ValueError, RecursionError):
         return []
-    found = [shape if isinstance(shape, list) else [] for shape in listed] if isinstance(listed, list) else []
-    return [tuple(shape) if all(type(size) is int for size in shape) else () for shape in found]
+    given = [shape if isinstance(shape, list) else [] for shape in listed] if isinstance(listed, list) else []
+    return [tuple(shape) if all(type(size) is int for size in shape) else () for shape in given]

@@ -65,8 +65,8 @@ def in_optimizer(trace: Trace, rows: Int32) -> Bool:
 
 def _marks(trace: Trace) -> Int32:
     marks = of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
-    found: Int32 = marks[name_mask(trace.strings, is_optimizer_step)[trace.events.name[marks]]]
-    return found
+    rows: Int32 = marks[name_mask(trace.strings, is_optimizer_step)[trace.events.name[marks]]]
+    return rows
 
 
 def _during(trace: Trace, marks: Int32) -> Intervals:

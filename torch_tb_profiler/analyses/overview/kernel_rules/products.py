@@ -75,14 +75,14 @@ def _unaligned(trace: Trace, rows: Int32) -> Bool:
     wanted = least[trace.events.name[rows]]
     done, call = work(trace), calls_of(trace, rows)
     odd: dict[tuple[int, int], bool] = {}
-    found = np.zeros(len(rows), np.bool_)
+    unaligned = np.zeros(len(rows), np.bool_)
     for i in np.flatnonzero(wanted).tolist():
         size, signature = int(wanted[i]), int(done.signature[call[i]])
         if (signature, size) not in odd:
             shapes = input_shapes(trace, int(done.owners.calls[call[i]]))
             odd[signature, size] = any(n % size for shape in shapes if len(shape) > 1 for n in shape[-2:])
-        found[i] = odd[signature, size]
-    return found
+        unaligned[i] = odd[signature, size]
+    return unaligned
 
 
 def _older(trace: Trace, rows: Int32) -> bool:

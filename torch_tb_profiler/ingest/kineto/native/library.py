@@ -102,19 +102,19 @@ def state() -> str:
     """In words, whether those processes that may read natively do."""
     if os.environ.get(_SWITCH) == "0":
         return f"turned off by {_SWITCH}=0"
-    found = _open()
-    return found if isinstance(found, str) else "in use"
+    library = _open()
+    return library if isinstance(library, str) else "in use"
 
 
 @cache
 def _load() -> Library | None:
-    found = _open()
-    if isinstance(found, str):
-        if found is not _ABSENT:
-            _LOG.warning("%s %s; files are read without it", NAME, found)
+    library = _open()
+    if isinstance(library, str):
+        if library is not _ABSENT:
+            _LOG.warning("%s %s; files are read without it", NAME, library)
         return None
-    found.reader_say_crash(CRASH.encode())
-    return found
+    library.reader_say_crash(CRASH.encode())
+    return library
 
 
 def _open() -> Library | str:

@@ -48,12 +48,12 @@ def _orders(members: Members[RankSummary]) -> Mapping[str, Keys]:
 
 def _marked(comparison: Comparison, shown: Maxima, keys: Keys, worker: str) -> int | None:
     key = int(keys.values[comparison.positions[worker]]) if worker in comparison.positions else None
-    found = (
+    marked = (
         at
         for at, column in enumerate(shown.columns)
         if key is not None and shown.keys[column.first] <= key <= shown.keys[column.last]
     )
-    return next(found, None)
+    return next(marked, None)
 
 
 def _column(comparison: Comparison, shown: Maxima, keys: Keys, column: Column) -> MapColumn:
