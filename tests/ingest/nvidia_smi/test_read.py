@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -158,3 +159,37 @@ def test_a_line_of_the_monitor_that_is_cut_off_is_noted() -> None:
     trace = read(*MONITOR, " 20240104   13:54:37      0    2", " someday    13:54:37      0 1 1 1 1 1")
     assert counters(trace) == MONITORED
     assert notes(trace)["line_unreadable"] == 2
+
+
+DAMAGED = [
+    MONITOR[0].replace("#Date", "#D\ufffdte"),
+    MONITOR[0].replace("gpu", "gp\ufffd"),
+    MONITOR[0].replace("Time", "Time,"),  # as a header of commas
+    MONITOR[0].replace("Time", "T\u0131me"),  # an i without its dot is equal to one where case does not count
+    MONITOR[0].replace("Time", "T\u0130me"),
+    MONITOR[0].replace("#", ""),
+]
+
+
+@pytest.mark.parametrize("header", DAMAGED)
+def test_after_a_repeated_header_with_a_damaged_name_the_columns_are_those_of_the_whole_one(header: str) -> None:
+    trace = read(*MONITOR[:-1], header, *MONITOR[1:2], MONITOR[-1])
+    assert counters(trace) == MONITORED
+    assert set(notes(trace)) <= {"local_time", "line_unreadable"}
+
+
+@pytest.mark.parametrize("name", ["gpu", "Date", "time"])
+def test_a_later_column_called_like_one_of_the_first_says_neither_when_nor_where(name: str) -> None:
+    trace = read(MONITOR[0].replace("gtemp", name), *MONITOR[1:])
+    assert counters(trace) == {key.replace("gtemp", name): value for key, value in MONITORED.items()}
+
+
+def test_date_and_time_stand_in_either_order() -> None:
+    turned = [re.sub(r"^( *#?\S+)( +)(\S+)", r"\3\2\1", line) for line in MONITOR]
+    turned = [line if "#" not in line else "#" + line.replace("#", "") for line in turned]
+    assert turned[0].split()[:3] == ["#Time", "Date", "gpu"]
+    assert counters(read(*turned)) == MONITORED
+
+
+def test_a_number_too_large_to_be_one_is_left_out() -> None:
+    assert counters(read(*MONITOR[:-1], MONITOR[-1].replace("1980", "9" * 400)))["pclk [MHz], GPU 0"] == [(0, 1695.0)]

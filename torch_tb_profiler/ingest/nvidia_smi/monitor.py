@@ -16,7 +16,10 @@ from torch_tb_profiler.ingest.nvidia_smi.table import local_ns
 
 _HEADER = re.compile(r"^#\s*(?:Date[,\s]+Time|Time[,\s]+Date)[,\s]+gpu(?:[,\s]|$)", re.IGNORECASE)
 _UNITS = re.compile(r"^#.*\bYYYYMMDD\b")
-_PLACES = ("date", "time", "gpu")
+_PLACES = 3
+"""Columns that say when and where; a header is one by its first three, so a damaged one further on is a counter."""
+
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _NO_UNIT = ("", "-", "Idx")
 
 
@@ -42,18 +45,17 @@ class MonitorLines:
             return True
         if not self._names or len(cells) != len(self._names):
             return False
-        return self._sample(dict(zip(self._names, cells, strict=True)))
+        return self._sample(cells)
 
-    def _sample(self, cells: dict[str, str]) -> Sample | bool:
-        places = {name.lower(): cell for name, cell in cells.items() if name.lower() in _PLACES}
-        date = places["date"]
-        time = local_ns(f"{date[:4]}-{date[4:6]}-{date[6:]} {places['time']}") if date.isdecimal() else None
-        if time is None:
+    def _sample(self, cells: list[str]) -> Sample | bool:
+        date, time, gpu = cells[:_PLACES] if self._names[0].lower() == "date" else (cells[1], cells[0], cells[2])
+        moment = local_ns(f"{date[:4]}-{date[4:6]}-{date[6:]} {time}") if date.isdecimal() else None
+        if moment is None:
             return False
-        units = dict(zip(self._names, self._units, strict=False))
+        units = self._units or [""] * len(cells)
         values = [
-            (name if units.get(name, "") in _NO_UNIT else f"{name} [{units[name]}]", float(cell))
-            for name, cell in cells.items()
-            if name.lower() not in _PLACES and re.fullmatch(r"\d+(?:\.\d+)?", cell)
+            (name if unit in _NO_UNIT else f"{name} [{unit}]", float(cell))
+            for name, unit, cell in list(zip(self._names, units, cells, strict=True))[_PLACES:]
+            if _NUMBER.fullmatch(cell)
         ]
-        return Sample(time, f"GPU {places['gpu']}", values)
+        return Sample(moment, f"GPU {gpu}", values)
