@@ -34,15 +34,19 @@ from torch_tb_profiler.session import Root, Session
 begin, told = time.perf_counter(), 0
 with TemporaryDirectory() as cache, Session([Root(sys.argv[1])], Settings(cache_dir=cache)) as session:
     session.scan()
-    seen, answer = set(), session.view("overview")
+    seen, answer, last, still = set(), session.view("overview"), begin, {}
     while answer.payload is None and answer.state.state != "failed":
-        if answer.state.progress is not None:
-            seen.add((answer.state.progress.stage, answer.state.progress.bytes_done))
+        now, told = time.perf_counter(), answer.state.progress
+        if told not in seen:
+            seen.add(told)
+            last = now
+        stage = told.stage if told is not None else "starting"
+        still[stage] = max(still.get(stage, 0.0), now - last)
         answer = session.view("overview", wait=True, timeout=0.05)
     wall = time.perf_counter() - begin
 used = os.times()
 print(json.dumps({"wall_s": wall, "user_s": used.user + used.children_user, "told": len(seen),
-                  "ok": answer.payload is not None}))
+                  "longest_without_change_s": still, "ok": answer.payload is not None}))
 """
 
 _PARSE = """

@@ -45,12 +45,8 @@ FILES: dict[str, tuple[bytes, str]] = {
     "smi_time.csv": (b"#Time        gpu    pwr  gtemp  mtemp\n", NVIDIA),
     "dcgm.prom": (b"# HELP DCGM_FI_DEV_GPU_UTIL GPU utilization (in %).\n", NVIDIA),
     "npu/operator_memory.csv": (b"Name,Size(KB)\n", "table of Ascend's profiler"),
-    "rocm/7_kernel_trace.csv": (
-        b'"Kind","Agent_Id","Kernel_Name","Correlation_Id","Start_Timestamp","End_Timestamp","Scratch_Size"\n',
-        TABLE,
-    ),
-    "rocm/7_hip_api_trace.csv": (
-        b'"Domain","Function","Process_Id","Thread_Id","Correlation_Id","Start_Timestamp","End_Timestamp"\n',
+    "rocm/7_memory_allocation_trace.csv": (
+        b'"Kind","Operation","Agent_Id","Allocation_Size","Address","Correlation_Id","Start_Timestamp","End_Timestamp"\n',
         TABLE,
     ),
     "rocm/7_agent_info.csv": (b'"Node_Id","Logical_Node_Id","Agent_Type","Cpu_Cores_Count"\n', TABLE),

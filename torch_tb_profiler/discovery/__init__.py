@@ -7,6 +7,7 @@ from torch_tb_profiler.discovery.catalog import Catalog, ListedFile, MemoryFile,
 from torch_tb_profiler.discovery.counters import with_counters
 from torch_tb_profiler.discovery.distinct import distinct_names
 from torch_tb_profiler.discovery.sniffer import Sniffer
+from torch_tb_profiler.discovery.tables import with_tables
 
 __all__ = [
     "Catalog",
@@ -21,4 +22,5 @@ __all__ = [
     "distinct_names",
     "other_files",
     "with_counters",
+    "with_tables",
 ]

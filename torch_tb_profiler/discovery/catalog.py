@@ -30,6 +30,7 @@ class ListedFile:
     beside  other files of the same location that tell more of the same recording; a part of the identity
     shared  other files may have more of `beside` than this one
     counters  files with hardware counters of the kernels of this trace; a part of the identity, too
+    tables  further tables of the same recording, read as one with this one; a part of the identity, too
     rank    of its process, as names and files around it tell; a part of the identity, too
     """
 
@@ -41,6 +42,7 @@ class ListedFile:
     counters: tuple[ListedFile, ...] = ()
     shared: bool = False
     rank: int | None = None
+    tables: tuple[ListedFile, ...] = ()
 
     @classmethod
     def of(cls, location: Location, entry: Entry) -> ListedFile:
@@ -57,6 +59,10 @@ class ListedFile:
     def counted(self, counters: Sequence[ListedFile]) -> ListedFile:
         """The same file, read together with its counters."""
         return replace(self, id=self._id_with(counters), counters=tuple(counters))
+
+    def tabled(self, tables: Sequence[ListedFile]) -> ListedFile:
+        """The same file, read as one with others of its recording."""
+        return replace(self, id=self._id_with(tables), tables=tuple(tables))
 
     def _id_with(self, others: Sequence[ListedFile]) -> FileId:
         identity = self.id.identity

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from torch_tb_profiler.discovery.catalog import ListedFile
+from torch_tb_profiler.discovery.names import NAMES_OF_TABLES
 from torch_tb_profiler.ingest.registry import trace_suffix
 
 _AORTA = re.compile(r"(?:^|/)torch_profiler/rank\d+/[^/]+$")
@@ -25,7 +26,12 @@ _MERGES = tuple(
 once more, and of sglang; both lie in one folder and share the id."""
 
 
-_FORMATS = (r"\.db", r"(?:\.pt)?(?:\.trace)?\.json", r"(?:\.pt)?(?:\.trace)?\.(?:pftrace|perfetto-trace)")
+_FORMATS = (
+    r"\.db",
+    r"(?:\.pt)?(?:\.trace)?\.json",
+    r"(?:\.pt)?(?:\.trace)?\.(?:pftrace|perfetto-trace)",
+    rf"(?P<tables>{NAMES_OF_TABLES})\.csv",
+)
 _NAMED = [re.compile(rf"^(?P<stem>.+?){end}(?:\.gz)?$", re.IGNORECASE) for end in _FORMATS]
 """Formats in which a tool writes one and the same recording, the one that says most first."""
 
@@ -36,7 +42,9 @@ def other_formats(traces: Iterable[str]) -> set[str]:
     for path in traces:
         for number, named in enumerate(_NAMED):
             if match := named.match(path):
-                by_stem.setdefault(match["stem"], [[] for _ in _NAMED])[number].append(path)
+                # `7_kernel_trace.csv` and so on are what `7_results.db` holds.
+                stem = f"{match['stem']}_results" if "tables" in match.groupdict() else match["stem"]
+                by_stem.setdefault(stem, [[] for _ in _NAMED])[number].append(path)
                 break
     best = (next(i for i, paths in enumerate(formats) if paths) for formats in by_stem.values())
     return {

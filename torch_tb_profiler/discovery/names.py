@@ -9,7 +9,7 @@ trace.json, trace_step<n>.json, rank-<r>.json.gz             exported by hand
 rank_<rr>_metrics.jsonl                      AORTA
 <worker>_<stamp>_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json      Ascend
 *.csv, *.prom                                samples of nvidia-smi, amd-smi and DCGM, by what they hold
-<host>/<pid>_results.db, .json, .pftrace     rocprofv3
+<host>/<pid>_results.db, .json, .pftrace     rocprofv3, and <pid>_kernel_trace.csv, <pid>_hip_api_trace.csv, ...
 *.pickle, *.raw.json[.gz]                                    memory snapshots and timelines, beside traces
 """
 
@@ -27,6 +27,11 @@ _PARALLEL = re.compile(r"^(?:(?P<stamp>.*?)[-_.])?(?P<worker>(?:(?:TP|DP|PP|EP|C
 _COMPOSER = re.compile(r"^ep(?P<epoch>\d+)-ba(?P<batch>\d+)-(?P<worker>rank\d+)$")
 _METRICS = re.compile(r"^rank_(?P<rank>\d{1,9})_metrics$")
 _RESULTS = re.compile(r"^(?P<worker>.+)_results$")
+TABLES = ("kernel", "memory_copy", "hip_api", "hsa_api", "rccl_api", "marker_api", "rocdecode_api", "rocjpeg_api")
+"""Of records of rocprofv3; the first that is there gives the trace of all its name."""
+
+NAMES_OF_TABLES = rf"_(?P<kind>{'|'.join(TABLES)})_trace"
+_TABLE = re.compile(rf"^(?P<worker>.+){NAMES_OF_TABLES}$", re.IGNORECASE)
 _NUMBERED = re.compile(r"^(?P<worker>.*?trace)[-_.]?(?:step|iter|iteration)[-_]?(?P<stamp>\d+)$", re.IGNORECASE)
 _RANK = re.compile(r"(?:^|[^a-z])rank[-_]?(\d+)(?:[^0-9]|$)", re.IGNORECASE)
 _NODE = re.compile(r"^(?:node|merged_trace)\d*$", re.IGNORECASE)
@@ -52,7 +57,10 @@ def parse_file_name(name: str) -> FileName | None:
         return None
     stem = name[: -len(suffix)]
     if may_stand_alone(name):
-        return FileName(stem or "worker", None, None, False)
+        table = _TABLE.match(stem)
+        return FileName(
+            table["worker"] if table else stem or "worker", rank_in(stem) if table else None, None, False
+        )
     certain = _TRACE.search(stem) is not None
     stem = _TRACE.sub("", stem)
     stamp = None

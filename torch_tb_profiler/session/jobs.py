@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from shlex import quote
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 from torch_tb_profiler.base.errors import StorageError, TooLargeError
 from torch_tb_profiler.cache import Cache
@@ -43,6 +43,7 @@ class LoadRequest(NamedTuple):
     shared    other files may have more of these than this one
     counters  (path, stored bytes) of the files with hardware counters of its kernels
     rank      as what lies around the file tells
+    tables    (path, stored bytes) of the files that are read as one with it
     """
 
     location: str
@@ -55,6 +56,7 @@ class LoadRequest(NamedTuple):
     counters: tuple[tuple[str, int], ...] = ()
     shared: bool = False
     rank: int | None = None
+    tables: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -146,16 +148,18 @@ def load_file(request: LoadRequest, cache: Cache, report: Callable[[ProgressTupl
 def _load(
     location: Location, request: LoadRequest, cache: Cache, report: Callable[[ProgressTuple], None]
 ) -> Loaded:
-    path, size = request.path, request.size
+    path, size = request.path, request.size + sum(stored for _, stored in request.tables)
 
     def pass_on(progress: Progress) -> None:
         report((progress.stage, progress.bytes_done, progress.bytes_total, progress.events))
 
     with ThreadPoolExecutor(_READERS, thread_name_prefix="profiler-read") as threads:
         threads.submit(all_tabs)  # imports what examines the trace, while compiled code reads
-        with location.open(path) as stream, lent(threads if _cores() > 1 else None):
+        with _opened(location, request) as stream, lent(threads if _cores() > 1 else None):
             trace = read_trace(stream, size=size, report=pass_on, limit=request.limit)
     identity = location.entry(path).identity
+    for other, _ in request.tables:
+        identity = joined_identity(identity, location.entry(other).identity)
     for counters, _ in request.counters:
         identity = joined_identity(identity, location.entry(counters).identity)
     identity = ranked_identity(identity, request.rank)
@@ -192,6 +196,15 @@ def _load(
     cached = cached and all(cache.save_reduced(key, name, content) for name, content in reduced.items())
     cached = cached and cache.save_json(key, SUMMARY, encode(summary))
     return Loaded(summary, {} if cached else results, {} if cached else reduced, cached, trace)
+
+
+def _opened(location: Location, request: LoadRequest) -> BinaryIO:
+    if not request.tables:
+        return location.open(request.path)
+    from torch_tb_profiler.ingest.joined import Joined
+
+    paths = [request.path, *(path for path, _ in request.tables)]
+    return cast(BinaryIO, Joined([partial(location.open, path) for path in paths]))
 
 
 def _cores() -> int:

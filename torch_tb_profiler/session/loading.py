@@ -42,7 +42,7 @@ def worker_memory(settings: Settings) -> int:
 def _unpacked(file: ListedFile) -> int:
     """Bytes of JSON, estimated."""
     size = file.size * (GZIP_RATIO if file.path.endswith(".gz") else 1)
-    return size + sum(map(_unpacked, file.beside))
+    return size + sum(map(_unpacked, (*file.beside, *file.tables)))
 
 
 class Loader:
@@ -180,6 +180,7 @@ class Loader:
             counters,
             file.shared,
             file.rank,
+            tuple((each.path, each.size) for each in file.tables),
         )
 
     def look_up(self, key: str, summary: FileSummary | None = None) -> Future[FileSummary | None]:

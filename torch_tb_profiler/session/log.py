@@ -19,6 +19,7 @@ from torch_tb_profiler.discovery import (
     distinct_names,
     other_files,
     with_counters,
+    with_tables,
 )
 from torch_tb_profiler.session.state import ErrorInfo
 from torch_tb_profiler.storage import Entry, FileId, Location, open_location
@@ -107,6 +108,7 @@ class LogFolders:
             growing.update(
                 file.id.uri for file, entry in zip(files, scan.entries, strict=True) if self._is_new(file, entry)
             )
+            files = with_tables(files, self._sniffer.is_trace, self._is_named)
             files = with_counters(files, self._sniffer.is_trace)
             runs_here = self._runs(location, name, files)
             listings.append((location.label, runs_here))
@@ -133,7 +135,7 @@ class LogFolders:
 
     def is_growing(self, file: ListedFile) -> bool:
         """True if a file may still be written and another listing will show."""
-        parts = [file, *file.counters, *file.beside]
+        parts = [file, *file.counters, *file.tables, *file.beside]
         return any(part.id.uri in self._growing for part in parts) and self._poller is not None
 
     def wait_until_whole(self, files: Sequence[ListedFile], timeout: float | None) -> None:
@@ -150,6 +152,10 @@ class LogFolders:
             is_trace=self._sniffer.is_trace,
             stands_alone=self._sniffer.stands_alone,
         )
+
+    def _is_named(self, file: ListedFile) -> bool:
+        """Whether a file is one of another tool by its name or its first bytes."""
+        return self._sniffer.foreign(file) is not None
 
     def _is_new(self, file: ListedFile, entry: Entry) -> bool:
         """True if the last listing did not know this content, and it was written just now."""

@@ -192,4 +192,6 @@ def test_date_and_time_stand_in_either_order() -> None:
 
 
 def test_a_number_too_large_to_be_one_is_left_out() -> None:
-    assert counters(read(*MONITOR[:-1], MONITOR[-1].replace("1980", "9" * 400)))["pclk [MHz], GPU 0"] == [(0, 1695.0)]
+    assert counters(read(*MONITOR[:-1], MONITOR[-1].replace("1980", "9" * 400)))["pclk [MHz], GPU 0"] == [
+        (0, 1695.0)
+    ]

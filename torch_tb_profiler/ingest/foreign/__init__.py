@@ -56,7 +56,7 @@ FORMATS = (
     ),
     ForeignFormat(
         "table of rocprof",
-        (".csv",),
+        (".csv", ".csv.gz"),
         is_rocprof_table,
         "record with `rocprofv3 --output-format rocpd`: its database opens here",
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from torch_tb_profiler.ingest.perfetto.sniff import is_perfetto, is_pytorch_pftrace, is_rocprof_pftrace
+from torch_tb_profiler.ingest.rocprof.sniff import looks_like_tables
 
 _XPROF = re.compile(rb'"metadata"\s*:\s*\{[^{}]*"highres-ticks"\s*:')
 _VIZTRACER = re.compile(rb'"viztracer_metadata"\s*:|"cat"\s*:\s*"(?:fee|FEE)"')
@@ -60,9 +61,9 @@ def is_nvidia_metrics(head: bytes) -> bool:
 
 
 def is_rocprof_table(head: bytes) -> bool:
-    """rocprofv3 with `--output-format csv`: calls, dispatches and copies, agents, statistics of each (these of
-    rocprof, too)."""
-    return bool(_ROCPROF.match(head))
+    """rocprofv3 with `--output-format csv`: what is not read of it (allocations, scratch memory), agents that are
+    read beside others only, statistics (these of rocprof, too)."""
+    return bool(_ROCPROF.match(head)) and not looks_like_tables(head)
 
 
 def is_amd_metrics(head: bytes) -> bool:

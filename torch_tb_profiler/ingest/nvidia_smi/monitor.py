@@ -17,7 +17,7 @@ from torch_tb_profiler.ingest.nvidia_smi.table import local_ns
 _HEADER = re.compile(r"^#\s*(?:Date[,\s]+Time|Time[,\s]+Date)[,\s]+gpu(?:[,\s]|$)", re.IGNORECASE)
 _UNITS = re.compile(r"^#.*\bYYYYMMDD\b")
 _PLACES = 3
-"""Columns that say when and where; a header is one by its first three, so a damaged one further on is a counter."""
+"""Columns that say when and where; a header is one by these three, so a damaged name further on is a counter."""
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _NO_UNIT = ("", "-", "Idx")

@@ -58,7 +58,7 @@ class _Table:
 
     def add(self, header: list[str], line: bytes) -> None:
         """Append the value of a line."""
-        cells = _cells(line)
+        cells = cells_of(line)
         if len(cells) != len(header):
             return
         row = dict(zip(header, cells, strict=True))
@@ -85,11 +85,11 @@ class _Table:
 
 def _header(line: bytes) -> list[str] | None:
     """The columns that a first line names; None if it names no counters."""
-    cells = [cell.strip() for cell in _cells(line)]
+    cells = [cell.strip() for cell in cells_of(line)]
     return cells if set(_COLUMNS) <= set(cells) else None
 
 
-def _cells(line: bytes) -> list[str]:
+def cells_of(line: bytes) -> list[str]:
     """None of a line that is no table's."""
     try:
         return next(csv.reader([line.decode("utf-8-sig", "replace").rstrip("\r\n")]), [])

@@ -15,3 +15,28 @@ def looks_like_rocpd(head: bytes) -> bool:
 
 def looks_like_rocprof_json(head: bytes) -> bool:
     return bool(_JSON.match(head.lstrip(b"\xef\xbb\xbf \t\r\n")))
+
+
+_TIMES = {"start_timestamp", "end_timestamp"}
+_KERNELS = _TIMES | {"kernel_name", "agent_id"}
+_COPIES = _TIMES | {"direction", "source_agent_id", "destination_agent_id"}
+_CALLS = _TIMES | {"domain", "function", "process_id", "thread_id"}
+_AGENTS = {"node_id", "logical_node_id", "agent_type"}
+"""What a header has in every version."""
+
+
+def looks_like_tables(head: bytes) -> bool:
+    """A table of kernels, copies or calls."""
+    return (names := header_of(head.partition(b"\n")[0])) is not None and set(names) >= _TIMES
+
+
+def header_of(line: bytes) -> list[str] | None:
+    """The columns, in lower case, of the header of kernels, copies, calls or agents; None of other lines."""
+    if b"imestamp" not in line and b"ode_" not in line:
+        return None
+    cells = line.decode("utf-8-sig", "replace").strip().split(",")
+    names = [cell.strip().strip('"').lower() for cell in cells]
+    known = set(names)
+    if len(known) < len(names) or "counter_name" in known or not all(map(str.isidentifier, names)):
+        return None
+    return names if any(known >= each for each in (_KERNELS, _COPIES, _CALLS, _AGENTS)) else None

@@ -1,0 +1,345 @@
+"""Tables of rocprofv3: equal to its other formats where they hold what these hold."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pytest
+
+from tests.ingest.rocprof.test_read import expected, slices
+from tests.support.producers.rocpd import write_rocpd
+from tests.support.producers.rocprof import (
+    BOOT,
+    GPU,
+    GPU_INDEX,
+    KERNELS,
+    Run,
+    chrome,
+    counters_csv,
+    rocprof_json,
+    training,
+)
+from tests.support.producers.rocprof_tables import tables
+from tests.support.traces import read_bytes
+from tests.support.views import ask
+from tests.support.waiting import PATIENCE
+from torch_tb_profiler.base.errors import TooLargeError, TraceError
+from torch_tb_profiler.base.settings import Settings
+from torch_tb_profiler.cli.main import main
+from torch_tb_profiler.ingest import ignore, read_trace
+from torch_tb_profiler.ingest.joined import Joined
+from torch_tb_profiler.ingest.rocprof import tables as reader
+from torch_tb_profiler.model.calls.links import launches
+from torch_tb_profiler.model.steps import steps
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.session import Root, Session
+
+RUN = training(3)
+TABLES = tables(RUN)
+
+
+def joined(drawn: dict[str, str]) -> Trace:
+    """Of tables in one row, as they lie beside each other."""
+    return read_bytes("".join(drawn.values()).encode())
+
+
+def without_bytes(found: Any) -> dict[tuple[Any, ...], int]:
+    return {key[:7]: count for key, count in found.items()}
+
+
+def kinds(trace: Trace) -> dict[str, int]:
+    return {note.kind: note.count for note in trace.health}
+
+
+@pytest.mark.parametrize("rows", [2, 1 << 16])
+def test_what_is_drawn_is_what_is_parsed(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "ROWS", rows)
+    trace = joined(TABLES)
+    assert without_bytes(slices(trace)) == without_bytes(expected(RUN))
+    assert (trace.producer, trace.clock, kinds(trace)) == ("rocprofv3", "boot", {})
+    assert steps(trace).names == ("0", "1", "2")
+    assert (launches(trace)[1] >= 0).all()
+    codes, texts = trace.arg_codes("message")
+    assert {texts[code] for code in codes[codes >= 0].tolist()} == {"step 0", "step 1", "step 2", "forward"}
+
+
+@pytest.mark.parametrize("order", [tuple(TABLES), ("hip_api_trace", "agent_info", *reversed(TABLES))])
+def test_the_overview_is_that_of_the_other_formats(order: tuple[str, ...]) -> None:
+    mine = ask(joined({name: TABLES[name] for name in order}), "overview")
+    for other in (chrome(RUN), rocprof_json(RUN)):
+        theirs = ask(read_bytes(other), "overview")
+        for key in ("steps", "average", "headline", "trace_start_ns"):
+            assert mine.get(key) == theirs.get(key)
+    (device,) = mine["devices"]
+    assert (device["id"], device["name"]) == (GPU_INDEX, "AMD Instinct MI300X")
+
+
+UNKNOWN = {"bytes", "bandwidth", "memory_bytes"}
+"""What the tables do not hold."""
+
+
+def comparable(answer: Any) -> Any:
+    """Less what is unknown, and the numbers of events, which depend on their order."""
+    if isinstance(answer, dict):
+        return {key: comparable(value) for key, value in answer.items() if key not in {*UNKNOWN, "event"}}
+    if isinstance(answer, list):
+        return [comparable(each) for each in answer]
+    return re.sub(r"event=\d+", "", answer) if isinstance(answer, str) else answer
+
+
+@pytest.mark.parametrize("view", ["overview", "kernels", "critical_path", "idle", "memory"])
+def test_all_answers_are_those_of_json_but_for_bytes(view: str) -> None:
+    mine, theirs = "".join(TABLES.values()).encode(), rocprof_json(RUN)
+    assert comparable(ask(read_bytes(mine), view)) == comparable(ask(read_bytes(theirs), view))
+
+
+def test_before_rocm_7_work_lies_on_queues() -> None:
+    mine, theirs = joined(tables(RUN, streams=False)), read_bytes(rocprof_json(RUN, streams=False))
+    assert without_bytes(slices(mine)) == without_bytes(slices(theirs))
+
+
+def test_columns_of_the_first_versions_and_of_the_converter_are_found_by_name() -> None:
+    first = (
+        '"Kind","Agent_Id","Queue_Id","Kernel_Id","Kernel_Name","Correlation_Id","Start_Timestamp","End_Timestamp",'
+        '"Private_Segment_Size","Group_Segment_Size","Workgroup_Size_X","Workgroup_Size_Y","Workgroup_Size_Z",'
+        '"Grid_Size_X","Grid_Size_Y","Grid_Size_Z"\n'
+        '"KERNEL_DISPATCH",1,139690710949888,15,"transpose(float*, int)",0,671599758568,671599825328,16,32,4,4,1,'
+        "1024,1024,1\n"
+    )
+    trace = read_bytes(first.encode())
+    ((key, count),) = slices(trace).items()
+    assert (key[:5], key[6], count) == (
+        ("kernel", "transpose(float*, int)", "1/139690710949888", 671599758568, 66760), "[256,256,1]", 1,
+    )  # fmt: skip
+    assert trace.arg_int("shared memory")[-1] == 32
+    assert trace.arg_int("scratch memory")[-1] == 16
+    second = TABLES["kernel_trace"].replace("LDS_", "Lds_").replace("VGPR", "Vgpr").replace("SGPR", "Sgpr")
+    head, _, rows = second.partition("\n")
+    guided = "".join(f'"{guid}",{row}\n' for guid in ("a", "b") for row in rows.splitlines())
+    calls = TABLES["hip_api_trace"].partition("\n")
+    spoken = "".join(f'"{guid}",{row}\n' for guid in ("b", "a") for row in calls[2].splitlines())
+    both = read_bytes(f'"Guid",{head}\n{guided}"Guid",{calls[0]}\n{spoken}'.encode())
+    of, launch = launches(both)
+    assert len(of) == 2 * len(RUN.dispatches)
+    assert len(set(launch.tolist())) == len(of)
+
+
+@pytest.mark.parametrize(
+    ("label", "index", "named"),
+    [
+        ("Agent {}", GPU_INDEX, True),
+        ("Agent {}", GPU, True),
+        ("{}", GPU, True),
+        ("{}", GPU_INDEX, False),
+        ("GPU {}", 0, True),
+        ("GPU {}", 1, False),
+        ("Agent {}", 9, False),
+        ("Agent {}", 0, False),
+    ],
+)
+def test_a_device_has_the_number_of_its_label_and_a_name_where_the_agents_know_it(
+    label: str, index: int, named: bool
+) -> None:
+    trace = joined(tables(RUN, label=label, index=index))
+    (device,) = ask(trace, "overview")["devices"]
+    assert (device["id"], device["name"] == "AMD Instinct MI300X") == (index, named)
+
+
+def test_no_device_is_named_where_two_ways_of_counting_name_others() -> None:
+    agents = TABLES["agent_info"].splitlines()
+    other = agents[-1].replace(f"{GPU},{GPU_INDEX}", "1,2").replace("MI300X", "MI210")
+    doubtful = {**TABLES, "agent_info": "\n".join([*agents, other]) + "\n"}
+    (device,) = ask(joined(doubtful), "overview")["devices"]
+    assert (device["id"], device["name"]) == (GPU_INDEX, None)
+
+
+def test_a_copy_is_of_the_gpu_that_it_goes_to_else_of_the_one_that_it_comes_from() -> None:
+    rows = {
+        "MEMORY_COPY_HOST_TO_DEVICE": ('"Agent 0","Agent 2"', "2/0", "Memcpy HtoD (Host -> Device)"),
+        "DEVICE_TO_HOST": ('"Agent 3","Agent 0"', "3/0", "Memcpy DtoH (Device -> Host)"),
+        "DEVICE_TO_DEVICE": ('"Agent 3","Agent 4"', "4/0", "Memcpy DtoD (Device -> Device)"),
+        "SOMETHING": ('"Agent 3","Agent 4"', "3/0", "MEMORY_COPY_SOMETHING"),
+    }
+    head = TABLES["memory_copy_trace"].partition("\n")[0]
+    text = "".join(f'"MEMORY_COPY","{direction}",0,{ends},1,5,9\n' for direction, (ends, _, _) in rows.items())
+    found = {(key[1], key[2]) for key in slices(read_bytes(f"{head}\n{text}".encode()))}
+    assert found == {(name, place) for _, place, name in rows.values()}
+
+
+def test_what_is_no_row_is_noted_and_left_out() -> None:
+    whole = TABLES["kernel_trace"]
+    rows = whole.splitlines()
+    damaged = "\r\n".join(
+        ["\ufeff" + rows[0], rows[1], '"KERNEL_DISPATCH","Agent 1",1', "", *rows[2:], rows[-1][:40]]
+    )
+    trace = read_bytes(damaged.encode())
+    assert slices(trace) == slices(read_bytes(whole.encode()))
+    assert kinds(trace) == {"line_unreadable": 2}
+
+
+def test_numbers_that_are_none_are_unknown() -> None:
+    head, row, *_ = TABLES["kernel_trace"].splitlines()
+    endless = row.replace(str(BOOT + RUN.dispatches[0].start), "9" * 30)
+    trace = read_bytes("\n".join([head, row, endless]).encode())
+    assert sum(slices(trace).values()) == 2
+    assert len(ask(trace, "kernels")["rows"]) == 1
+    assert ask(trace, "kernels")["rows"][0]["total_ns"] == RUN.dispatches[0].end - RUN.dispatches[0].start
+
+
+def test_agents_alone_and_a_header_alone_hold_nothing_to_show() -> None:
+    for text in (TABLES["agent_info"], TABLES["kernel_trace"].partition("\n")[0], TABLES["hip_api_trace"][:70]):
+        with pytest.raises(TraceError):
+            read_bytes(text.encode())
+    with pytest.raises(TooLargeError):
+        content = "".join(TABLES.values()).encode()
+        read_trace(io.BytesIO(content), size=len(content), report=ignore, limit=1000)
+
+
+@pytest.mark.parametrize("packed", [(), ("kernel_trace",), tuple(TABLES)])
+def test_files_are_read_as_one_packed_or_cut_off(packed: tuple[str, ...]) -> None:
+    def content(name: str) -> bytes:
+        text = TABLES[name].rstrip("\n").encode()  # cut off behind its last row
+        return gzip.compress(text[:40]) + gzip.compress(text[40:]) if name in packed else text
+
+    def opened(name: str) -> BinaryIO:
+        return io.BytesIO(content(name))
+
+    stream = Joined([partial(opened, name) for name in TABLES])
+    assert slices(read_trace(io.BufferedReader(stream))) == slices(joined(TABLES))
+
+
+def test_a_damaged_packed_file_is_said() -> None:
+    damaged = gzip.compress(TABLES["kernel_trace"].encode())[:-30]
+    with pytest.raises(TraceError, match="damaged"):
+        read_trace(io.BufferedReader(Joined([lambda: io.BytesIO(damaged)])))
+
+
+def written(folder: Path, run: Run = RUN, prefix: str = "4242_", packed: bool = False) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in tables(run).items():
+        path = folder / f"{prefix}{name}.csv"
+        if packed:
+            path.with_suffix(".csv.gz").write_bytes(gzip.compress(text.encode()))
+        else:
+            path.write_text(text)
+    return folder
+
+
+def listed(root: Path) -> tuple[dict[str, dict[str, list[str]]], list[str]]:
+    """(run -> worker -> files, files of other tools)"""
+    with Session([Root(str(root))], Settings(cache_bytes=0)) as session:
+        catalog = session.scan()
+    runs = {
+        run.name: {worker.name: [span.file.name for span in worker.spans] for worker in run.workers}
+        for run in catalog.runs
+    }
+    return runs, [file.name for each in catalog.others for file in each.files]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_tables_of_a_process_are_a_worker_and_give_its_overview(tmp_path: Path, packed: bool) -> None:
+    written(tmp_path / "host", packed=packed)
+    written(tmp_path / "host", training(2), "7_", packed)
+    end = ".gz" if packed else ""
+    assert listed(tmp_path) == (
+        {"host": {"7": [f"7_kernel_trace.csv{end}"], "4242": [f"4242_kernel_trace.csv{end}"]}}, [],
+    )  # fmt: skip
+    with Session([Root(str(tmp_path))], Settings(cache_bytes=0)) as session:
+        session.scan()
+        payload = session.view("overview", "host", worker="4242", wait=True, timeout=PATIENCE).payload
+    assert payload is not None
+    mine, theirs = json.loads(payload), ask(read_bytes(rocprof_json(RUN)), "overview")
+    assert (mine["average"], mine["steps"]) == (theirs["average"], theirs["steps"])
+    assert mine["devices"][0]["name"] == "AMD Instinct MI300X"
+
+
+def test_a_recording_in_a_format_that_says_more_is_read_from_it(tmp_path: Path) -> None:
+    for name in ("json", "db"):
+        written(tmp_path / name)
+    (tmp_path / "json/4242_results.json").write_bytes(rocprof_json(RUN))
+    write_rocpd(tmp_path / "db/4242_results.db", RUN)
+    runs, others = listed(tmp_path)
+    assert runs == {"json": {"4242": ["4242_results.json"]}, "db": {"4242": ["4242_results.db"]}}
+    assert others == []
+
+
+def test_what_no_table_of_records_lies_beside_is_named(tmp_path: Path) -> None:
+    written(tmp_path)
+    for name in TABLES:
+        if name != "agent_info":
+            (tmp_path / f"4242_{name}.csv").unlink()
+    (tmp_path / "4242_kernel_trace.csv").write_bytes(b"")
+    (tmp_path / "4242_scratch_memory_trace.csv").write_text(
+        '"Kind","Operation","Agent_Id","Queue_Id","Thread_Id","Alloc_Flags","Start_Timestamp","End_Timestamp"\n'
+    )
+    assert listed(tmp_path) == ({}, ["4242_agent_info.csv", "4242_scratch_memory_trace.csv"])
+
+
+def test_a_file_that_is_only_called_like_a_table_is_none_of_them(tmp_path: Path) -> None:
+    written(tmp_path)
+    (tmp_path / "4242_agent_info.csv").write_text("agents,of,the,insurance\n1,2,3,4\n")
+    (tmp_path / "4242_hip_api_trace.csv").write_text("calls\n")
+    with Session([Root(str(tmp_path))], Settings(cache_bytes=0)) as session:
+        (run,) = session.scan().runs
+        payload = session.view("overview", wait=True, timeout=PATIENCE).payload
+    assert {each.name for each in run.files()[0].tables} == {
+        f"4242_{each}_trace.csv" for each in ("memory_copy", "hsa_api", "rccl_api", "marker_api")
+    }
+    assert payload is not None
+    assert "line_unreadable" not in {note["kind"] for note in json.loads(payload)["health"]}
+
+
+def test_a_table_that_lies_packed_beside_itself_counts_once(tmp_path: Path) -> None:
+    written(tmp_path)
+    written(tmp_path, packed=True)
+    with Session([Root(str(tmp_path))], Settings(cache_bytes=0)) as session:
+        (run,) = session.scan().runs
+        payload = session.view("kernels", wait=True, timeout=PATIENCE).payload
+    assert [each.name for each in run.files()] == ["4242_kernel_trace.csv"]
+    assert payload is not None
+    assert sum(row["calls"] for row in json.loads(payload)["rows"]) == len(RUN.dispatches)
+
+
+def test_a_changed_table_is_read_again(tmp_path: Path) -> None:
+    written(tmp_path)
+    with Session([Root(str(tmp_path))], Settings(cache_bytes=0)) as session:
+        before = session.scan().runs[0].workers[0].spans[0].file
+        agents = tmp_path / "4242_agent_info.csv"
+        agents.write_text(agents.read_text().replace("MI300X", "MI325X"))
+        after = session.scan().runs[0].workers[0].spans[0].file
+        assert (before.id.uri, before.id != after.id) == (after.id.uri, True)
+        payload = session.view("overview", wait=True, timeout=PATIENCE).payload
+    assert payload is not None
+    assert json.loads(payload)["devices"][0]["name"] == "AMD Instinct MI325X"
+
+
+def test_counters_beside_tables_are_those_of_their_kernels(tmp_path: Path) -> None:
+    run = training(2)
+    run.dispatches[:] = [
+        type(each)(**{**each.__dict__, "counters": {"SQ_WAVES": 10.0 + number}})
+        for number, each in enumerate(run.dispatches)
+    ]
+    written(tmp_path, run)
+    (tmp_path / "4242_counter_collection.csv").write_text(counters_csv(run))
+    with Session([Root(str(tmp_path))], Settings(cache_bytes=0)) as session:
+        catalog = session.scan()
+        assert catalog.others == ()
+        payload = session.view("kernels", wait=True, timeout=PATIENCE).payload
+    assert payload is not None
+    assert {row["name"]: row["calls"] for row in json.loads(payload)["rows"]} == dict.fromkeys(KERNELS, 2)
+    (worker,) = catalog.runs[0].workers
+    assert [each.name for each in worker.spans[0].file.counters] == ["4242_counter_collection.csv"]
+
+
+def test_the_command_line_opens_a_table_and_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(tmp_path)
+    assert main(["check", str(tmp_path)]) == 0
+    assert "other tools" not in capsys.readouterr().out
+    assert main(["view", "kernels", str(tmp_path / "4242_kernel_trace.csv")]) == 0
+    assert KERNELS[0] in capsys.readouterr().out
