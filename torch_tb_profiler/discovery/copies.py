@@ -30,7 +30,7 @@ _FORMATS = (
     r"\.db",
     r"(?:\.pt)?(?:\.trace)?\.json",
     r"(?:\.pt)?(?:\.trace)?\.(?:pftrace|perfetto-trace)",
-    rf"(?P<tables>{NAMES_OF_TABLES})\.csv",
+    rf"(?P<tables>_{NAMES_OF_TABLES})\.csv",
 )
 _NAMED = [re.compile(rf"^(?P<stem>.+?){end}(?:\.gz)?$", re.IGNORECASE) for end in _FORMATS]
 """Formats in which a tool writes one and the same recording, the one that says most first."""

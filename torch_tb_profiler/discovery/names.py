@@ -30,8 +30,8 @@ _RESULTS = re.compile(r"^(?P<worker>.+)_results$")
 TABLES = ("kernel", "memory_copy", "hip_api", "hsa_api", "rccl_api", "marker_api", "rocdecode_api", "rocjpeg_api")
 """Of records of rocprofv3; the first that is there gives the trace of all its name."""
 
-NAMES_OF_TABLES = rf"_(?P<kind>{'|'.join(TABLES)})_trace"
-_TABLE = re.compile(rf"^(?P<worker>.+){NAMES_OF_TABLES}$", re.IGNORECASE)
+NAMES_OF_TABLES = rf"(?P<kind>{'|'.join(TABLES)})_trace"
+_TABLE = re.compile(rf"^(?:(?P<worker>.+)_)?{NAMES_OF_TABLES}$", re.IGNORECASE)
 _NUMBERED = re.compile(r"^(?P<worker>.*?trace)[-_.]?(?:step|iter|iteration)[-_]?(?P<stamp>\d+)$", re.IGNORECASE)
 _RANK = re.compile(r"(?:^|[^a-z])rank[-_]?(\d+)(?:[^0-9]|$)", re.IGNORECASE)
 _NODE = re.compile(r"^(?:node|merged_trace)\d*$", re.IGNORECASE)
@@ -58,9 +58,8 @@ def parse_file_name(name: str) -> FileName | None:
     stem = name[: -len(suffix)]
     if may_stand_alone(name):
         table = _TABLE.match(stem)
-        return FileName(
-            table["worker"] if table else stem or "worker", rank_in(stem) if table else None, None, False
-        )
+        worker = stem if table is None else table["worker"]
+        return FileName(worker or "worker", None if table is None else rank_in(stem), None, False)
     certain = _TRACE.search(stem) is not None
     stem = _TRACE.sub("", stem)
     stamp = None

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from torch_tb_profiler.discovery.catalog import ListedFile
 from torch_tb_profiler.discovery.names import NAMES_OF_TABLES, TABLES
 
-_TABLE = re.compile(rf"^(?P<stem>(?:.*/)?[^/]+){NAMES_OF_TABLES}\.csv(?:\.gz)?$", re.IGNORECASE)
-_AGENTS = re.compile(r"^(?P<stem>(?:.*/)?[^/]+)_agent_info\.csv(?:\.gz)?$", re.IGNORECASE)
+_TABLE = re.compile(rf"^(?P<stem>(?:.*/)?(?:[^/]+_)?){NAMES_OF_TABLES}\.csv(?:\.gz)?$", re.IGNORECASE)
+_AGENTS = re.compile(r"^(?P<stem>(?:.*/)?(?:[^/]+_)?)agent_info\.csv(?:\.gz)?$", re.IGNORECASE)
 
 
 def with_tables(

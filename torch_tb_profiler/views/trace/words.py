@@ -18,6 +18,9 @@ from torch_tb_profiler.views.trace.payload import TraceCounts
 
 NO_TIME = "no event of this trace has a time (`ts`), so nothing can be placed on a timeline"
 
+_MOMENT_NS = 1
+"""How long the window of a recording is whose events all have the same time."""
+
 
 def headline(
     devices: Sequence[DeviceTime], labels: Mapping[int, str], counts: TraceCounts, begin: int, end: int
@@ -25,7 +28,10 @@ def headline(
     """The busiest device of a recording [begin, end), or what is recorded instead; `labels` by device."""
     drawn = counts.slices + counts.instants - counts.untimed
     if drawn == 0 and counts.counters:
-        samples, length = plural(counts.counters, "sample"), format_duration(end - begin)
+        samples = plural(counts.counters, "sample")
+        if end - begin <= _MOMENT_NS:
+            return text("Nothing but counters is recorded: {samples} at one time.", samples=samples)
+        length = format_duration(end - begin)
         return text("Nothing but counters is recorded: {samples} in {length}.", samples=samples, length=length)
     if drawn == 0:
         return text("No slice or instant of this trace has a time, so there is nothing to draw.")
