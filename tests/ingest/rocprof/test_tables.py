@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -45,6 +46,16 @@ def without_bytes(found: Any) -> dict[tuple[Any, ...], int]:
 
 def kinds(trace: Trace) -> dict[str, int]:
     return {note.kind: note.count for note in trace.health}
+
+
+def counting(flush: Callable[[Any], None], told: list[int]) -> Callable[[Any], None]:
+    """Notes how many rows are held when they are put into columns."""
+
+    def flushed(tables: Any) -> None:
+        told.append(len(tables._rows))
+        flush(tables)
+
+    return flushed
 
 
 @pytest.mark.parametrize("rows", [2, 1 << 16])
@@ -180,6 +191,19 @@ def test_numbers_that_are_none_are_unknown() -> None:
     assert sum(slices(trace).values()) == 2
     assert len(ask(trace, "kernels")["rows"]) == 1
     assert ask(trace, "kernels")["rows"][0]["total_ns"] == RUN.dispatches[0].end - RUN.dispatches[0].start
+
+
+def test_rows_are_held_by_bytes_and_a_header_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[int] = []
+    monkeypatch.setattr(reader, "HELD_BYTES", 300)
+    monkeypatch.setattr(reader._Tables, "_flush", counting(reader._Tables._flush, told))
+    text = TABLES["kernel_trace"]
+    assert slices(read_bytes(text.encode()))
+    assert 0 < max(told) < len(RUN.dispatches)
+    wide = [f',"c{number}"' for number in range(300)]
+    head, *rows = text.splitlines()
+    with pytest.raises(TraceError):
+        read_bytes("\n".join([head + "".join(wide), *(row + ",0" * len(wide) for row in rows)]).encode())
 
 
 def test_agents_alone_and_a_header_alone_hold_nothing_to_show() -> None:

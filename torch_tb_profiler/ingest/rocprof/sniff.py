@@ -24,6 +24,9 @@ _CALLS = _TIMES | {"domain", "function", "process_id", "thread_id"}
 _AGENTS = {"node_id", "logical_node_id", "agent_type"}
 """What a header has in every version."""
 
+_MOST_COLUMNS = 256
+"""The tool writes some 60; a file made to fill memory may name a million."""
+
 
 def looks_like_tables(head: bytes) -> bool:
     """A table of kernels, copies or calls."""
@@ -37,6 +40,7 @@ def header_of(line: bytes) -> list[str] | None:
     cells = line.decode("utf-8-sig", "replace").strip().split(",")
     names = [cell.strip().strip('"').lower() for cell in cells]
     known = set(names)
-    if len(known) < len(names) or "counter_name" in known or not all(map(str.isidentifier, names)):
+    if len(names) > _MOST_COLUMNS or len(known) < len(names) or not all(map(str.isidentifier, names)):
         return None
-    return names if any(known >= each for each in (_KERNELS, _COPIES, _CALLS, _AGENTS)) else None
+    complete = any(known >= each for each in (_KERNELS, _COPIES, _CALLS, _AGENTS))
+    return names if complete and "counter_name" not in known else None

@@ -36,6 +36,9 @@ from torch_tb_profiler.model.trace import ABSENT, Int64, Trace
 ROWS = 1 << 16
 """Rows that are held as texts at a time."""
 
+HELD_BYTES = 16 << 20
+"""Of the lines of these rows, however long they are."""
+
 _AXES = ("x", "y", "z")
 _AGENT = (
     "node_id",
@@ -74,6 +77,7 @@ class _Tables:
         self._names: list[str] = []
         self._handle: Callable[[_Piece], None] | None = None
         self._rows: list[list[str]] = []
+        self._held = 0
         self._processes: dict[str, int] = {}
         self._labels = Labels()
 
@@ -90,7 +94,8 @@ class _Tables:
             )
         else:
             self._rows.append(cells)
-            if len(self._rows) >= ROWS:
+            self._held += len(line)
+            if len(self._rows) >= ROWS or self._held >= HELD_BYTES:
                 self._flush()
 
     def finish(self) -> None:
@@ -111,7 +116,7 @@ class _Tables:
         return self._add_calls if "function" in names else self._add_agents
 
     def _flush(self) -> None:
-        rows, self._rows = self._rows, []
+        rows, self._rows, self._held = self._rows, [], 0
         if rows and self._handle is not None:
             self._handle(_Piece(dict(zip(self._names, zip(*rows, strict=True), strict=True)), len(rows)))
 
