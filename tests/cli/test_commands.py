@@ -53,6 +53,27 @@ def test_csv_and_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert table.startswith("The largest part of the average step, ") and '"link"' not in table
 
 
+def test_a_table_calls_kernels_by_their_short_names_and_programs_get_both(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw, short = (
+        "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float> >",
+        "fill fp32, vec4",
+    )
+    kernel = {"ph": "X", "cat": "kernel", "name": raw, "pid": 0, "tid": 7, "ts": 0, "dur": 5}
+    (tmp_path / "w.pt.trace.json").write_bytes(document([kernel]))
+    printed = {}
+    for form in (["table"], ["table", "--wide"], ["csv"], ["json"]):
+        assert main(["view", "kernels", str(tmp_path), "--format", *form]) == 0
+        printed[" ".join(form)] = capsys.readouterr().out
+    assert {form: (short in text, raw in text) for form, text in printed.items()} == {
+        "table": (True, False),
+        "table --wide": (True, True),
+        "csv": (True, True),
+        "json": (True, True),
+    }
+
+
 def test_a_tree_is_printed_line_by_line(samples: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["view", "modules", str(samples / "transformer"), "--format", "csv"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))

@@ -225,7 +225,13 @@ def test_a_zoom_of_a_cached_timeline_takes_its_lanes_from_the_cache(
     assert trace is not None
     expected = encode(view.build(replace(trace, _memo=Memo()), view.params(0, 7000, 64)))
     monkeypatch.setattr(lanes, "_arrange", lambda *_: pytest.fail("the lanes were derived again"))
+    counters: Any = find_view("trace/counters")
+    counted = encode(counters.build(replace(trace, _memo=Memo()), counters.params(0, 7000, 64)))
     assert session.view("trace/tile", worker="one", params=window).payload == expected
+    assert session.view("trace/counters", worker="one", params=window).payload == counted
+    passes = ("kinds.kinds", "tracks.tracks", "families.kernel_names", "events.memory_records")
+    tables: list[Any] = [*trace._memo]
+    assert not [table for table, *_ in tables if table.endswith(passes)], "no pass over all events"
     assert session.view("trace", worker="one").payload
 
 

@@ -25,13 +25,15 @@ serveGoldens({
   ...trace,
 });
 
-/** What the page shows as text; what appears when the pointer rests on something is none. */
+/** What the page shows as text or says to a screen reader; what appears when the pointer rests on something is none,
+ * and where a whole name stands says so. */
 function texts(): string[] {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  const found: string[] = [];
+  const found = [...document.querySelectorAll('[aria-label]')].map(each => each.getAttribute('aria-label')!);
   while (walker.nextNode()) {
-    if (walker.currentNode.parentElement?.tagName.toLowerCase() !== 'title') {
-      found.push(walker.currentNode.textContent!);
+    const { parentElement: parent, textContent } = walker.currentNode;
+    if (parent?.tagName.toLowerCase() !== 'title' && !parent?.closest('[data-part=whole-name]')) {
+      found.push(textContent!);
     }
   }
   return found;
@@ -44,6 +46,7 @@ describe('a kernel', () => {
     ['overview', overview.overview, {}],
     ['operators', operators.operators, {}],
     ['kernels', kernels.kernels, {}],
+    ['kernels', kernels.kernels, { select: RAW }],
     ['idle', { ...idle.idle, causes: blamed() }, { select: 'waits_for_stream 0' }],
     ['critical_path', criticalPath.critical_path, {}],
     ['distributed', distributed.distributed, { collective: '0' }],

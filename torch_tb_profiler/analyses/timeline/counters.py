@@ -50,9 +50,15 @@ def all_series(trace: Trace) -> tuple[Series, ...]:
     return (*_of_devices(trace), *_of_memory(trace), *_of_file(trace))
 
 
+@derived
+def first_counter(trace: Trace) -> int:
+    """Track id of the first counter: tracks of slices come before."""
+    return len(tracks(trace).tracks)
+
+
 def counter_id(trace: Trace, index: int) -> int:
-    """Track id of a counter, by its index in `all_series`: tracks of slices come first."""
-    return len(tracks(trace).tracks) + index
+    """Track id of a counter, by its index in `all_series`."""
+    return first_counter(trace) + index
 
 
 def _of_devices(trace: Trace) -> list[Series]:

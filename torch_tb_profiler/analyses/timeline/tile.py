@@ -55,8 +55,10 @@ class Tile(msgspec.Struct, frozen=True):
 
 
 def tile(trace: Trace, grid: Grid, tracks: Sequence[int], *, python: bool, color: SliceColor) -> Tile:
-    """The slices of some tracks on a grid, or on a coarser one where there would be more than MAX_BOXES."""
-    chosen = lanes(trace, python).of_tracks(tracks)
+    """The slices of some tracks (none given: of all) on a grid, or on a coarser one where there would be more than
+    MAX_BOXES."""
+    layout = lanes(trace, python)
+    chosen = layout.of_tracks(tracks) if tracks else np.arange(len(layout.depth))
 
     def colors(boxes: Boxes) -> npt.NDArray[np.generic]:
         return color_codes(trace, boxes.row, color)

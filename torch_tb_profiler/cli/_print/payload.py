@@ -11,9 +11,13 @@ from typing import Any
 from torch_tb_profiler.base.cells import format_cell
 from torch_tb_profiler.cli._print.table import emphasized, format_table, terminal_width
 
+_SHORT = "short_"
+"""What the column with the short names of another one begins with."""
+
 
 def print_payload(payload: dict[str, Any], form: str, first: str = "rows", wide: bool = False) -> None:
-    """`first`: the table that stands for the payload where there is room for one; `wide`: all columns."""
+    """`first`: the table that stands for the payload where there is room for one; `wide`: all columns, with whole
+    names as well as short ones, as programs get them."""
     if form == "json":
         sys.stdout.write(json.dumps(payload, indent=1) + "\n")
         return
@@ -21,6 +25,8 @@ def print_payload(payload: dict[str, Any], form: str, first: str = "rows", wide:
 
     lines, payload = sentences(payload)
     titled = [(title, [*map(_printable, rows)]) for title, rows in tables(payload, first).items()]
+    if form == "table" and not wide:
+        titled = [(title, [*map(_with_short_names, rows)]) for title, rows in titled]
     if form == "csv":
         _, rows = titled[0] if titled else ("", [])
         writer = io.StringIO()
@@ -42,3 +48,10 @@ def print_payload(payload: dict[str, Any], form: str, first: str = "rows", wide:
 
 def _printable(row: dict[str, Any]) -> dict[str, Any]:
     return {name: json.dumps(cell) if isinstance(cell, list) else cell for name, cell in row.items()}
+
+
+def _with_short_names(row: dict[str, Any]) -> dict[str, Any]:
+    """A short name stands for the whole one, which a kernel's signature would fill the line with."""
+    short = {name.removeprefix(_SHORT): cell for name, cell in row.items() if name.startswith(_SHORT)}
+    whole = {name: cell for name, cell in row.items() if not name.startswith(_SHORT)}
+    return {name: cell if (called := short.get(name)) is None else called for name, cell in whole.items()}

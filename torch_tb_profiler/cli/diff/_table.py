@@ -40,11 +40,11 @@ def table(diff: DiffPayload, gate: list[Check], width: int | None = None) -> str
         )
         for waterfall in diff.waterfalls
     ]
-    parts = [{"part": part.name, "status": part.status, **_columns(part.host)} for part in diff.level.parts]
+    parts = [{"part": part.short_name, "status": part.status, **_columns(part.host)} for part in diff.level.parts]
     operators = [
         {"operator": operator_name(row), "status": row.status, **_both(row)} for row in diff.level.operators
     ]
-    kernels = [{"kernel": row.name, "status": row.status, **_columns(row.total)} for row in diff.kernels]
+    kernels = [{"kernel": row.short_name, "status": row.status, **_columns(row.total)} for row in diff.kernels]
     memory = [
         {"device": row.device, "base_bytes": row.peak_allocated.base_bytes}
         | {"candidate_bytes": row.peak_allocated.candidate_bytes, "delta_bytes": row.peak_allocated.delta_bytes}

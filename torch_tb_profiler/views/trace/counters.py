@@ -5,9 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from torch_tb_profiler.analyses.timeline.grid import Grid
+from torch_tb_profiler.analyses.timeline.kept.counters import counter_columns as kept_columns
+from torch_tb_profiler.analyses.timeline.kept.counters import restore_counters
 from torch_tb_profiler.analyses.timeline.samples import counter_columns
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.view import Float64s, Int32s, TraceView
+from torch_tb_profiler.view import Float64s, Int32s, KeptColumns, TraceView
 from torch_tb_profiler.views.trace.params import (
     TILE_BUCKETS,
     Time,
@@ -80,5 +82,6 @@ PARTS = (
         TraceCounters,
         build_counters,
         first=lambda trace: tuple(CounterParams(*window, TILE_BUCKETS) for window in first_tiles(trace)),
+        columns=KeptColumns(kept_columns, restore_counters),
     ),
 )

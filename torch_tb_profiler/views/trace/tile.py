@@ -8,7 +8,7 @@ import msgspec
 
 from torch_tb_profiler.analyses.timeline.colors import SliceColor
 from torch_tb_profiler.analyses.timeline.grid import Grid
-from torch_tb_profiler.analyses.timeline.pyramid import from_columns, to_columns
+from torch_tb_profiler.analyses.timeline.kept.tiles import restore_tiles, tile_columns
 from torch_tb_profiler.analyses.timeline.tile import Tile, tile
 from torch_tb_profiler.model.families import kernel_labels
 from torch_tb_profiler.model.trace import Trace
@@ -20,7 +20,6 @@ from torch_tb_profiler.views.trace.params import (
     Width,
     check_order,
     first_tiles,
-    track_ids,
 )
 
 MAX_CODES = 1000
@@ -83,7 +82,7 @@ class TraceTile(msgspec.Struct, frozen=True):
 def build_tile(trace: Trace, params: TileParams) -> TraceTile:
     """The slices of a window, merged below a bucket."""
     grid = Grid.of(params.begin, params.end, params.width)
-    tracks = track_ids(trace, params.tracks)
+    tracks = parse_numbers("tracks", params.tracks)
     boxes = tile(trace, grid, tracks, python=params.python, color=params.color)
     return as_payload(boxes, params.begin, params.end)
 
@@ -139,7 +138,7 @@ PARTS = (
         build_tile,
         answers="The slices of a window, by lane.",
         first=lambda trace: tuple(TileParams(*window, TILE_BUCKETS) for window in first_tiles(trace)),
-        columns=KeptColumns(to_columns, from_columns),
+        columns=KeptColumns(tile_columns, restore_tiles),
     ),
     TraceView("trace/names", "Timeline names", NamesParams, TraceNames, build_names),
 )

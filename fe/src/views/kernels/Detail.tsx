@@ -47,7 +47,7 @@ export function Detail({ row, onClose }: Props) {
   ];
   return (
     <RowDetail
-      label={`Details of ${row.name}`}
+      label={`Details of ${row.short_name}`}
       title={row.short_name}
       whole={row.name}
       mono
@@ -69,14 +69,16 @@ export function Detail({ row, onClose }: Props) {
           <Spread
             instances={instances}
             noun="launch"
-            of={row.name}
+            of={row.short_name}
             color="var(--c-kernel)"
             onOutlier={show}
           />
         )}
       </div>
       <h3>Whole name</h3>
-      <p className={`mono ${rowDetailCss.shape}`}>{row.name}</p>
+      <p className={`mono ${rowDetailCss.shape}`} data-part="whole-name">
+        {row.name}
+      </p>
     </RowDetail>
   );
 }

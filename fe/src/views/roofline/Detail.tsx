@@ -31,7 +31,7 @@ export function Detail({ row, peaks, onClose }: Props) {
   ];
   return (
     <RowDetail
-      label={`Details of ${row.name}`}
+      label={`Details of ${row.short_name}`}
       title={row.short_name}
       whole={row.name}
       mono

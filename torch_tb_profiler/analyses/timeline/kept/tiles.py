@@ -1,0 +1,39 @@
+"""Lanes, levels, classes and short names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from torch_tb_profiler.analyses.timeline import pyramid
+from torch_tb_profiler.analyses.timeline.colors import classes
+from torch_tb_profiler.analyses.timeline.kept.texts import packed, unpacked
+from torch_tb_profiler.analyses.timeline.pyramid import Columns
+from torch_tb_profiler.model.families import kernel_labels
+from torch_tb_profiler.model.trace import Trace, known
+
+
+def tile_columns(trace: Trace) -> Columns:
+    """Lanes and levels (`pyramid.to_columns`), the class of every event, and the short names of kernels.
+
+    class       int8[n]   index into CLASSES
+    label.code  int32[k]  of the names with a short one, which are the texts `label`
+    """
+    labels = kernel_labels(trace)
+    return {
+        **pyramid.to_columns(trace),
+        "class": classes(trace),
+        "label.code": np.array([*labels], np.int32),
+        **packed("label", [*labels.values()]),
+    }
+
+
+def restore_tiles(trace: Trace, columns: Columns) -> None:
+    """Tiles of a trace are made from these columns; ValueError or KeyError if any is missing."""
+    rest = {name: column for name, column in columns.items() if name.startswith(("lane.", "level."))}
+    pyramid.from_columns(trace, rest)
+    known(trace, classes, value=columns["class"])
+    labels = zip(columns["label.code"].tolist(), unpacked("label", columns), strict=True)
+    short: Mapping[int, str] = dict(labels)
+    known(trace, kernel_labels, value=short)
