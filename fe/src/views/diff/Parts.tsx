@@ -1,12 +1,12 @@
 // The logical timeline of both: a pair of bars per part, below them the difference and what it adds up to.
 import { scaleLinear } from 'd3-scale';
 import { line } from 'd3-shape';
-import type { DiffLevel } from '../../api/types';
+import type { DiffLevel, DiffPart } from '../../api/types';
 import { formatDuration, timeUnit } from '../../base/format';
 import { axisLabel, roundValues } from '../../base/ticks';
 import { Grid } from '../../widgets/charts/Grid';
 import { useWidth } from '../../widgets/charts/useWidth';
-import { type TimeOf } from './select';
+import { opens, type TimeOf } from './select';
 import { signed } from './Verdict';
 import css from './Parts.module.css';
 
@@ -22,11 +22,10 @@ interface Props {
   time: TimeOf;
   /** What is compared with what. */
   compared: string;
-  onOpen: (path: string) => void;
-  onHover: (path: string | null) => void;
+  onOpen: (part: DiffPart) => void;
 }
 
-export function Parts({ level, time, compared, onOpen, onHover }: Props) {
+export function Parts({ level, time, compared, onOpen }: Props) {
   const { ref, width } = useWidth();
   const { parts } = level;
   const inner = Math.max(width - LEFT, parts.length * NARROWEST);
@@ -88,23 +87,22 @@ export function Parts({ level, time, compared, onOpen, onHover }: Props) {
             const own = of(part);
             const delta = own.delta_ns ?? 0;
             const real = own.verdict === 'slower' || own.verdict === 'faster';
-            const open = () => part.parts > 0 && onOpen(part.path);
+            const opening = opens(part);
+            const open = () => opening && onOpen(part);
             return (
               <g
                 key={part.path}
-                className={`${css.pair} ${part.parts > 0 ? css.opens : ''}`}
+                className={`${css.pair} ${opening ? css.opens : ''}`}
                 data-part="part-pair"
-                role="button"
-                tabIndex={0}
-                aria-disabled={part.parts === 0}
+                data-parts={part.parts}
+                role={opening ? 'button' : 'img'}
+                tabIndex={opening ? 0 : undefined}
                 aria-label={`${part.short_name}: ${signed(delta)}`}
                 onClick={open}
                 onKeyDown={event => (event.key === 'Enter' || event.key === ' ') && open()}
-                onPointerEnter={() => onHover(part.path)}
-                onPointerLeave={() => onHover(null)}
               >
                 <title>
-                  {`${part.name}${part.candidate_name ? ` → ${part.candidate_name}` : ''}\n${time}: ${said(own.base_ns)} → ${said(own.candidate_ns)}${part.parts > 0 ? '\nOpen its parts' : ''}`}
+                  {`${part.name}${part.candidate_name ? ` → ${part.candidate_name}` : ''}\n${time}: ${said(own.base_ns)} → ${said(own.candidate_ns)}${part.parts > 0 ? '\nOpen its parts' : opening ? '\nShow its first call' : ''}`}
                 </title>
                 <rect x={LEFT + slot * i} y={0} width={slot} height={height} className={css.hit} />
                 <rect

@@ -1,5 +1,6 @@
 // What makes the difference: from the step of the base, part by part, to that of the candidate.
 import { scaleLinear } from 'd3-scale';
+import type { ReactNode } from 'react';
 import type { DiffWaterfall } from '../../api/types';
 import { categoryColor, CATEGORY_TITLE, type Category } from '../../base/category';
 import { formatDuration, timeUnit } from '../../base/format';
@@ -35,9 +36,13 @@ interface Props {
   waterfall: DiffWaterfall;
   /** What is compared with what. */
   compared: string;
+  /** Opens what a part counts. */
+  onBar: (name: string) => void;
+  /** Opens the recording of a whole. */
+  onSide: (side: 'base' | 'candidate') => void;
 }
 
-export function Waterfall({ waterfall, compared }: Props) {
+export function Waterfall({ waterfall, compared, onBar, onSide }: Props) {
   const { ref, width } = useWidth();
   const { base_ns: base, candidate_ns: candidate, by } = waterfall;
   const bars = waterfall.bars.filter(
@@ -67,7 +72,7 @@ export function Waterfall({ waterfall, compared }: Props) {
           height={HEIGHT}
           className={css.waterfall}
           data-part="waterfall"
-          role="img"
+          role="group"
           aria-label="What makes the difference"
           data-picture={`What makes the difference, ${unit} a step: ${compared}`}
         >
@@ -90,6 +95,7 @@ export function Waterfall({ waterfall, compared }: Props) {
             broken={broken}
             value={base}
             title="Base"
+            onOpen={() => onSide('base')}
           />
           {bars.map((bar, i) => {
             const from = base + bar.delta_accumulated_ns - bar.delta_ns;
@@ -101,8 +107,20 @@ export function Waterfall({ waterfall, compared }: Props) {
             const below = bar.delta_ns <= 0 && top + height + 13 < floor - 2;
             const real = bar.verdict === 'slower' || bar.verdict === 'faster';
             return (
-              <g key={bar.name} className={real || bar.verdict === 'unknown' ? undefined : css.noise}>
+              <Opens
+                key={bar.name}
+                className={real || bar.verdict === 'unknown' ? '' : css.noise}
+                label={`${title} ${signed(bar.delta_ns)}`}
+                onOpen={() => onBar(bar.name)}
+              >
                 <title>{`${title}: ${signed(bar.delta_ns)}.${interval(bar)}`}</title>
+                <rect
+                  x={x(i + 1)}
+                  y={TOP - 18}
+                  width={column}
+                  height={floor - TOP + 36}
+                  className={css.hit}
+                />
                 <line x1={x(i) + column} x2={x(i + 1)} y1={y(from)} y2={y(from)} className="leader" />
                 <rect
                   x={x(i + 1)}
@@ -133,7 +151,7 @@ export function Waterfall({ waterfall, compared }: Props) {
                     {verdictText(bar.verdict)}
                   </text>
                 )}
-              </g>
+              </Opens>
             );
           })}
           <Whole
@@ -144,10 +162,34 @@ export function Waterfall({ waterfall, compared }: Props) {
             broken={broken}
             value={candidate}
             title="Candidate"
+            onOpen={() => onSide('candidate')}
           />
         </svg>
       )}
     </div>
+  );
+}
+
+interface OpensProps {
+  label: string;
+  className?: string | undefined;
+  onOpen: () => void;
+  children: ReactNode;
+}
+
+/** A column that opens what it counts. */
+function Opens({ label, className = '', onOpen, children }: OpensProps) {
+  return (
+    <g
+      role="link"
+      tabIndex={0}
+      aria-label={label}
+      className={`${css.opens} ${className}`}
+      onClick={onOpen}
+      onKeyDown={event => event.key === 'Enter' && onOpen()}
+    >
+      {children}
+    </g>
   );
 }
 
@@ -159,16 +201,17 @@ interface WholeProps {
   broken: boolean;
   value: number;
   title: string;
+  onOpen: () => void;
 }
 
 /** A step as a column; a wave at its foot says that the axis does not begin at 0. */
-function Whole({ x, width, top, floor, broken, value, title }: WholeProps) {
+function Whole({ x, width, top, floor, broken, value, title, onOpen }: WholeProps) {
   const wave = Array.from(
     { length: 5 },
     (_, i) => `${x + (width * i) / 4},${floor - 10 + (i % 2 ? -4 : 0)}`,
   ).join(' ');
   return (
-    <g>
+    <Opens label={`${title} ${formatDuration(value)}`} onOpen={onOpen}>
       <rect x={x} y={top} width={width} height={Math.max(floor - top, 1)} className={css.whole} />
       {broken && <polyline points={wave} className={css.wave} />}
       <text x={x + width / 2} y={top - 6} textAnchor="middle" className="strong">
@@ -177,6 +220,6 @@ function Whole({ x, width, top, floor, broken, value, title }: WholeProps) {
       <text x={x + width / 2} y={floor + 16} textAnchor="middle" className="strong">
         {title}
       </text>
-    </g>
+    </Opens>
   );
 }

@@ -1,8 +1,10 @@
-import { fireEvent, screen } from '@testing-library/react';
+import { fireEvent, screen, waitFor } from '@testing-library/react';
 import { expect, it, vi } from 'vitest';
 import golden from '../../../../tests/golden/payloads/diff.json';
+import { readState } from '../../base/browser/host';
 import { drawView, pick, serveGoldens } from '../../testing/view';
 import View from '.';
+import { rowsOf } from './select';
 
 serveGoldens(golden);
 
@@ -98,4 +100,55 @@ it('gives kernels the color of their family, and finds them by it', () => {
   expect(screen.getAllByTitle(kernel!.family)[0]!.style.background).not.toBe('');
   fireEvent.change(screen.getByPlaceholderText(/^Filter/), { target: { value: kernel!.family } });
   expect(screen.getAllByTitle(kernel!.family).length).toBeGreaterThan(0);
+});
+
+it('opens the recordings and the rows that the waterfall counts, by keys, too', async () => {
+  drawView(View, golden.diff, { base });
+  fireEvent.keyDown(await screen.findByRole('link', { name: /^Kernel / }), { key: 'Enter' });
+  expect(readState()).toMatchObject({ table: 'kernels' });
+  fireEvent.click(screen.getByRole('link', { name: /^Base / }));
+  expect(readState()).toMatchObject({ view: 'overview', ...base });
+});
+
+it.each([
+  ['kernel', true, { table: 'kernels' }],
+  ['communication', true, { table: 'families', q: 'communication' }],
+  ['memcpy', true, { table: 'families', q: 'memory' }],
+  ['cpu_exec', true, { table: '' }],
+  ['forward', true, { table: 'parts' }],
+  ['device', true, { table: 'parts', time: 'device' }],
+  ['kernel', false, { table: 'parts' }],
+])('knows the table of the bar %s', (bar, hasDevice, table) => {
+  expect(rowsOf(bar, hasDevice)).toEqual(table);
+});
+
+it('shows a part without parts on the timeline of the recording that has it', async () => {
+  const [part] = golden.diff.level.parts;
+  const leaf = (name: string, events: object) => ({
+    ...part!,
+    path: name,
+    parts: 0,
+    short_name: name,
+    ...events,
+  });
+  const parts = [
+    leaf('both', { candidate_event: 7, base_event: 3 }),
+    leaf('gone', { candidate_event: null, base_event: 3 }),
+    leaf('self', { candidate_event: null, base_event: null }),
+  ];
+  drawView(View, { ...golden.diff, level: { ...golden.diff.level, parts } }, { base });
+  const pairs = () => [...document.querySelectorAll('[data-part=part-pair]')];
+  await waitFor(() => expect(pairs()).toHaveLength(3));
+  expect(pairs().map(pair => pair.getAttribute('role'))).toEqual(['button', 'button', 'img']);
+  fireEvent.click(pairs()[0]!);
+  expect(readState()).toMatchObject({ view: 'trace', run: 'run', event: '7' });
+});
+
+it('shows what only the base has in the base', async () => {
+  const [part] = golden.diff.level.parts;
+  const gone = { ...part!, path: '9', parts: 0, candidate_event: null, base_event: 3 };
+  drawView(View, { ...golden.diff, level: { ...golden.diff.level, parts: [gone] } }, { base });
+  await waitFor(() => expect(document.querySelectorAll('[data-part=part-pair]')).toHaveLength(1));
+  fireEvent.keyDown(document.querySelector('[data-part=part-pair]')!, { key: 'Enter' });
+  expect(readState()).toMatchObject({ view: 'trace', ...base, event: '3' });
 });

@@ -1,5 +1,5 @@
-import { useMemo } from 'react';
-import type { DiffLevel, DiffPayload, Selectors } from '../../api/types';
+import { useMemo, useRef } from 'react';
+import type { DiffLevel, DiffPart, DiffPayload, Selectors } from '../../api/types';
 import { plural } from '../../base/format';
 import { useView } from '../../state/queries';
 import { useSelection } from '../../state/selection';
@@ -19,6 +19,7 @@ import {
   METRICS,
   operatorRows,
   partRows,
+  rowsOf,
   type Metric,
   type Row,
   type TimeOf,
@@ -103,17 +104,28 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
   );
   const open = (part: string) => put({ part });
   const onOpen = (row: Row) => {
+    // What only the base has is seen there.
+    const where = row.status === 'removed' && base ? base : {};
+    const event = row.events?.candidate ?? (base && row.events?.base) ?? null;
     if (row.path !== undefined && (row.parts ?? 0) > 0) {
       open(row.path);
-    } else if (row.events?.candidate !== undefined && row.events.candidate !== null) {
-      select({ view: 'trace', params: { event: String(row.events.candidate) } });
+    } else if (event !== null) {
+      const there = row.events?.candidate === null && base ? base : {};
+      select({ view: 'trace', ...there, params: { event: String(event) } });
     } else if (table === 'operators') {
-      select({ view: 'operators', params: { select: row.renamed ?? row.name } });
+      select({ view: 'operators', ...where, params: { select: row.renamed ?? row.name } });
     } else if (table === 'families') {
-      select({ view: 'kernels', params: { family: row.name } });
+      select({ view: 'kernels', ...where, params: { family: row.name } });
     } else if (table === 'kernels') {
-      select({ view: 'kernels', params: { select: row.renamed ?? row.name } });
+      select({ view: 'kernels', ...where, params: { select: row.renamed ?? row.name } });
     }
+  };
+  const onPart = (part: DiffPart) => onOpen(partRows([part], time)[0]!);
+  const below = useRef<HTMLDivElement>(null);
+  /** A bar opens the rows that it counts. */
+  const onBar = (name: string) => {
+    put({ sort: '', q: '', time: '', ...rowsOf(name, hasDevice) });
+    below.current?.scrollIntoView({ block: 'nearest' });
   };
   const against = base ? [base.run, base.worker, `span ${base.span}`].join(' · ') : '';
   const sides = against && `base ${against}`;
@@ -208,7 +220,12 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
               </>
             }
           >
-            <Waterfall waterfall={waterfall} compared={sides} />
+            <Waterfall
+              waterfall={waterfall}
+              compared={sides}
+              onBar={onBar}
+              onSide={side => select({ view: 'overview', ...(side === 'base' && base), params: {} })}
+            />
           </Panel>
         )}
         <Panel title="As a whole">
@@ -253,14 +270,14 @@ export default function DiffView({ payload, crumb, run, worker, span, base }: Pr
         }
       >
         {level && level.parts.length > 0 ? (
-          <Parts level={level} time={time} compared={sides} onOpen={open} onHover={() => undefined} />
+          <Parts level={level} time={time} compared={sides} onOpen={onPart} />
         ) : (
           <p className={`dim ${css.none}`}>
             {opened.error?.message ?? (level ? 'This part has no parts of its own.' : 'Loading parts')}
           </p>
         )}
       </Panel>
-      <div className={css.table} data-part="diff-table">
+      <div ref={below} className={css.table} data-part="diff-table">
         <DiffTable
           name={table}
           title={{ operators: 'Operator', parts: 'Part', kernels: 'Kernel', families: 'Family' }[table]}

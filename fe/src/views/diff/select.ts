@@ -81,3 +81,29 @@ export const partRows = (rows: readonly DiffPart[], time: TimeOf): Row[] =>
 
 export const isSignificant = (change: DiffChange): boolean =>
   change.verdict === 'slower' || change.verdict === 'faster';
+
+/** Whether a part has something to show: parts of its own, or a first call on the timeline. */
+export const opens = (part: DiffPart): boolean =>
+  part.parts > 0 || part.candidate_event !== null || part.base_event !== null;
+
+/** The table with what a bar of the waterfall counts, as parameters. */
+export function rowsOf(bar: string, hasDevice: boolean): Record<string, string> {
+  if (bar === 'runtime' || bar === 'cpu_exec') {
+    return { table: '' };
+  }
+  if (hasDevice && bar === 'kernel') {
+    return { table: 'kernels' };
+  }
+  const family = FAMILIES[bar];
+  if (hasDevice && family !== undefined) {
+    return { table: 'families', q: family };
+  }
+  return { table: 'parts', ...(bar === 'device' && { time: 'device' }) };
+}
+
+/** Families of device work by the bar that they are the time of. */
+const FAMILIES: Record<string, string | undefined> = {
+  communication: 'communication',
+  memcpy: 'memory',
+  memset: 'memory',
+};

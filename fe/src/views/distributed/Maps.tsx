@@ -21,9 +21,11 @@ interface Props {
   payload: Distributed;
   /** A cell of the map of lateness: a rank in a step. */
   onLate: (worker: string, step: string) => void;
+  /** A cell of the others. */
+  onStep: (worker: string, step: string) => void;
 }
 
-export function Maps({ payload, onLate }: Props) {
+export function Maps({ payload, onLate, onStep }: Props) {
   const maps = useMemo(() => {
     const computation = grid(payload, row => row.computation_ns + row.overlap_ns);
     const exposed = grid(payload, row => row.exposed_ns);
@@ -78,6 +80,7 @@ export function Maps({ payload, onLate }: Props) {
             color={color}
             format={formatDuration}
             marked={marked}
+            onPick={(row, column) => onStep(maps[name].workers[row]!, maps[name].steps[column]!)}
           />
         </Panel>
       ))}

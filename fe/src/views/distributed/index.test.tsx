@@ -1,6 +1,7 @@
 import { fireEvent, screen, within } from '@testing-library/react';
 import { expect, it } from 'vitest';
 import golden from '../../../../tests/golden/payloads/distributed.json';
+import { readState } from '../../base/browser/host';
 import { drawView, serveGoldens } from '../../testing/view';
 import View from '.';
 
@@ -79,4 +80,12 @@ it('draws a job of thousands of ranks from its parts, page by page', async () =>
   expect(document.querySelectorAll('[data-part=spread]')).toHaveLength(5);
   expect(document.querySelectorAll('[data-part=spread] [data-part=own]')).toHaveLength(5);
   expect(document.querySelector('[data-part=group-families]')!.textContent).toContain('1 × 2');
+});
+
+it('opens the step of a rank that a cell of a map counts', async () => {
+  drawView(View, golden.distributed);
+  const map = within(await screen.findByRole('figure', { name: 'Exposed communication by rank and step' }));
+  const [, second] = new Set(golden.distributed.overview.map(row => row.step));
+  fireEvent.click(await map.findByTitle(new RegExp(`^rank 1, step ${second}: `)));
+  expect(readState()).toMatchObject({ view: 'overview', worker: 'rank1', step: second });
 });

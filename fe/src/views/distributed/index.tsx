@@ -31,6 +31,7 @@ export default function DistributedView({ payload, run }: { payload: Distributed
     [params, select],
   );
   const onWorker = useCallback((worker: string) => select({ view: 'overview', worker }), [select]);
+  const onStep = (worker: string, step: string) => select({ view: 'overview', worker, params: { step } });
   const onName = (worker: string, find: string, frames: boolean) =>
     select({ view: 'trace', worker, params: { find, ...(frames && { python: 'true' }) } });
   const onLate = (late: string, step = '') => put({ ...LATE_TABLE, late, step, collective: '' });
@@ -54,7 +55,7 @@ export default function DistributedView({ payload, run }: { payload: Distributed
         />
       ) : (
         <>
-          <Maps payload={payload} onLate={onLate} />
+          <Maps payload={payload} onLate={onLate} onStep={onStep} />
           <Averages payload={payload} onWorker={onWorker} onMerged={onMerged} />
         </>
       )}

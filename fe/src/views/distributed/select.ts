@@ -19,8 +19,11 @@ export interface Grid {
   values: (number | null)[][];
 }
 
-/** A part of the steps as a map of ranks and steps. */
-export function grid(payload: Payload, value: (row: Payload['overview'][number]) => number): Grid {
+/** A part of the steps as a map of ranks and steps; `workers` are those of its rows. */
+export function grid(
+  payload: Payload,
+  value: (row: Payload['overview'][number]) => number,
+): Grid & { workers: string[] } {
   const steps = [...new Set(payload.overview.map(row => row.step))];
   const workers = new Map(payload.averages.map((row, i) => [row.worker, i]));
   for (const row of payload.overview) {
@@ -35,6 +38,7 @@ export function grid(payload: Payload, value: (row: Payload['overview'][number])
     values[workers.get(row.worker)!]![at.get(row.step)!] = value(row);
   }
   return {
+    workers: [...workers.keys()],
     rows: [...workers.keys()].map(worker => rankName(ranks.get(worker) ?? null, worker)),
     steps,
     values,

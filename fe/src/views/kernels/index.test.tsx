@@ -93,6 +93,8 @@ it('lists the others of a ring, and each of them opens its row', async () => {
   ]);
   fireEvent.click(others.getByRole('button', { name: /^g/, hidden: true }));
   expect(readState().select).toBe('g');
+  fireEvent.click(document.querySelector('[aria-label="Kernel time"] path')!);
+  expect(readState().select).toBe('a');
 });
 
 it('opens the rows that a part of the ring of Tensor Cores counts, and the copies on the timeline', () => {

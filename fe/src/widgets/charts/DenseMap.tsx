@@ -1,5 +1,5 @@
 // A map of more cells than have room for a number: colors on a canvas, what is pointed at in words below it.
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState, type KeyboardEvent } from 'react';
 import { columnMaxima, LABEL, least, namedRows, roundNumber, ROW, strength, TALLEST } from './heat';
 import type { Props } from './HeatMap';
 import css from './HeatMap.module.css';
@@ -10,16 +10,23 @@ const LINE = 14;
 /** Width of the name of a column. */
 const NAME = 110;
 
-interface DenseProps extends Omit<Props, 'title'> {
+interface Cell {
+  row: number;
+  column: number;
+}
+
+interface DenseProps extends Props {
   width: number;
   nouns: NonNullable<Props['nouns']>;
 }
 
 export function Dense(props: DenseProps) {
-  const { rows, columns, values, most, color, format, marked, markedColumn, onPick, width, nouns } = props;
+  const { title, rows, columns, values, most, color, format, marked, markedColumn, onPick } = props;
+  const { width, nouns } = props;
   const { log, rulers, onBrush } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [pointed, setPointed] = useState<{ row: number; column: number } | null>(null);
+  const [pointed, setPointed] = useState<Cell | null>(null);
+  const [focused, setFocused] = useState(false);
   const [brush, setBrush] = useState<readonly [number, number] | null>(null);
   const inner = Math.max(width - LABEL, 1);
   const height = Math.max(Math.min(rows.length * ROW, TALLEST), Math.min(rows.length, 2 * TALLEST));
@@ -65,10 +72,32 @@ export function Dense(props: DenseProps) {
       column: Math.min(Math.max(Math.floor((event.clientX - box.left) / cellWidth), 0), columns.length - 1),
     };
   };
+  const across = brush && ([Math.min(...brush), Math.max(...brush)] as const);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (!pointed) {
+      return;
+    }
+    const next = beside(pointed, event.key, rows.length - 1, columns.length - 1);
+    if (next) {
+      event.preventDefault();
+      setPointed(next);
+      setBrush(event.shiftKey && onBrush ? [brush?.[0] ?? pointed.column, next.column] : null);
+    } else if (event.key === 'Enter' || event.key === ' ') {
+      event.preventDefault();
+      if (across && across[1] > across[0]) {
+        onBrush?.(...across);
+      } else {
+        onPick?.(pointed.row, pointed.column);
+      }
+      setBrush(null);
+    } else if (event.key === 'Escape' && brush) {
+      event.stopPropagation();
+      setBrush(null);
+    }
+  };
   const value = pointed ? (values[pointed.row]?.[pointed.column] ?? null) : null;
   const every = Math.max(1, Math.ceil(LINE / cellHeight));
   const named = namedRows(rows.length, every, marked);
-  const across = brush && ([Math.min(...brush), Math.max(...brush)] as const);
   return (
     <>
       {rulers && <Greatest {...{ values, columns, most, color, format, log, cellWidth }} />}
@@ -86,37 +115,68 @@ export function Dense(props: DenseProps) {
             </span>
           ))}
         </div>
-        {/* oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-static-element-interactions -- the tables have the keys */}
-        <canvas
-          ref={canvas}
-          style={{ width: inner, height }}
-          onPointerDown={event => {
-            if (onBrush && event.button === 0) {
-              event.currentTarget.setPointerCapture(event.pointerId);
-              const { column } = place(event);
-              setBrush([column, column]);
-            }
+        {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- an application has the keys */}
+        <div
+          className={css.keys}
+          role="application"
+          // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- an application has the keys
+          tabIndex={0}
+          aria-label={`${title}: the arrow keys go from cell to cell${onPick ? ', Enter opens one' : ''}${
+            onBrush ? ', Shift and an arrow chooses columns' : ''
+          }`}
+          onFocus={() => {
+            setFocused(true);
+            setPointed(at => at ?? { row: [...(marked ?? [])][0] ?? 0, column: markedColumn ?? 0 });
           }}
-          onPointerMove={event => {
-            const at = place(event);
-            setPointed(at);
-            setBrush(from => from && [from[0], at.column]);
+          onBlur={() => {
+            setFocused(false);
+            setPointed(null);
           }}
-          onPointerUp={() => {
-            if (across && across[1] > across[0]) {
-              onBrush?.(...across);
-            }
-          }}
-          onPointerCancel={() => setBrush(null)}
-          onMouseLeave={() => setPointed(null)}
-          onClick={event => {
-            const at = place(event);
-            if (!across || across[0] === across[1]) {
-              onPick?.(at.row, at.column);
-            }
-            setBrush(null);
-          }}
-        />
+          onKeyDown={onKeyDown}
+        >
+          <canvas
+            ref={canvas}
+            style={{ width: inner, height }}
+            onPointerDown={event => {
+              if (onBrush && event.button === 0) {
+                event.currentTarget.setPointerCapture(event.pointerId);
+                const { column } = place(event);
+                setBrush([column, column]);
+              }
+            }}
+            onPointerMove={event => {
+              const at = place(event);
+              setPointed(at);
+              setBrush(from => from && [from[0], at.column]);
+            }}
+            onPointerUp={() => {
+              if (across && across[1] > across[0]) {
+                onBrush?.(...across);
+              }
+            }}
+            onPointerCancel={() => setBrush(null)}
+            onMouseLeave={() => !focused && setPointed(null)}
+            onClick={event => {
+              const at = place(event);
+              if (!across || across[0] === across[1]) {
+                onPick?.(at.row, at.column);
+              }
+              setBrush(null);
+            }}
+          />
+        </div>
+        {focused && pointed && (
+          <i
+            className={css.here}
+            data-part="cell-here"
+            style={{
+              left: LABEL + pointed.column * cellWidth,
+              top: pointed.row * cellHeight,
+              width: Math.max(cellWidth, 3),
+              height: Math.max(cellHeight, 3),
+            }}
+          />
+        )}
         {across && across[1] > across[0] && (
           <i
             className={css.brush}
@@ -133,7 +193,7 @@ export function Dense(props: DenseProps) {
         )}
       </div>
       {rulers && <Names {...{ columns, cellWidth, inner }} />}
-      <p className={`${css.said} dim`} style={{ height: HEAD }}>
+      <p className={`${css.said} dim`} style={{ height: HEAD }} role="status">
         {across && across[1] > across[0]
           ? `${nouns.columns}${columns[across[0]]} to ${columns[across[1]]}`
           : pointed
@@ -144,6 +204,26 @@ export function Dense(props: DenseProps) {
       </p>
     </>
   );
+}
+
+/** The cell that a key leads to; undefined for other keys. */
+function beside({ row, column }: Cell, key: string, lastRow: number, lastColumn: number): Cell | undefined {
+  switch (key) {
+    case 'ArrowUp':
+      return { row: Math.max(row - 1, 0), column };
+    case 'ArrowDown':
+      return { row: Math.min(row + 1, lastRow), column };
+    case 'ArrowLeft':
+      return { row, column: Math.max(column - 1, 0) };
+    case 'ArrowRight':
+      return { row, column: Math.min(column + 1, lastColumn) };
+    case 'Home':
+      return { row, column: 0 };
+    case 'End':
+      return { row, column: lastColumn };
+    default:
+      return undefined;
+  }
 }
 
 type GreatestProps = Pick<Props, 'values' | 'columns' | 'most' | 'color' | 'format' | 'log'> & {

@@ -1,6 +1,6 @@
 import { arc, pie, type PieArcDatum } from 'd3-shape';
 import { Popover } from '@mantine/core';
-import { useMemo } from 'react';
+import { useMemo, useState } from 'react';
 import { Button } from '../inputs/Button';
 import { formatCount, formatRatio, plural } from '../../base/format';
 import { shortened } from '../../base/text';
@@ -49,6 +49,7 @@ const ring = (values: number[], others: number): PieArcDatum<number>[] =>
 /** A ring of the largest shares with its legend; all parts together are the whole. */
 export function Donut({ title, note, shares, top, color, format, onPick, picked }: Props) {
   const { ref, width } = useWidth<HTMLOListElement>();
+  const [listed, setListed] = useState(false);
   const sorted = useMemo(
     () => shares.filter(share => share.value > 0).sort((a, b) => b.value - a.value),
     [shares],
@@ -72,6 +73,7 @@ export function Donut({ title, note, shares, top, color, format, onPick, picked 
       <figcaption>
         <strong>{title}</strong> {total > 0 ? (note ?? format(total)) : 'none'}
       </figcaption>
+      {/* Its keys are those of the legend. */}
       <svg
         width={SIZE}
         height={SIZE}
@@ -85,6 +87,7 @@ export function Donut({ title, note, shares, top, color, format, onPick, picked 
           cy={SIZE / 2}
           r={(OUTER + INNER) / 2}
           className={css.rest}
+          onClick={() => setListed(rest.length > 0)}
           data-legend={
             rest.length > 0
               ? `${plural(rest.length, 'other')}: ${format(others)}, ${formatRatio(others / total)}`
@@ -93,7 +96,13 @@ export function Donut({ title, note, shares, top, color, format, onPick, picked 
         />
         <g transform={`translate(${SIZE / 2} ${SIZE / 2})`}>
           {arcs.map(({ part, path, fill }) => (
-            <path key={part.key} d={path} fill={fill} data-legend={said(part)}>
+            <path
+              key={part.key}
+              d={path}
+              fill={fill}
+              data-legend={said(part)}
+              onClick={() => onPick(part.key)}
+            >
               <title>{said(part)}</title>
             </path>
           ))}
@@ -115,9 +124,18 @@ export function Donut({ title, note, shares, top, color, format, onPick, picked 
         ))}
         {rest.length > 0 && (
           <li>
-            <Popover position="bottom-start" shadow="md" withinPortal trapFocus returnFocus width={OTHERS}>
+            <Popover
+              opened={listed}
+              onChange={setListed}
+              position="bottom-start"
+              shadow="md"
+              withinPortal
+              trapFocus
+              returnFocus
+              width={OTHERS}
+            >
               <Popover.Target>
-                <Button look="bare" className="dim" title="List them">
+                <Button look="bare" className="dim" title="List them" onClick={() => setListed(!listed)}>
                   <i className={`dot ${css.remainder}`} />
                   <span className="clip">{plural(rest.length, 'other')}</span>
                   <span className="num">{formatRatio(others / total)}</span>

@@ -60,12 +60,13 @@ it('tells the level and the place among the siblings', () => {
 
 it('zooms in with Enter, opens with another, and zooms out with Escape', () => {
   press('ArrowDown', 'ArrowDown', 'Enter');
-  expect(screen.getByRole('button', { name: 'linear' })).toBeTruthy();
+  expect(screen.getByText('linear').getAttribute('aria-current')).toBe('true');
+  expect(screen.queryByRole('button', { name: 'linear' })).toBeNull();
   expect(onOpen).not.toHaveBeenCalled();
   press('Enter');
   expect(onOpen).toHaveBeenCalledWith(inner);
   press('Escape');
-  expect(screen.queryByRole('button', { name: 'linear' })).toBeNull();
+  expect(screen.queryByText('linear')).toBeNull();
   expect(current().textContent).toBe('linear 40 ns');
 });
 

@@ -96,9 +96,13 @@ export function FlameGraph({ root: given, color, format, highlight, onOpen, maxH
           {[root, ...trail].map((node, i) => (
             <span key={`${i} ${node.name}`}>
               {i > 0 && '› '}
-              <Button look="text" onClick={() => setTrail(trail.slice(0, i))}>
-                {i === 0 ? 'all' : node.name}
-              </Button>
+              {i === trail.length ? (
+                <span aria-current="true">{i === 0 ? 'all' : node.name}</span>
+              ) : (
+                <Button look="text" onClick={() => setTrail(trail.slice(0, i))}>
+                  {i === 0 ? 'all' : node.name}
+                </Button>
+              )}
             </span>
           ))}
         </div>

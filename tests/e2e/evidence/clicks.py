@@ -1,0 +1,128 @@
+"""What of a page looks as if it could be clicked, and what a click on it does."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from playwright.sync_api import Page
+
+
+class Target(TypedDict):
+    """Something that looks as if it could be clicked.
+
+    kind  what it is and where, the same for all of a list
+    at    which of the page's it is
+    text  what it says
+    """
+
+    kind: str
+    at: int
+    text: str
+
+
+_FIND = """() => {
+  const page = document.querySelector('#page');
+  const controls = 'a[href], button, summary, [role=button], [role=link], [role=tab]';
+  const inputs = 'input, label, select, textarea, [role=combobox], [role=option], [role=radio], [role=slider]';
+  // What is chosen already, what is switched off, and what explains a term on hover and focus.
+  const idle = '[aria-current], [aria-checked=true], [disabled], [aria-disabled=true]';
+  const tips = '[aria-label^="What is"], [aria-label^="Why"]';
+  const style = e => getComputedStyle(e);
+  const seen = e => {
+    const box = e.getBoundingClientRect();
+    return box.width >= 1 && box.height >= 1 && style(e).visibility === 'visible';
+  };
+  const promises = e => style(e).cursor === 'pointer' || style(e).textDecorationLine.includes('underline');
+  const blocks = [...page.querySelectorAll('figure, section, svg, [role=grid], ul, ol, table')];
+  const kind = e => [
+    e.tagName,
+    e.getAttribute('role'),
+    e.getAttribute('class'),
+    e.closest('[data-part]')?.dataset.part,
+    blocks.findLastIndex(block => block.contains(e)),
+    e.closest('thead, tfoot, tbody, h1, h2, figcaption')?.tagName,
+  ].join(' ');
+  window.targets = [...page.querySelectorAll('*')].filter(e =>
+    seen(e) && !e.closest(inputs) && !e.closest(idle) && !e.matches(tips) &&
+    (e.matches(controls) || (promises(e) && !promises(e.parentElement) && !e.parentElement.closest(controls))));
+  return window.targets.map((e, at) => {
+    const text = (e.getAttribute('aria-label') ?? e.textContent).slice(0, 80);
+    return {kind: kind(e), at, text};
+  });
+}"""
+
+_CLICK = """([at, patience]) => new Promise(resolve => {
+  const {fetch} = window, {click} = HTMLAnchorElement.prototype;
+  const done = what => {
+    watch.disconnect();
+    removeEventListener('hashchange', moved);
+    document.removeEventListener('click', leaves, true);
+    clearTimeout(late);
+    window.fetch = fetch;
+    HTMLAnchorElement.prototype.click = click;
+    resolve(what);
+  };
+  const moved = () => done('address');
+  const leaves = event => {
+    if (event.target.closest('a[href]')) {
+      event.preventDefault();
+      done('link');
+    }
+  };
+  const watch = new MutationObserver(() => done('page'));
+  watch.observe(document.documentElement, {subtree: true, childList: true, characterData: true, attributes: true});
+  addEventListener('hashchange', moved);
+  document.addEventListener('click', leaves, true);
+  window.fetch = (...given) => {
+    done('request');
+    return fetch(...given);
+  };
+  HTMLAnchorElement.prototype.click = () => done('file');
+  const late = setTimeout(() => done(null), patience);
+  const target = window.targets[at];
+  const box = target.getBoundingClientRect();
+  const where = {
+    bubbles: true, cancelable: true, composed: true, view: window, button: 0,
+    clientX: box.x + box.width / 2, clientY: box.y + box.height / 2,
+  };
+  // No pointer comes there, so that nothing that a hover or the focus changes is taken for an effect.
+  for (const type of ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click']) {
+    const Kind = type.startsWith('pointer') ? PointerEvent : MouseEvent;
+    target.dispatchEvent(new Kind(type, where));
+  }
+})"""
+
+
+def targets(page: Page) -> list[Target]:
+    """In the order of the page; they hold until it is drawn anew."""
+    found: list[Target] = page.evaluate(_FIND)
+    return found
+
+
+def click(page: Page, target: Target, patience: float) -> str | None:
+    """What a click changed: address, page, request, file or link; None if nothing within `patience` seconds."""
+    what: str | None = page.evaluate(_CLICK, [target["at"], 1000 * patience])
+    return what
+
+
+_UNOPENED = """() => [...document.querySelectorAll('#page [data-legend]')]
+  .filter(e => !e.closest('button, a[href], [role=button], [role=link]'))
+  .filter(e => getComputedStyle(e).cursor !== 'pointer')
+  .map(e => `${e.closest('svg').getAttribute('aria-label')}: ${e.dataset.legend}`)"""
+
+
+def unopened(page: Page) -> list[str]:
+    """Parts of pictures, as their legends call them, that open nothing."""
+    found: list[str] = page.evaluate(_UNOPENED)
+    return found
+
+
+_UNREACHED = """() => [...document.querySelectorAll('#page canvas')]
+  .filter(e => !e.closest('[tabindex="0"]'))
+  .map(e => e.closest('[aria-label]')?.getAttribute('aria-label') ?? e.outerHTML)"""
+
+
+def unreached(page: Page) -> list[str]:
+    """Canvases without a place for the focus in which they lie."""
+    found: list[str] = page.evaluate(_UNREACHED)
+    return found

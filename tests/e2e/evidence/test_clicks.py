@@ -1,0 +1,84 @@
+"""What looks as if it led somewhere does: in every view of a job of eight ranks and of a run on one GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.e2e.evidence.clicks import click, targets, unopened, unreached
+from tests.e2e.page.places import VIEWS, go, start
+from tests.support.page import NewPage
+from tests.support.servers.tensorboard import tensorboard
+from torch_tb_profiler.views import SLUGS
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+JOB = "simulated_8_h100_late_rank"
+
+EACH = 3
+"""Of what is alike (rows of a table, items of a list), so many are clicked."""
+
+NO_EFFECT_S = 30
+"""What does nothing for so long is dead; a click that does something never waits for it."""
+
+EXPLAINED = {
+    "memory": ("Instant in the memory of",),
+    "diff": ("Parts of the step on both sides",),
+}
+"""By view, pictures with parts that are no places to go: a curve that is a slider as a whole, times of a
+part itself that no call has."""
+
+
+@pytest.fixture(scope="module")
+def job(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with tensorboard("--logdir", str(samples), cache=tmp_path_factory.mktemp("cache")) as address:
+        yield address
+
+
+def walk(page: Page, state: dict[str, str]) -> list[str]:
+    """What is dead on a page, by what it says."""
+    clicked: dict[str, list[str]] = {}
+    dead = []
+    while True:
+        go(page, state)
+        for target in targets(page):
+            alike = clicked.setdefault(target["kind"], [])
+            if len(alike) >= EACH or target["text"] in alike:
+                continue
+            alike.append(target["text"])
+            if click(page, target, NO_EFFECT_S) is None:
+                dead.append(f"{target['text']!r} ({target['kind']})")
+                continue
+            # Back to where the others are.
+            page.keyboard.press("Escape")
+            break
+        else:
+            assert clicked
+            return dead
+
+
+def unexplained(page: Page, view: str) -> list[str]:
+    return [part for part in unopened(page) if not part.startswith(EXPLAINED.get(view, ()))]
+
+
+@pytest.mark.parametrize("view", SLUGS)
+def test_of_a_job_everything_that_can_be_clicked_does_something(new_page: NewPage, job: str, view: str) -> None:
+    page = new_page()
+    start(page, job)
+    assert walk(page, {"view": view, "run": JOB}) == []
+    assert unexplained(page, view) == []
+    assert unreached(page) == []
+
+
+@pytest.mark.parametrize("view", SLUGS)
+def test_of_one_run_everything_that_can_be_clicked_does_something(
+    new_page: NewPage, server: str, view: str
+) -> None:
+    page = new_page()
+    start(page, server)
+    assert walk(page, VIEWS[view]) == []
+    assert unexplained(page, view) == []
+    assert unreached(page) == []
