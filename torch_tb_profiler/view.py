@@ -166,7 +166,7 @@ class KeptColumns:
     """
 
     of: Callable[[Trace], Mapping[str, npt.NDArray[Any]]]
-    restore: Callable[[Trace, Mapping[str, npt.NDArray[Any]]], None]
+    restore: Callable[[Trace, Mapping[str, npt.NDArray[Any]]], object]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A written trace comes back equal, and writing it needs no more than Arrow."""
+"""A written trace comes back equal, and neither way needs more than Arrow."""
 
 from __future__ import annotations
 
@@ -17,11 +17,16 @@ from tests.support.traces import read_bytes
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.cache.arrow import read_trace_file, write_trace
 
-WRITE = """
+WRITE_AND_READ = """
 import sys
+import numpy
+import pyarrow
 from tests.support.traces import draw
-from torch_tb_profiler.cache.arrow import write_trace
+from torch_tb_profiler.cache.arrow import read_columns_file, read_trace_file, write_columns, write_trace
 write_trace(draw("host cpu_op aten::mm 0 10"), sys.argv[1])
+assert read_trace_file(pyarrow.py_buffer(open(sys.argv[1], "rb").read())).events.start.tolist() == [0]
+write_columns({"a": numpy.arange(3)}, sys.argv[1])
+assert read_columns_file(pyarrow.py_buffer(open(sys.argv[1], "rb").read()))["a"].tolist() == [0, 1, 2]
 """
 
 
@@ -42,11 +47,11 @@ def test_texts_that_no_encoding_holds_are_written_with_marks(tmp_path: Path) -> 
 
 
 def test_pandas_is_not_imported_where_it_is_installed(tmp_path: Path) -> None:
-    """It would take longer than writing a small trace does, and 40 MB."""
-    (tmp_path / "pandas.py").write_text("raise SystemExit('imported')")
+    """It would take longer than writing or reading a small trace does, and 40 MB."""
+    (tmp_path / "pandas.py").write_text("print('imported')")
     path = os.pathsep.join([str(tmp_path), *sys.path])
-    command = [sys.executable, "-c", WRITE, str(tmp_path / "trace")]
+    command = [sys.executable, "-c", WRITE_AND_READ, str(tmp_path / "trace")]
     done = subprocess.run(
         command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=PATIENCE
     )
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -53,3 +56,35 @@ def test_executors_are_named_by_a_setting() -> None:
     for wrong in ("threads:2", "processes", "processes:0", "serial:2", ""):
         with pytest.raises(UsageError):
             make_executor(wrong)
+
+
+WHILE_PYTHON_ENDS = """
+import pathlib, sys, threading
+from concurrent.futures import process
+from tests.support.waiting import until
+from torch_tb_profiler.executors import ProcessExecutor
+
+pipe = pathlib.Path(sys.argv[1])
+
+def say(future):
+    print(type(future.exception()).__name__)
+
+def end():
+    assert until(lambda: process._global_shutdown)
+    pipe.write_text("")
+
+executor = ProcessExecutor(1)
+running = executor.submit(pipe.read_text)
+executor.submit(pathlib.Path.cwd).add_done_callback(say)
+running.add_done_callback(lambda _: executor.submit(pathlib.Path.cwd).add_done_callback(say))
+threading.Thread(target=end).start()
+"""
+
+
+def test_what_is_asked_of_workers_while_python_ends_fails_and_says_why(tmp_path: Path) -> None:
+    """Python lets what runs finish, and takes no more: whoever goes on then is told so, not the terminal."""
+    os.mkfifo(tmp_path / "pipe")
+    command = [sys.executable, "-c", WHILE_PYTHON_ENDS, str(tmp_path / "pipe")]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=environ)
+    assert (ended.returncode, ended.stdout.split(), ended.stderr) == (0, ["ShutdownError"] * 2, "")

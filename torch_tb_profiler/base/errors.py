@@ -9,6 +9,7 @@
     |-- TraceError            a file was read, but it is not a usable trace
     |   `-- TooLargeError     ... because it is larger than the limit
     |-- WorkerDiedError       the process that was parsing a file was killed
+    |   `-- ShutdownError     because nobody waits for it any more
     `-- ClusterError          the cluster that parses files cannot be reached or used
 
 Errors carry data (`where`, `hint`) and a neutral message; surfaces map them to a status or an exit code.
@@ -67,6 +68,11 @@ class TooLargeError(TraceError):
 
 class WorkerDiedError(ProfilerError):
     code = "worker_died"
+
+
+class ShutdownError(WorkerDiedError):
+    def __init__(self) -> None:
+        super().__init__("the server is shutting down")
 
 
 class ClusterError(ProfilerError):

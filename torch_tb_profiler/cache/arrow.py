@@ -70,8 +70,7 @@ def read_trace_file(content: pa.Buffer) -> Trace:
     column = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
 
     def numbers(name: str) -> npt.NDArray[Any]:
-        values: npt.NDArray[Any] = column[name].values.to_numpy(zero_copy_only=True)
-        return values
+        return _view(column[name].values)
 
     args = {}
     for key, kind in facts["args"].items():
@@ -105,7 +104,7 @@ def read_columns_file(content: pa.Buffer) -> dict[str, npt.NDArray[Any]]:
     """Written arrays, views of `content`; raises whatever Arrow raises if that is damaged."""
     batch = pa.ipc.open_file(pa.BufferReader(content)).get_batch(0)
     names = batch.schema.names
-    return {name: batch.column(i).values.to_numpy(zero_copy_only=True) for i, name in enumerate(names)}
+    return {name: _view(batch.column(i).values) for i, name in enumerate(names)}
 
 
 def _columns(trace: Trace) -> Iterator[tuple[str, Any]]:
@@ -130,6 +129,14 @@ def _numbers(values: npt.NDArray[Any]) -> pa.Array:
     """The values where they lie. (`pa.array` imports pandas, if it is there, to ask whether they are its own.)"""
     values = np.ascontiguousarray(values)
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+
+
+def _view(values: pa.Array) -> npt.NDArray[Any]:
+    """The numbers where they lie. (`to_numpy` imports pandas, if it is there, which takes half a second.)"""
+    dtype = np.dtype(values.type.to_pandas_dtype())
+    if not len(values):
+        return np.empty(0, dtype)
+    return np.frombuffer(values.buffers()[1], dtype, len(values), values.offset * dtype.itemsize)
 
 
 def _texts(values: Sequence[str]) -> pa.Array:

@@ -16,7 +16,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from torch_tb_profiler.base.errors import ClusterError, MissingExtraError, ProfilerError, WorkerDiedError
+from torch_tb_profiler.base.errors import (
+    ClusterError,
+    MissingExtraError,
+    ProfilerError,
+    ShutdownError,
+    WorkerDiedError,
+)
 from torch_tb_profiler.executors.job import NATIVE_READER, JobExecutor, ProgressTuple, reporting_to
 
 logger = logging.getLogger(__name__)
@@ -81,7 +87,7 @@ class ClusterExecutor(JobExecutor):
         if client is not None:
             client.close(timeout=2)
         for future in dropped:
-            self._end(future, None, WorkerDiedError("the server is shutting down"))
+            self._end(future, None, ShutdownError())
 
     def _send(self) -> None:
         """Submit all jobs that wait; one attempt to connect serves (or fails) them together."""

@@ -20,7 +20,7 @@ from functools import partial
 from multiprocessing import connection
 from typing import Any
 
-from torch_tb_profiler.base.errors import WorkerDiedError
+from torch_tb_profiler.base.errors import ShutdownError, WorkerDiedError
 from torch_tb_profiler.executors.job import (
     NATIVE_READER,
     STAGES,
@@ -130,13 +130,15 @@ class ProcessExecutor(JobExecutor):
         self._closed = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Run `fn(*args)` in a worker; a killed worker gives WorkerDiedError."""
+        """Run `fn(*args)` in a worker; a killed worker gives WorkerDiedError, the end of Python ShutdownError."""
         future: Future[Any] = Future()
         with self._lock:
             if self._closed:
                 raise RuntimeError("the executor is shut down")
             self._waiting.append((future, fn, args))
-            self._dispatch()
+            rejected = self._dispatch()
+        for each in rejected:
+            each.set_exception(ShutdownError())
         return future
 
     def progress(self, future: Future[Any]) -> ProgressTuple | None:
@@ -163,7 +165,9 @@ class ProcessExecutor(JobExecutor):
                 process.kill()
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _dispatch(self) -> None:
+    def _dispatch(self) -> list[Future[Any]]:
+        """Start what waits in the free slots; returns what cannot start any more."""
+        rejected = []
         for slot in self._slots:
             if slot.job is not None or not self._waiting:
                 continue
@@ -177,9 +181,15 @@ class ProcessExecutor(JobExecutor):
                 except BrokenProcessPool:
                     slot.release()
                     inner = slot.start().submit(fn, *args)
+                except RuntimeError:  # Python ends: it has shut the pool down, and lets only what runs finish
+                    slot.job = None
+                    rejected.append(future)
+                    continue
             inner.add_done_callback(partial(self._finish, slot, future))
+        return rejected
 
     def _finish(self, slot: _Slot, future: Future[Any], done: Future[Any]) -> None:
+        rejected = []
         with self._lock:
             slot.job = None
             error = None if done.cancelled() else done.exception()
@@ -191,17 +201,19 @@ class ProcessExecutor(JobExecutor):
                     hint="most likely it ran out of memory; try again, or cut the trace into smaller parts",
                 )
             if not self._closed:
-                self._dispatch()
+                rejected = self._dispatch()
                 if slot.job is None and slot.pool is not None:
                     slot.idle_timer = threading.Timer(IDLE_SECONDS, self._retire, (slot,))
                     slot.idle_timer.daemon = True
                     slot.idle_timer.start()
         if done.cancelled():
-            future.set_exception(WorkerDiedError("the server is shutting down"))
+            future.set_exception(ShutdownError())
         elif error is not None:
             future.set_exception(error)
         else:
             future.set_result(done.result())
+        for each in rejected:
+            each.set_exception(ShutdownError())
 
     def _retire(self, slot: _Slot) -> None:
         with self._lock:

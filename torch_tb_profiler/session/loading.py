@@ -7,7 +7,7 @@ from collections.abc import Callable, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from torch_tb_profiler.base.errors import WorkerDiedError
+from torch_tb_profiler.base.errors import ShutdownError, WorkerDiedError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery import ListedFile
@@ -116,7 +116,7 @@ class Loader:
 
         def submit_next(done: Future[None] | None = None) -> None:
             if done is not None and (done.cancelled() or done.exception() is not None):
-                if not self.closed:
+                if not (self.closed or done.cancelled() or isinstance(done.exception(), ShutdownError)):
                     logger.warning("%s: an answer was not made ahead: %s", file.path, done)
                 return
             executor, slug = self._executor, next(slugs, None)

@@ -1,6 +1,6 @@
 """Boxes of all lanes at several resolutions, so that a wide window reads few boxes per pixel.
 
-Those of the timeline travel as columns, which another process maps instead of deriving them.
+They travel as columns, which another process maps instead of deriving them.
 """
 
 from __future__ import annotations
@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec.structs import asdict
 
 from torch_tb_profiler.analyses.timeline.boxes import Boxes, clip, group_begins, join, merge, single
-from torch_tb_profiler.analyses.tracks.lanes import Lanes, lanes
+from torch_tb_profiler.analyses.tracks.lanes import Lanes
 from torch_tb_profiler.model.trace import Int64, Trace, derived, known
 
 K = TypeVar("K", bound=Hashable)
@@ -22,9 +23,6 @@ Arrange = Callable[[Trace, K], Lanes]
 """What makes the lanes of a trace: `lanes`, with Python frames or without; those of an analysis."""
 
 Columns = Mapping[str, npt.NDArray[Any]]
-
-_PYTHON = False
-"""Frames are folded when a timeline opens; who unfolds them waits for their lanes."""
 
 SMALL = 20_000
 """Boxes that need no coarser level: merging them takes less than a millisecond or two."""
@@ -60,27 +58,35 @@ def boxes_in(levels: Pyramid, lanes: Int64, begin: int, end: int, resolution: in
     raise AssertionError("the finest level holds every slice")
 
 
-def to_columns(trace: Trace) -> Columns:
+def to_columns(trace: Trace, arrange: Arrange[K], key: K) -> Columns:
     """Lanes, and the levels of their pyramid but the finest, which says the same as they do.
 
     `lane.<field>` of Lanes, `level.<resolution>.<field>` of Boxes; a bool travels as uint8.
+    `key`: as JSON, in bytes.
     """
-    layout, (_, *levels) = lanes(trace, _PYTHON), pyramid(trace, lanes, _PYTHON)
+    layout, (_, *levels) = arrange(trace, key), pyramid(trace, arrange, key)
     columns = {f"lane.{name}": column for name, column in asdict(layout).items()}
     columns["lane.root"] = layout.root.view(np.uint8)
+    columns["key"] = np.frombuffer(msgspec.json.encode(key), np.uint8)
     for resolution, boxes in levels:
         columns |= {f"level.{resolution}.{name}": column for name, column in asdict(boxes).items()}
     return columns
 
 
-def from_columns(trace: Trace, columns: Columns) -> None:
-    """Lanes and pyramid of a trace are those of these columns; ValueError or KeyError if any is missing."""
+def from_columns(trace: Trace, columns: Columns, arrange: Arrange[K], kind: type[K]) -> K:
+    """The lanes that `arrange` makes and their pyramid are those of these columns.
+
+    Returns their key, of type `kind`. ValueError or KeyError if any is missing.
+    """
     parts: dict[str, dict[str, Any]] = {}
+    key = msgspec.json.decode(columns["key"].tobytes(), type=kind)
     for name, column in columns.items():
         part, _, field = name.rpartition(".")
         parts.setdefault(part, {})[field] = column
+    del parts[""]
     lane = parts.pop("lane")
     layout = Lanes(**lane | {"root": lane["root"].view(np.bool_)})
     levels = [(int(part.partition(".")[2]), Boxes(**fields)) for part, fields in parts.items()]
-    known(trace, lanes, _PYTHON, value=layout)
-    known(trace, pyramid, lanes, _PYTHON, value=[(1, single(layout)), *sorted(levels, key=lambda level: level[0])])
+    known(trace, arrange, key, value=layout)
+    known(trace, pyramid, arrange, key, value=[(1, single(layout)), *sorted(levels, key=lambda level: level[0])])
+    return key

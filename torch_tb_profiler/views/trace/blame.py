@@ -8,14 +8,15 @@ from torch_tb_profiler.analyses.idle.device_time import CATEGORIES, lanes_of_tim
 from torch_tb_profiler.analyses.idle.moment import Part, moment
 from torch_tb_profiler.analyses.timeline.counters import all_series, counter_id
 from torch_tb_profiler.analyses.timeline.grid import Grid
+from torch_tb_profiler.analyses.timeline.pyramid import Columns, from_columns, to_columns
 from torch_tb_profiler.analyses.timeline.tile import layer
 from torch_tb_profiler.analyses.tracks.launches import operator_of
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.analyses.tracks.tracks import device_labels, tracks
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.steps import steps
-from torch_tb_profiler.model.trace import NO_CODE, Trace
-from torch_tb_profiler.view import TraceView
+from torch_tb_profiler.model.trace import NO_CODE, Trace, derived, known
+from torch_tb_profiler.view import KeptColumns, TraceView
 from torch_tb_profiler.views._shared.text import Text
 from torch_tb_profiler.views.trace import words
 from torch_tb_profiler.views.trace.event import TraceRef, ref
@@ -24,8 +25,11 @@ from torch_tb_profiler.views.trace.tile import TraceTile, as_payload
 
 MOST_PARTS = 50
 
+BlameTracks = tuple[tuple[int, int], ...]
 
-def blame_tracks(trace: Trace) -> tuple[tuple[int, int], ...]:
+
+@derived
+def blame_tracks(trace: Trace) -> BlameTracks:
     """(device, track id) of each device that works in a trace with a complete step; ids follow the ruler's."""
     table, first = tracks(trace), counter_id(trace, len(all_series(trace))) + 1
     if not steps(trace).complete.any():
@@ -55,6 +59,10 @@ def build_blame(trace: Trace, params: BlameParams) -> TraceTile:
 def _first(trace: Trace) -> tuple[BlameParams, ...]:
     windows = first_tiles(trace) if blame_tracks(trace) else ()
     return tuple(BlameParams(*window, TILE_BUCKETS) for window in windows)
+
+
+def _restore(trace: Trace, columns: Columns) -> None:
+    known(trace, blame_tracks, value=from_columns(trace, columns, lanes_of_time, BlameTracks))
 
 
 class MomentParams(msgspec.Struct, frozen=True):
@@ -184,6 +192,7 @@ PARTS = (
         build_blame,
         answers="What the time of a device goes to in a window, as slices.",
         first=_first,
+        columns=KeptColumns(lambda trace: to_columns(trace, lanes_of_time, blame_tracks(trace)), _restore),
     ),
     TraceView("trace/moment", "A moment of a device", MomentParams, TraceMoment, build_moment),
 )

@@ -10,6 +10,7 @@ from torch_tb_profiler.analyses.timeline import pyramid
 from torch_tb_profiler.analyses.timeline.colors import classes
 from torch_tb_profiler.analyses.timeline.kept.texts import packed, unpacked
 from torch_tb_profiler.analyses.timeline.pyramid import Columns
+from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.model.families import kernel_labels
 from torch_tb_profiler.model.trace import Trace, known
 
@@ -22,7 +23,8 @@ def tile_columns(trace: Trace) -> Columns:
     """
     labels = kernel_labels(trace)
     return {
-        **pyramid.to_columns(trace),
+        # Frames are folded when a timeline opens; who unfolds them waits for their lanes.
+        **pyramid.to_columns(trace, lanes, False),
         "class": classes(trace),
         "label.code": np.array([*labels], np.int32),
         **packed("label", [*labels.values()]),
@@ -31,8 +33,8 @@ def tile_columns(trace: Trace) -> Columns:
 
 def restore_tiles(trace: Trace, columns: Columns) -> None:
     """Tiles of a trace are made from these columns; ValueError or KeyError if any is missing."""
-    rest = {name: column for name, column in columns.items() if name.startswith(("lane.", "level."))}
-    pyramid.from_columns(trace, rest)
+    rest = {name: column for name, column in columns.items() if name.startswith(("lane.", "level.", "key"))}
+    pyramid.from_columns(trace, rest, lanes, bool)
     known(trace, classes, value=columns["class"])
     labels = zip(columns["label.code"].tolist(), unpacked("label", columns), strict=True)
     short: Mapping[int, str] = dict(labels)

@@ -1,0 +1,76 @@
+"""What a process maps instead of deriving it: answers from kept columns are those from the trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tests.support.traces import draw
+from tests.support.views import ask
+from torch_tb_profiler.analyses.idle import device_time
+from torch_tb_profiler.analyses.timeline import counters
+from torch_tb_profiler.analyses.tracks import lanes as layout
+from torch_tb_profiler.cache.arrow import read_columns_file, write_columns
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.view import TraceView
+from torch_tb_profiler.views import all_views
+
+PICTURE = """
+host  user_annotation  ProfilerStep#1                          0  200
+host  cpu_op           enumerate(DataLoader)#_It.__next__      0   60
+host  cpu_op           aten::mm                               61   20
+host  cuda_runtime     cudaLaunchKernel                       65   10  correlation=1
+host  cpu_op           aten::item                             90   40
+host  cuda_runtime     cudaStreamSynchronize                  91   38
+host  cpu_op           aten::add                             140   30
+host  cuda_runtime     cudaLaunchKernel                      150   10  correlation=2
+gpu0  kernel           gemm                                   77   43  correlation=1 stream=7
+gpu0  kernel           add                                   162   38  correlation=2 stream=7
+"""
+
+KEEPERS: list[TraceView[Any, Any]] = [
+    view for view in all_views() if isinstance(view, TraceView) and view.columns is not None
+]
+
+
+def test_the_timeline_keeps_what_a_zoom_takes() -> None:
+    assert [view.slug for view in KEEPERS] == ["trace/tile", "trace/blame", "trace/counters"]
+
+
+@pytest.mark.parametrize("picture", [PICTURE, "host cpu_op aten::mm 0 10"], ids=["device", "host"])
+@pytest.mark.parametrize("view", KEEPERS, ids=lambda view: view.slug)
+def test_an_answer_from_columns_is_the_answer_from_the_trace(
+    view: TraceView[Any, Any], picture: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace, again = draw(picture), draw(picture)
+    restore(view, trace, again, str(tmp_path / "columns.arrow"))
+    windows = ((0, 200_000, 64), (70_000, 130_000, 640), (100_000, 500_000, 9))
+    expected = [ask(trace, view.slug, begin=begin, end=end, width=width) for begin, end, width in windows]
+    for module, derives in ((device_time, "segments"), (counters, "_of_devices"), (layout, "_arrange")):
+        monkeypatch.setattr(module, derives, lambda *_: pytest.fail("it was derived again"))
+    assert [ask(again, view.slug, begin=b, end=e, width=w) for b, e, w in windows] == expected
+
+
+def restore(view: TraceView[Any, Any], trace: Trace, again: Trace, path: str) -> None:
+    """As the server does, through a file."""
+    assert view.columns is not None
+    write_columns(view.columns.of(trace), path)
+    with pa.memory_map(path) as content:
+        view.columns.restore(again, read_columns_file(content.read_buffer()))
+
+
+def test_all_that_is_said_of_a_counter_is_kept(tmp_path: Any) -> None:
+    trace, again = draw(PICTURE), draw(PICTURE)
+    restore(next(view for view in KEEPERS if view.slug == "trace/counters"), trace, again, str(tmp_path / "c"))
+    for one, other in zip(counters.all_series(trace), counters.all_series(again), strict=True):
+        assert (one.role, one.name, one.group, one.device, one.unit) == (
+            other.role,
+            other.name,
+            other.group,
+            other.device,
+            other.unit,
+        )
+        assert one.times.tolist() == other.times.tolist() and one.values.tolist() == other.values.tolist()
+        assert one.times.dtype == other.times.dtype and one.values.dtype == other.values.dtype
