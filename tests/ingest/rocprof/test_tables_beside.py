@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.ingest.rocprof.test_tables import comparable
 from tests.support.producers.rocpd import write_rocpd
 from tests.support.producers.rocprof import KERNELS, Run, counters_csv, rocprof_json, training
 from tests.support.producers.rocprof_tables import tables
@@ -67,6 +68,25 @@ def test_tables_without_a_prefix_are_one_recording_too(tmp_path: Path) -> None:
     with Session([Root(str(tmp_path / "run/kernel_trace.csv"))], Settings(cache_bytes=0)) as session:
         (file,) = session.scan().runs[0].files()
     assert (file.name, file.tables) == ("kernel_trace.csv", ())
+
+
+@pytest.mark.parametrize("view", ["distributed", "trace"])
+def test_ranks_and_timeline_are_those_of_json(tmp_path: Path, view: str) -> None:
+    """Two processes, the second of which works longer."""
+    runs = {"4242_": training(2), "7_": training(3)}
+    for prefix, run in runs.items():
+        written(tmp_path / "tables", run, prefix)
+        (tmp_path / "json").mkdir(exist_ok=True)
+        (tmp_path / f"json/{prefix}results.json").write_bytes(rocprof_json(run))
+    answers = []
+    for folder in ("tables", "json"):
+        with Session([Root(str(tmp_path / folder))], Settings(cache_bytes=0)) as session:
+            session.scan()
+            payload = session.view(view, wait=True, timeout=PATIENCE).payload
+        assert payload is not None
+        # The tables do not hold the command of a process.
+        answers.append(comparable(json.loads(payload.replace(b"python train.py", b"process 4242"))))
+    assert answers[0] == answers[1]
 
 
 def test_a_recording_in_a_format_that_says_more_is_read_from_it(tmp_path: Path) -> None:
