@@ -77,8 +77,9 @@ def test_everything_drawn_is_on_the_timeline(opened: Opened) -> None:
 
 def test_the_timeline_is_that_of_the_same_run_as_pytorch_writes_it(opened: Opened) -> None:
     mine, other = opened.view("trace"), ask(read_bytes(chrome(recorded(0))), "trace")
-    # Of names of devices packets know nothing, and of programs PyTorch; why there is no time of day differs.
-    unlike = {"reasons", "groups"} | ({"headline"} if opened.format == "pftrace" else set())
+    # Of names of devices packets know nothing, and of programs PyTorch; why there is no time of day differs, and
+    # Perfetto opens what PyTorch writes.
+    unlike = {"reasons", "groups", "perfetto"} | ({"headline"} if opened.format == "pftrace" else set())
     assert len(mine["tracks"]) > 4
     sampled = [row for row in mine["tracks"] if row["kind"] == "counter" and not row["role"]]
     assert [row["name"] for row in sampled] == (

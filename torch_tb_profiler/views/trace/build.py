@@ -15,7 +15,7 @@ from torch_tb_profiler.analyses.tracks.opening import opening
 from torch_tb_profiler.analyses.tracks.tracks import Track, device_labels, tracks
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.steps import Steps, steps
-from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.model.trace import COMPOSER, PYTORCH, Trace
 from torch_tb_profiler.views.trace import words
 from torch_tb_profiler.views.trace.blame import blame_tracks
 from torch_tb_profiler.views.trace.payload import (
@@ -56,6 +56,7 @@ def build(trace: Trace, params: TraceParams) -> TracePayload:
         classes=list(CLASSES),
         categories=list(CATEGORIES),
         python=params.python,
+        perfetto=trace.producer in (PYTORCH, COMPOSER),  # who write chrome traces, or Perfetto's own
         reasons=words.missing(
             steps=not table.recorded,
             sm_efficiency=bool(devices(trace)) and all(counter.role != "sm_efficiency" for counter in series),

@@ -98,6 +98,7 @@ class TracePayload(msgspec.Struct, frozen=True):
     first_begin_ns, first_end_ns  what the page opens with: the slices, without marks and counters far from them
     classes           what the color codes of `trace/tile?color=class` mean
     categories        what the color codes of `trace/blame` mean: work, then causes of idle time
+    perfetto          ui.perfetto.dev is known to open the file as it is stored; else a `slice` without a window
     wall_ns           ns since the epoch (UTC) at the trace's start, null if its clock is not known to tell them
     reasons           why `steps`, a counter or `wall_ns` is missing
     """
@@ -118,4 +119,5 @@ class TracePayload(msgspec.Struct, frozen=True):
     classes: list[str]
     categories: list[str]
     python: bool
+    perfetto: bool
     reasons: Mapping[str, Text]

@@ -96,6 +96,7 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
 
   const files = {
     whole: client.address('download', selectors),
+    readable: client.address(payload.perfetto ? 'download' : 'slice', selectors),
     part: client.address('slice', { ...selectors, ...range(shown.begin, shown.end) }),
     window: shown,
   };

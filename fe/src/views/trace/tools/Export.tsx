@@ -9,6 +9,8 @@ import { openInPerfetto } from './perfetto';
 import css from './Export.module.css';
 
 interface Props {
+  /** Address of what Perfetto can read of the whole trace: its file, or the same as a chrome trace. */
+  readable: string;
   /** Addresses of the whole file and of the part that is shown. */
   whole: string;
   part: string;
@@ -16,7 +18,7 @@ interface Props {
   title: string;
 }
 
-export function Export({ whole, part, window, title }: Props) {
+export function Export({ readable, part, window, title }: Omit<Props, 'whole'>) {
   const [said, setSaid] = useState<string | null>(null);
   const open = async (address: string) => {
     setSaid('Waiting for ui.perfetto.dev …');
@@ -35,7 +37,7 @@ export function Export({ whole, part, window, title }: Props) {
           is handed to it inside this browser and is not uploaded.
         </p>
         <span className={css.buttons}>
-          <Button onClick={() => void open(whole)}>Whole trace</Button>
+          <Button onClick={() => void open(readable)}>Whole trace</Button>
           <Button onClick={() => void open(part)}>
             Only what is shown, {formatDuration(window.end - window.begin)}
           </Button>
@@ -47,7 +49,7 @@ export function Export({ whole, part, window, title }: Props) {
 }
 
 /** The whole file and the part that is shown, to be kept. */
-export const Links = ({ whole, part, window }: Omit<Props, 'title'>) => (
+export const Links = ({ whole, part, window }: Omit<Props, 'title' | 'readable'>) => (
   <>
     <a className="textlink" href={whole} download>
       The original file
