@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import sys
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -128,17 +129,17 @@ class ProcessExecutor(JobExecutor):
         self._waiting: deque[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]] = deque()
         self._lock = threading.RLock()
         self._closed = False
+        _open.add(self)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Run `fn(*args)` in a worker; a killed worker gives WorkerDiedError, the end of Python ShutdownError."""
+        """Run `fn(*args)` in a worker; a killed worker gives WorkerDiedError, shutting down ShutdownError."""
         future: Future[Any] = Future()
         with self._lock:
-            if self._closed:
-                raise RuntimeError("the executor is shut down")
-            self._waiting.append((future, fn, args))
-            rejected = self._dispatch()
-        for each in rejected:
-            each.set_exception(ShutdownError())
+            if not self._closed:
+                self._waiting.append((future, fn, args))
+                self._dispatch()
+                return future
+        future.set_exception(ShutdownError())
         return future
 
     def progress(self, future: Future[Any]) -> ProgressTuple | None:
@@ -165,9 +166,7 @@ class ProcessExecutor(JobExecutor):
                 process.kill()
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _dispatch(self) -> list[Future[Any]]:
-        """Start what waits in the free slots; returns what cannot start any more."""
-        rejected = []
+    def _dispatch(self) -> None:
         for slot in self._slots:
             if slot.job is not None or not self._waiting:
                 continue
@@ -181,19 +180,15 @@ class ProcessExecutor(JobExecutor):
                 except BrokenProcessPool:
                     slot.release()
                     inner = slot.start().submit(fn, *args)
-                except RuntimeError:  # Python ends: it has shut the pool down, and lets only what runs finish
-                    slot.job = None
-                    rejected.append(future)
-                    continue
             inner.add_done_callback(partial(self._finish, slot, future))
-        return rejected
 
     def _finish(self, slot: _Slot, future: Future[Any], done: Future[Any]) -> None:
-        rejected = []
         with self._lock:
             slot.job = None
             error = None if done.cancelled() else done.exception()
-            if isinstance(error, BrokenProcessPool):
+            if done.cancelled() or (self._closed and error is not None):
+                error = ShutdownError()
+            elif isinstance(error, BrokenProcessPool):
                 # Not stopped: the pool calls here while it holds the lock that stopping it needs.
                 slot.release()
                 error = WorkerDiedError(
@@ -201,21 +196,29 @@ class ProcessExecutor(JobExecutor):
                     hint="most likely it ran out of memory; try again, or cut the trace into smaller parts",
                 )
             if not self._closed:
-                rejected = self._dispatch()
+                self._dispatch()
                 if slot.job is None and slot.pool is not None:
                     slot.idle_timer = threading.Timer(IDLE_SECONDS, self._retire, (slot,))
                     slot.idle_timer.daemon = True
                     slot.idle_timer.start()
-        if done.cancelled():
-            future.set_exception(ShutdownError())
-        elif error is not None:
+        if error is not None:
             future.set_exception(error)
         else:
             future.set_result(done.result())
-        for each in rejected:
-            each.set_exception(ShutdownError())
 
     def _retire(self, slot: _Slot) -> None:
         with self._lock:
             if slot.job is None:
                 slot.stop()
+
+
+_open: weakref.WeakSet[ProcessExecutor] = weakref.WeakSet()
+
+
+def _stop_all() -> None:
+    for executor in tuple(_open):
+        executor.shutdown()
+
+
+# Python's own end of its pools waits for what runs, and comes before what `atexit` calls; this comes before both.
+threading._register_atexit(_stop_all)  # type: ignore[attr-defined]
