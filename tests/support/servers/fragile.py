@@ -27,9 +27,13 @@ FULL_DISK = (
     "-c",
     "import os, resource, sys\n"
     "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+    "os.environ['PYTHONDONTWRITEBYTECODE'] = '1'\n"
     "os.execv(sys.argv[1], sys.argv[1:])",
 )
-"""Runs what follows so that every write beyond the first 4 KiB of a file fails, as on a full disk."""
+"""Runs what follows so that every write beyond the first 4 KiB of a file fails, as on a full disk.
+
+Without bytecode: Python keeps what a short write left of it, and no later process could import that module.
+"""
 
 
 class Server:

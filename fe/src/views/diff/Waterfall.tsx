@@ -110,10 +110,9 @@ export function Waterfall({ waterfall, compared, onBar, onSide }: Props) {
               <Opens
                 key={bar.name}
                 className={real || bar.verdict === 'unknown' ? '' : css.noise}
-                label={`${title} ${signed(bar.delta_ns)}`}
+                title={`${title}: ${signed(bar.delta_ns)}.${interval(bar)}`}
                 onOpen={() => onBar(bar.name)}
               >
-                <title>{`${title}: ${signed(bar.delta_ns)}.${interval(bar)}`}</title>
                 <rect
                   x={x(i + 1)}
                   y={TOP - 18}
@@ -171,23 +170,23 @@ export function Waterfall({ waterfall, compared, onBar, onSide }: Props) {
 }
 
 interface OpensProps {
-  label: string;
+  title: string;
   className?: string | undefined;
   onOpen: () => void;
   children: ReactNode;
 }
 
-/** A column that opens what it counts. */
-function Opens({ label, className = '', onOpen, children }: OpensProps) {
+/** A column that opens what it counts. Its title names it: the words drawn in it may be cut. */
+function Opens({ title, className = '', onOpen, children }: OpensProps) {
   return (
     <g
       role="link"
       tabIndex={0}
-      aria-label={label}
       className={`${css.opens} ${className}`}
       onClick={onOpen}
       onKeyDown={event => event.key === 'Enter' && onOpen()}
     >
+      <title>{title}</title>
       {children}
     </g>
   );
@@ -211,7 +210,7 @@ function Whole({ x, width, top, floor, broken, value, title, onOpen }: WholeProp
     (_, i) => `${x + (width * i) / 4},${floor - 10 + (i % 2 ? -4 : 0)}`,
   ).join(' ');
   return (
-    <Opens label={`${title} ${formatDuration(value)}`} onOpen={onOpen}>
+    <Opens title={`${title}: ${formatDuration(value)}`} onOpen={onOpen}>
       <rect x={x} y={top} width={width} height={Math.max(floor - top, 1)} className={css.whole} />
       {broken && <polyline points={wave} className={css.wave} />}
       <text x={x + width / 2} y={top - 6} textAnchor="middle" className="strong">

@@ -104,9 +104,9 @@ it('gives kernels the color of their family, and finds them by it', () => {
 
 it('opens the recordings and the rows that the waterfall counts, by keys, too', async () => {
   drawView(View, golden.diff, { base });
-  fireEvent.keyDown(await screen.findByRole('link', { name: /^Kernel / }), { key: 'Enter' });
+  fireEvent.keyDown(await screen.findByRole('link', { name: /^Kernel: / }), { key: 'Enter' });
   expect(readState()).toMatchObject({ table: 'kernels' });
-  fireEvent.click(screen.getByRole('link', { name: /^Base / }));
+  fireEvent.click(screen.getByRole('link', { name: /^Base: / }));
   expect(readState()).toMatchObject({ view: 'overview', ...base });
 });
 
