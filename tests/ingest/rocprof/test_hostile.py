@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import random
 import sqlite3
 from contextlib import closing
@@ -13,7 +14,7 @@ import pytest
 from tests.ingest.rocprof.test_read import database
 from tests.ingest.test_mutations import BYTES, FIELDS, Mutation, survives
 from tests.support.producers.rocpd import UUID, write_rocpd
-from tests.support.producers.rocprof import rocprof_json, training
+from tests.support.producers.rocprof import document, rocprof_json, training
 from tests.support.traces import read_bytes
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
 from torch_tb_profiler.ingest import Progress, read_trace
@@ -129,6 +130,19 @@ def test_a_document_that_is_cut_off_keeps_its_records() -> None:
             assert "truncated" in kinds(trace)
             found.add(len(trace))
     assert len(found) > 5 and max(found) <= whole
+
+
+@pytest.mark.parametrize("indent", [None, 1, 60])
+def test_a_document_that_ends_with_empty_lists_is_whole_and_one_without_its_last_bytes_is_not(
+    indent: int | None,
+) -> None:
+    """The tool writes the list of each kind that it knows; most are empty, those at the end of the file, too."""
+    whole = json.dumps(document(RUN), indent=indent).encode()
+    assert kinds(read_bytes(whole)) == set()
+    for end in (b"}", b"]", b"}", b"}", b"]"):
+        whole = whole.rstrip().removesuffix(end)
+        cut = read_bytes(whole)
+        assert (kinds(cut), len(cut)) == ({"truncated"}, EVENTS + NAMES)
 
 
 @pytest.mark.parametrize("filler", [b'"' + b"a" * 100, b"[" * 100, b"{" * 100, b" " * 100])

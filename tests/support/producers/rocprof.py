@@ -158,10 +158,13 @@ HANDLES = {CPU: 11, GPU: 12}
 
 def document(run: Run, *, streams: bool = True, **more: Any) -> dict[str, Any]:
     """One process; `streams=False` as before ROCm 7, `more` further keys of it."""
+    # All lists are written, in this order; those at the end are empty as a rule.
     buffers: dict[str, list[Any]] = {
         "kernel_dispatch": [],
         **{name: [] for name in LISTS.values()},
         "memory_copy": [],
+        "memory_allocation": [],
+        "scratch_memory": [],
     }
     for call in run.calls:
         buffers[LISTS[call.domain]].append(

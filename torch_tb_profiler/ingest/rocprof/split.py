@@ -79,18 +79,20 @@ class Splitter:
                 self._health.add("endless_text", "error", "a text does not end; what came before is shown")
                 break
         else:
+            yield from self._scan(whole=True)
             if self._depth:
                 self._health.add("truncated", "error", "the file ends too early; what came before is shown")
         if self._in_list():
             yield from self._block(self._complete)
 
-    def _scan(self) -> Iterator[Description | Records]:
-        """Take what is complete; the rest waits for the next piece."""
+    def _scan(self, whole: bool = False) -> Iterator[Description | Records]:
+        """Take what is complete; the rest waits for the next piece, if there is one (not `whole`)."""
         text = self._text
         for token in _TOKEN.finditer(text, self._scanned):
             sign = text[token.start()]
             if sign == ord('"'):
-                if not token[1] or (self._depth in (_PROCESS, _KINDS) and token.end() + 100 > len(text)):
+                seen = whole or self._depth not in (_PROCESS, _KINDS) or token.end() + 100 <= len(text)
+                if not token[1] or not seen:
                     self._scanned = token.start()  # whether it is a key is not seen yet
                     break
                 if self._depth in (_PROCESS, _KINDS) and _COLON.match(text, token.end()):
