@@ -3,40 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, overload
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from torch_tb_profiler.base.arrow_texts import Texts, text_array
 from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.model.trace import ArgColumn, Events, Thread, Trace
 
 _STRINGS = "strings"
 _TEXT_IDS = "text_ids"
-
-
-class Texts(Sequence[str]):
-    """An Arrow array of strings as a lazy sequence: texts become Python objects when they are asked for."""
-
-    def __init__(self, array: pa.Array) -> None:
-        self._array = array
-
-    def __len__(self) -> int:
-        return len(self._array)
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        if isinstance(index, slice):
-            return Texts(self._array[index])
-        return str(self._array[int(index)].as_py())
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._array.to_pylist())
 
 
 def write_trace(trace: Trace, path: str) -> None:
@@ -121,7 +100,7 @@ def _columns(trace: Trace) -> Iterator[tuple[str, Any]]:
 
 def _cell(values: Any) -> pa.Array:
     """One row whose list holds all values."""
-    flat = _numbers(values) if isinstance(values, np.ndarray) else _texts(values)
+    flat = _numbers(values) if isinstance(values, np.ndarray) else text_array(values, "replace")
     return pa.LargeListArray.from_arrays(_numbers(np.array([0, len(flat)], np.int64)), flat)
 
 
@@ -137,11 +116,3 @@ def _view(values: pa.Array) -> npt.NDArray[Any]:
     if not len(values):
         return np.empty(0, dtype)
     return np.frombuffer(values.buffers()[1], dtype, len(values), values.offset * dtype.itemsize)
-
-
-def _texts(values: Sequence[str]) -> pa.Array:
-    encoded = [text.encode("utf-8", "replace") for text in values]
-    offsets = np.zeros(len(encoded) + 1, np.int64)
-    np.cumsum([len(text) for text in encoded], out=offsets[1:])
-    content = [pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
-    return pa.LargeStringArray.from_buffers(len(encoded), *content)

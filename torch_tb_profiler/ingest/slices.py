@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from torch_tb_profiler.ingest.distinct import distinct_rows
-from torch_tb_profiler.ingest.kineto.columns import Block, Codes, Columns
+from torch_tb_profiler.ingest.kineto.codes import Codes
+from torch_tb_profiler.ingest.kineto.columns import Block, Columns
 from torch_tb_profiler.model.trace import ABSENT, ArgKind, Int32, Int64
 
 _ABSENT = int(ABSENT)

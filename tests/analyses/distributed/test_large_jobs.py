@@ -12,6 +12,8 @@ from tests.support.simulation.large_jobs import large_job
 from torch_tb_profiler.analyses.distributed import comparison as comparing
 from torch_tb_profiler.analyses.distributed.groups import group_uses
 from torch_tb_profiler.analyses.distributed.job import Job, JobTable, gather
+from torch_tb_profiler.analyses.distributed.matching.keys import METHODS
+from torch_tb_profiler.analyses.distributed.matching.matching import match
 from torch_tb_profiler.analyses.distributed.totals import group_totals
 from torch_tb_profiler.views._shared.job.judgment import judge_members
 from torch_tb_profiler.views._shared.job.members import compare_members
@@ -58,3 +60,23 @@ def test_four_times_as_many_ranks_take_four_times_as_much(monkeypatch: pytest.Mo
     small, large = _touched(64, monkeypatch), _touched(256, monkeypatch)
     assert large[0] == 4 * small[0] and small[1] > small[0]
     assert large[1] < 5 * small[1], "a scan of the whole table per rank or group would take sixteen times as much"
+
+
+def test_numbered_operations_are_matched_by_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collective's place in the tables follows from its group, number and ordinal: operations are not sorted,
+    but by sixteen bits, which needs no comparisons."""
+    job = compare_members(large_job(256)).job
+    right, sizes = match(job), []
+
+    def noted(sort: Any) -> Any:
+        def sorting(values: Any, *given: Any, **options: Any) -> Any:
+            sizes.append(0 if np.asarray(values).dtype == np.uint16 else np.size(values))
+            return sort(values, *given, **options)
+
+        return sorting
+
+    for name in ("argsort", "sort", "lexsort"):
+        monkeypatch.setattr(np, name, noted(getattr(np, name)))
+    assert (match(job).instance == right.instance).all()
+    assert set(right.method) == {METHODS.index("sequence_number")}
+    assert 0 < max(sizes) <= len(right) < len(job.table)

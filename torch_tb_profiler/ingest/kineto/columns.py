@@ -13,11 +13,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.ingest.kineto.codes import Codes, JsonCodes, TextCodes
 from torch_tb_profiler.ingest.progress import Step, no_step
 from torch_tb_profiler.model.trace import (
     ABSENT,
     FIRST_TEXT_ID,
-    NO_CODE,
     ArgColumn,
     ArgKind,
     Events,
@@ -25,34 +25,6 @@ from torch_tb_profiler.model.trace import (
     Int64,
     Thread,
 )
-
-
-class Codes(dict[Any, int]):
-    """Value -> code, counted from 0 in order of first sight; None is NO_CODE.
-
-    A dict that fills itself lets `map(codes.__getitem__, values)` intern a column without a Python frame
-    per value.
-    """
-
-    def __init__(self) -> None:
-        super().__init__({None: NO_CODE})
-
-    def __missing__(self, value: Any) -> int:
-        code = self[value] = len(self) - 1
-        return code
-
-    def of(self, values: Iterable[Any]) -> Int32:
-        """int32[n]: the codes of `values`."""
-        return np.fromiter(map(self.__getitem__, values), np.int32)
-
-    def of_pairs(self, first: Sequence[Any], second: Sequence[Any]) -> Int32:
-        """int32[n]: the codes of (first[i], second[i]), of which a block often holds a single one."""
-        if first.count(first[0]) == len(first) and second.count(second[0]) == len(second):
-            return np.full(len(first), self[first[0], second[0]], np.int32)
-        return self.of(zip(first, second, strict=True))
-
-    def table(self) -> list[Any]:
-        return [value for value, code in self.items() if code != NO_CODE]
 
 
 @dataclass
@@ -77,8 +49,8 @@ class _Piece:
 
 @dataclass
 class _ArgPieces:
-    texts: Codes = field(default_factory=Codes)
-    jsons: Codes = field(default_factory=Codes)
+    texts: TextCodes = field(default_factory=TextCodes)
+    jsons: JsonCodes = field(default_factory=JsonCodes)
     pieces: list[_Piece] = field(default_factory=list)
 
 
@@ -138,7 +110,7 @@ class Columns:
         else:
             self.dropped += len(rows)
 
-    def table(self, key: str, kind: ArgKind) -> Codes | None:
+    def table(self, key: str, kind: ArgKind) -> TextCodes | JsonCodes | None:
         """Texts or JSON texts of an argument column; None for numbers, and where there is no room for the key."""
         if kind not in ("text", "json") or not self._has_room(key):
             return None
@@ -192,7 +164,7 @@ def _finish_arg(column: _ArgPieces) -> ArgColumn:
     parts = [piece.values for piece in column.pieces]
     dictionary: Sequence[str] = ()
     if kind == "text":
-        dictionary = column.texts.table()
+        parts, dictionary = _as_text(column)
     elif kind == "json":
         parts, dictionary = _as_json(column)
     elif kind == "float":
@@ -208,14 +180,21 @@ def _finish_arg(column: _ArgPieces) -> ArgColumn:
     return ArgColumn(kind, rows, values, dictionary)
 
 
+def _as_text(column: _ArgPieces) -> tuple[list[npt.NDArray[Any]], Sequence[str]]:
+    """Codes of the pieces of a column of texts, and the texts."""
+    dictionary, code_of = column.texts.merge()
+    return [code_of(piece.values) for piece in column.pieces], dictionary
+
+
 def _as_json(column: _ArgPieces) -> tuple[list[npt.NDArray[Any]], list[str]]:
     """Codes of the pieces of a column of mixed kinds, and the JSON texts they stand for."""
-    dictionary, of_text, of_json = _merge_dictionaries(column.texts.table(), column.jsons.table())
+    texts, code_of = column.texts.merge()
+    dictionary, of_text, of_json = _merge_dictionaries(texts, column.jsons.table())
     numbers = Codes()
     parts: list[npt.NDArray[Any]] = []
     for piece in column.pieces:
         if piece.kind == "text":
-            parts.append(of_text[piece.values])
+            parts.append(of_text[code_of(piece.values)])
         elif piece.kind == "json":
             parts.append(of_json[piece.values])
         else:

@@ -14,7 +14,7 @@ from typing import BinaryIO
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.kineto.columns import Codes
+from torch_tb_profiler.ingest.kineto.codes import Codes
 from torch_tb_profiler.ingest.perfetto.content import Columns, Content
 from torch_tb_profiler.ingest.perfetto.counters import Counters, Tracks, samples
 from torch_tb_profiler.ingest.perfetto.reading import Packets, read_packets

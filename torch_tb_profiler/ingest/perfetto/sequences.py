@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.kineto.columns import Codes
+from torch_tb_profiler.ingest.kineto.codes import Codes
 from torch_tb_profiler.ingest.perfetto.content import Columns, Content
 from torch_tb_profiler.ingest.perfetto.wire import fields, signed, text
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64

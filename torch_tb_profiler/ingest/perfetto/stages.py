@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from torch_tb_profiler.ingest.distinct import distinct_rows
-from torch_tb_profiler.ingest.kineto.columns import Block, Codes, Columns
+from torch_tb_profiler.ingest.kineto.codes import Codes
+from torch_tb_profiler.ingest.kineto.columns import Block, Columns
 from torch_tb_profiler.ingest.perfetto.content import Content
 from torch_tb_profiler.ingest.perfetto.sequences import Sequences
 from torch_tb_profiler.ingest.perfetto.values import Cells, add_cells, last_of_each, numbers_of, text_codes

@@ -14,7 +14,8 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.kineto.columns import Codes, Columns
+from torch_tb_profiler.ingest.kineto.codes import Codes
+from torch_tb_profiler.ingest.kineto.columns import Columns
 from torch_tb_profiler.ingest.perfetto import content as messages
 from torch_tb_profiler.ingest.perfetto.sequences import Sequences
 from torch_tb_profiler.ingest.perfetto.wire import text

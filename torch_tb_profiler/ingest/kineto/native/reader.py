@@ -32,7 +32,6 @@ _KINDS: tuple[tuple[ArgKind, Any], ...] = (
 _WHOLE, _TEXT = 0, 1
 
 _JSON_TEXTS = msgspec.json.Decoder(list[str])
-_JSON_VALUES = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class _Numbers:
@@ -173,8 +172,7 @@ class Reader:
         table = self._columns.table(key, name)
         if table is not None:
             numbers = self._of_key.setdefault((inner, at, kind), _Numbers())
-            read = _JSON_TEXTS.decode if name == "text" else _values
-            numbers.add(table.of(read(self._json("reader_key_tokens", inner, at, kind, numbers.known))))
+            numbers.add(table.of_json(self._json("reader_key_tokens", inner, at, kind, numbers.known)))
             cells = numbers.codes[cells]
         self._columns.add_coded(key, name, _copy(rows.value or 0, count, np.int32) + np.int32(first), cells)
 
@@ -209,7 +207,3 @@ def _copy(address: int, count: int, dtype: Any) -> npt.NDArray[Any]:
     column = np.empty(count, dtype)
     ctypes.memmove(column.ctypes.data, address, column.nbytes)
     return column
-
-
-def _values(content: bytes) -> list[bytes]:
-    return list(map(bytes, _JSON_VALUES.decode(content)))
