@@ -17,6 +17,8 @@ from torch_tb_profiler.model.trace import ArgColumn, Events, Thread, Trace
 _STRINGS = "strings"
 _TEXT_IDS = "text_ids"
 
+_DTYPES = {pa.from_numpy_dtype(dtype): np.dtype(dtype) for dtype in np.typecodes["AllInteger"] + "fd"}
+
 
 def write_trace(trace: Trace, path: str) -> None:
     """Write all columns; OSError if that fails."""
@@ -111,8 +113,9 @@ def _numbers(values: npt.NDArray[Any]) -> pa.Array:
 
 
 def _view(values: pa.Array) -> npt.NDArray[Any]:
-    """The numbers where they lie. (`to_numpy` imports pandas, if it is there, which takes half a second.)"""
-    dtype = np.dtype(values.type.to_pandas_dtype())
+    """The numbers where they lie. (`to_numpy` imports pandas, if it is there, which takes half a second; so does
+    asking for the dtype of a type in some versions.)"""
+    dtype = _DTYPES[values.type]
     if not len(values):
         return np.empty(0, dtype)
     return np.frombuffer(values.buffers()[1], dtype, len(values), values.offset * dtype.itemsize)
