@@ -38,3 +38,9 @@ def test_an_operator_without_a_name_is_called_so() -> None:
     assert [path(tree, i) for i in range(len(tree)) if tree.role[i] == Role.OPERATOR] == [
         ("Operators", "(no name)")
     ]
+
+
+def test_device_work_without_a_host_is_a_tree_of_its_own() -> None:
+    tree = logical_tree(draw("gpu0 kernel gemm 0 10\ngpu0 gpu_memcpy Memcpy 20 10"))
+    found = [path(tree, i) for i in range(len(tree)) if tree.role[i] == Role.DEVICE]
+    assert found == [("Device work without a launch", name) for name in ("gemm", "Memcpy")]

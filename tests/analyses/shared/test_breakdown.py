@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.traces import draw, read
-from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, NO_DEVICE, breakdown, no_host
+from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, breakdown, no_host
 from torch_tb_profiler.analyses.shared.utilization import utilizations
+from torch_tb_profiler.model.calls.missing import NO_DEVICE
 from torch_tb_profiler.model.trace import Trace
 
 

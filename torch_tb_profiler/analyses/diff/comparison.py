@@ -32,8 +32,9 @@ from torch_tb_profiler.analyses.diff.waterfall import (
     unknown_categories,
 )
 from torch_tb_profiler.analyses.shared.utilization import Utilization, utilizations
+from torch_tb_profiler.model.calls.missing import missing_kernels
 from torch_tb_profiler.model.pair import Pair, Recordings
-from torch_tb_profiler.model.trace import Float64
+from torch_tb_profiler.model.trace import Float64, Trace
 
 Devices = tuple[tuple[Utilization | None, Utilization | None], ...]
 
@@ -93,7 +94,7 @@ def compare(pair: Pair, min_effect: float) -> Comparison:
     collectives = name_table(
         joined([*map(communication_items, pair.base)]), joined([*map(communication_items, pair.candidate)]), {}
     )
-    devices: Devices = tuple(zip_longest(utilizations(pair.base[0]), utilizations(pair.candidate[0])))
+    devices: Devices = tuple(zip_longest(_known(pair.base[0]), _known(pair.candidate[0])))
     evidence = changes(
         pair,
         min_effect,
@@ -137,6 +138,11 @@ def _communication(recordings: Recordings) -> Float64:
     """Two rows: any communication, exposed communication."""
     times: Float64 = np.concatenate([np.stack(communication_times(trace)) for trace in recordings], axis=1)
     return times.astype(np.float64)
+
+
+def _known(trace: Trace) -> tuple[Utilization, ...]:
+    """The devices; none where kernels are missing: when they work is unknown then."""
+    return () if missing_kernels(trace) is not None else utilizations(trace)
 
 
 def _busy(pair: Pair, devices: Devices) -> Values:

@@ -15,6 +15,7 @@ from torch_tb_profiler.analyses.schedule.gaps import gaps
 from torch_tb_profiler.base.intervals import EMPTY, Intervals, intersect, merge, subtract, union
 from torch_tb_profiler.base.markers import is_mark, is_unnamed
 from torch_tb_profiler.model.calls.links import launches
+from torch_tb_profiler.model.calls.missing import missing_kernels
 from torch_tb_profiler.model.kinds import DEVICE, HOST, ends, of_kind
 from torch_tb_profiler.model.schedule.items import items
 from torch_tb_profiler.model.steps import steps
@@ -43,9 +44,10 @@ def device_busy(trace: Trace) -> Intervals:
 
 @derived
 def idle(trace: Trace) -> Intervals:
-    """Within the complete steps; nothing where no device is recorded."""
+    """Within the complete steps; nothing where no device is recorded, or kernels are missing."""
     busy = device_busy(trace)
-    return subtract(step_windows(trace), busy) if len(busy.starts) else EMPTY
+    known = len(busy.starts) and missing_kernels(trace) is None
+    return subtract(step_windows(trace), busy) if known else EMPTY
 
 
 @derived

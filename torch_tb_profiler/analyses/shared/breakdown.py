@@ -7,12 +7,13 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.base.intervals import Intervals, covered, merge, union
+from torch_tb_profiler.base.intervals import EMPTY, Intervals, covered, merge, union
 from torch_tb_profiler.base.markers import is_data_loading, is_step
+from torch_tb_profiler.model.calls.missing import missing_copies, missing_kernels
 from torch_tb_profiler.model.communication.events import communication_kernels, host_communication
-from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, names_of, of_kind
+from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, of_kind
 from torch_tb_profiler.model.steps import Steps, has_host_events, steps
-from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import ROCPROF, Int32, Int64, Trace, derived, name_mask
 from torch_tb_profiler.model.trainer.events import trainer_loading
 from torch_tb_profiler.model.vendors.records import option
 
@@ -30,7 +31,6 @@ CATEGORIES = (
 
 NO_HOST = "the profiler did not record the host"
 TRAINER_ONLY = "the trainer recorded its own loop; the PyTorch profiler did not run beside it"
-NO_DEVICE = "kernels were launched, but the profiler did not record the device"
 
 
 class Breakdown(msgspec.Struct, frozen=True):
@@ -76,8 +76,11 @@ def breakdown(trace: Trace) -> Breakdown:
 
 @derived
 def role_intervals(trace: Trace) -> dict[str, Intervals]:
-    """The merged time of every category but `other`, over all threads and devices, whole trace."""
-    kernels = of_kind(trace, Kind.KERNEL)
+    """The merged time of every category but `other`, over all threads and devices, whole trace.
+
+    Copies have none where kernels are missing: whether one ran meanwhile is unknown.
+    """
+    kernels, blind = of_kind(trace, Kind.KERNEL), missing_kernels(trace) is not None
     talking = communication_kernels(trace)[kernels]
     host = of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION)
     name = trace.events.name[host]
@@ -85,8 +88,8 @@ def role_intervals(trace: Trace) -> dict[str, Intervals]:
     outside = loading | np.isin(host, host_communication(trace)) | name_mask(trace.strings, is_step)[name]
     return {
         "kernel": _merged(trace, kernels[~talking]),
-        "memcpy": _merged(trace, of_kind(trace, Kind.MEMCPY)),
-        "memset": _merged(trace, of_kind(trace, Kind.MEMSET)),
+        "memcpy": EMPTY if blind else _merged(trace, of_kind(trace, Kind.MEMCPY)),
+        "memset": EMPTY if blind else _merged(trace, of_kind(trace, Kind.MEMSET)),
         "communication": _merged(trace, np.concatenate([kernels[talking], host_communication(trace)])),
         "runtime": _merged(trace, of_kind(trace, Kind.RUNTIME, Kind.DRIVER)),
         "dataloader": _merged(trace, np.concatenate([host[loading], trainer_loading(trace)])),
@@ -108,12 +111,13 @@ def _unknown(trace: Trace) -> dict[str, str]:
         work = () if len(of_kind(trace, *DEVICE)) else ("kernel", "memcpy", "memset", "communication")
         loading = () if len(trainer_loading(trace)) else ("dataloader",)
         return dict.fromkeys((*work, "runtime", *loading, "cpu_exec"), TRAINER_ONLY)
+    unknown = {}
+    if (kernels := missing_kernels(trace)) is not None:
+        # Of rocprofv3 communication is its kernels; elsewhere calls of the host count where no kernel does.
+        talk = ("communication",) if trace.producer == ROCPROF and not len(host_communication(trace)) else ()
+        unknown = dict.fromkeys(("kernel", "memcpy", "memset", *talk), kernels)
+    elif (copies := missing_copies(trace)) is not None:
+        unknown = {"memcpy": copies}
     if not has_host_events(trace):
-        return dict.fromkeys(("runtime", "dataloader", "cpu_exec"), no_host(trace))
-    if len(of_kind(trace, *DEVICE)) == 0 and _launches(trace):
-        return dict.fromkeys(("kernel", "memcpy", "memset"), NO_DEVICE)
-    return {}
-
-
-def _launches(trace: Trace) -> bool:
-    return any("launch" in name.lower() for name in names_of(trace, Kind.RUNTIME, Kind.DRIVER))
+        unknown.update(dict.fromkeys(("runtime", "dataloader", "cpu_exec"), no_host(trace)))
+    return unknown

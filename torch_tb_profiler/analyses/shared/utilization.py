@@ -10,6 +10,7 @@ import numpy as np
 from torch_tb_profiler.analyses.shared.core_time import CoreTime, core_time
 from torch_tb_profiler.base.intervals import covered, merge
 from torch_tb_profiler.base.units import format_ratio
+from torch_tb_profiler.model.calls.missing import missing_kernels
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.devices import DeviceInfo, device_of, devices, stream_of
 from torch_tb_profiler.model.engines.executions import one_each
@@ -64,7 +65,9 @@ def _of_device(trace: Trace, device: DeviceInfo) -> Utilization:
     unknown: dict[str, str] = {}
     computes = ~communication_kernels(trace)[kernels]
     used = computing = None
-    if end > begin:
+    if (reason := missing_kernels(trace)) is not None:
+        unknown["utilization"] = unknown["computing"] = reason
+    elif end > begin:
         used, computing, busy = (
             int(covered(merge(trace.events.start[rows], ends(trace)[rows]), np.array([begin]), np.array([end]))[0])
             / (end - begin)

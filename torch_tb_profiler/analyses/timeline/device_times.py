@@ -7,6 +7,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.tracks.lanes import Lanes
 from torch_tb_profiler.base.intervals import Intervals, intersect, merge, total
+from torch_tb_profiler.model.calls.missing import missing_kernels
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.devices import device_of, devices
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
@@ -30,7 +31,9 @@ class DeviceTime(msgspec.Struct, frozen=True):
 
 
 def device_times(trace: Trace, begin: int, end: int) -> list[DeviceTime]:
-    """Every device in [begin, end)."""
+    """Every device in [begin, end); none where kernels are missing: when they work is unknown then."""
+    if missing_kernels(trace) is not None:
+        return []
     rows = of_kind(trace, *DEVICE)
     rows = rows[(trace.events.start[rows] < end) & (ends(trace)[rows] > begin)]
     owner, kernel = device_of(trace)[rows], kinds(trace)[rows] == Kind.KERNEL

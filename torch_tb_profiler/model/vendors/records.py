@@ -13,8 +13,8 @@ from torch_tb_profiler.model.trace import AORTA, COMPOSER, PYTORCH, ROCPROF, Tra
 from torch_tb_profiler.model.vendors import ascend, gaudi
 
 Topic = Literal[
-    "host", "runtime", "operators", "device", "kernels", "shapes", "stacks", "modules", "calls", "memory",
-    "steps", "sizes",
+    "host", "runtime", "operators", "device", "kernels", "copies", "shapes", "stacks", "modules", "calls",
+    "memory", "steps", "sizes",
 ]  # fmt: skip
 
 _OPTIONS: dict[str, dict[Topic, str]] = {
@@ -24,6 +24,7 @@ _OPTIONS: dict[str, dict[Topic, str]] = {
         "operators": "`activities=[ProfilerActivity.CPU, ...]` records them",
         "device": "`activities=[..., ProfilerActivity.CUDA]` (or XPU, MTIA) records it",
         "kernels": "`activities=[..., ProfilerActivity.CUDA]` (or XPU, MTIA) records them",
+        "copies": "`activities=[..., ProfilerActivity.CUDA]` (or XPU, MTIA) records them",
         "shapes": "`profile(record_shapes=True)`",
         "stacks": "`profile(with_stack=True)`",
         "modules": "`profile(with_stack=True)` or `with_modules=True`",
@@ -39,6 +40,7 @@ _OPTIONS: dict[str, dict[Topic, str]] = {
         "operators": "a `torch_prof_` option of `Profiler` lets PyTorch's profiler record them",
         "device": "a `torch_prof_` option of `Profiler` lets PyTorch's profiler record it",
         "kernels": "a `torch_prof_` option of `Profiler` lets PyTorch's profiler record them",
+        "copies": "a `torch_prof_` option of `Profiler` lets PyTorch's profiler record them",
         "shapes": "`Profiler(torch_prof_record_shapes=True)`",
         "stacks": "`Profiler(torch_prof_with_stack=True)`",
         "modules": "`Profiler(torch_prof_with_stack=True)`",
@@ -52,6 +54,7 @@ _OPTIONS: dict[str, dict[Topic, str]] = {
         "runtime": "`rocprofv3 --hip-trace` records it",
         "device": "`rocprofv3 --kernel-trace --memory-copy-trace` records it",
         "kernels": "`rocprofv3 --kernel-trace` records them",
+        "copies": "`rocprofv3 --memory-copy-trace` records them",
         "steps": "ranges of roctx named `step 7` mark them",
     },
 }
@@ -60,10 +63,12 @@ _OPTIONS: dict[str, dict[Topic, str]] = {
 _GAUDI: dict[Topic, str] = {
     "device": "`activities=[..., ProfilerActivity.HPU]` records it",
     "kernels": "`activities=[..., ProfilerActivity.HPU]` records them",
+    "copies": "`activities=[..., ProfilerActivity.HPU]` records them",
 }
 _ASCEND: dict[Topic, str] = {
     "device": "`activities=[..., torch_npu.profiler.ProfilerActivity.NPU]` records it",
     "kernels": "`activities=[..., torch_npu.profiler.ProfilerActivity.NPU]` records them",
+    "copies": "`activities=[..., torch_npu.profiler.ProfilerActivity.NPU]` records them",
     "memory": "Ascend's profiler keeps memory out of the trace, in tables beside it (`operator_memory.csv`, "
     "`memory_record.csv`), which are not read here",
 }

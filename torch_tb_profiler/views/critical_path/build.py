@@ -8,6 +8,7 @@ from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
 from torch_tb_profiler.analyses.schedule.targets import ALONE
 from torch_tb_profiler.analyses.schedule.what_if import PERCENTS, affordable, curves, what_if
 from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.model.calls.missing import missing_kernels
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.schedule.schedule import schedule
@@ -126,12 +127,14 @@ def _reasons(trace: Trace) -> dict[str, str]:
 
 
 def unavailable(trace: Trace) -> str | None:
-    """A path needs a host, a complete step and, if there is device work, the calls that launched it."""
+    """A path needs a host, a complete step and, where devices work, kernels and the calls that launched them."""
     graph = schedule(trace)
     if graph.main_thread == NO_CODE:
         return f"the host is not recorded; {option(trace, 'host')}"
     if recorded_spans(trace).end.size == 0:
         return "there is no complete step"
+    if len(graph.items) and (reason := missing_kernels(trace)) is not None:
+        return reason
     if len(graph.items) and not (graph.items.call >= 0).any():
         return (
             f"no runtime call is recorded, so what launched the device work is unknown; {option(trace, 'runtime')}"

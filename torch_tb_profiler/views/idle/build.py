@@ -16,6 +16,7 @@ from torch_tb_profiler.analyses.schedule.what_if import unexplained
 from torch_tb_profiler.analyses.shared.breakdown import no_host
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.model.calls.missing import missing_copies, missing_kernels
 from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.families import shown_name
 from torch_tb_profiler.model.health import is_truncated
@@ -199,6 +200,8 @@ def _reasons(trace: Trace) -> dict[str, str | Text]:
         or "known of the largest rows for which the host is late, each alone, and of their causes",
         "waiting_ns": WAITING,
     }
+    if (copies := missing_copies(trace)) is not None:
+        reasons["idle_ns"] = f"at most: {copies}"
     if not has_host_events(trace):
         reasons["causes"] = f"no gap can be attributed to the host: {no_host(trace)}"
     elif len(of_kind(trace, Kind.RUNTIME, Kind.DRIVER)) == 0:
@@ -207,9 +210,9 @@ def _reasons(trace: Trace) -> dict[str, str | Text]:
 
 
 def unavailable(trace: Trace) -> str | None:
-    """Idle time needs a device that works."""
+    """Idle time needs a device that works, and all of its work."""
     if len(of_kind(trace, *DEVICE)):
-        return None
+        return missing_kernels(trace)
     return f"no device work is recorded; {option(trace, 'device')}"
 
 

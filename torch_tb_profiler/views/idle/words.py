@@ -57,14 +57,18 @@ def headline(payload: IdlePayload, kind: str) -> Text:
         return text("There is no complete step to analyze.")
     share = payload.idle_ns / payload.duration_ns
     if share < IDLE or not payload.causes:
-        busy = Phrase(f"{format_ratio(1 - share)} of {whole}", link("kernels"))
+        least = "at least " if "idle_ns" in payload.reasons else ""
+        busy = Phrase(f"{least}{format_ratio(1 - share)} of {whole}", link("kernels"))
         return text("{device} is busy for {share}{talk}.", device=device, share=busy, talk=_talk(payload))
+    most = "at most " if "idle_ns" in payload.reasons else ""
     sums = by_cause(payload.causes)
     cause, (time, longest) = max(sums.items(), key=lambda each: each[1][0])
     return text(
         "{device} waits {share}; {portion} of that for {cause}.",
         device=device,
-        share=Phrase(f"{format_ratio(share)} of {whole}", _evidence(payload, max(payload.causes, key=_length))),
+        share=Phrase(
+            f"{most}{format_ratio(share)} of {whole}", _evidence(payload, max(payload.causes, key=_length))
+        ),
         portion=_fraction(time / payload.idle_ns),
         cause=Phrase(SPOKEN[cause], _evidence(payload, longest)),
     )

@@ -24,6 +24,7 @@ from torch_tb_profiler.analyses.kernels.table import (
 from torch_tb_profiler.analyses.roofline.speeds import kernel_speeds, untold
 from torch_tb_profiler.analyses.shared.core_time import core_time
 from torch_tb_profiler.analyses.tracks.sources import name_of
+from torch_tb_profiler.model.calls.missing import missing_kernels
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.families import families, kernel_names
 from torch_tb_profiler.model.kernels.families import FAMILIES
@@ -57,7 +58,7 @@ def build(trace: Trace, params: KernelsParams) -> KernelsPayload:
     cores = tensor_core_time(time)
     recorded = steps(trace)
     return KernelsPayload(
-        headline=headline(rows, time.total, cores, params, cores_name(trace)),
+        headline=headline(rows, time.total, cores, params, cores_name(trace), missing_kernels(trace)),
         rows=rows,
         memory_operations=_memory_operations(trace, kept),
         families=[

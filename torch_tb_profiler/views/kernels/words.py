@@ -11,9 +11,20 @@ from torch_tb_profiler.views.kernels.payload import KernelRow, KernelsParams
 
 
 def headline(
-    rows: Sequence[KernelRow], total_ns: int, cores: TensorCoreTime, params: KernelsParams, called: str
+    rows: Sequence[KernelRow],
+    total_ns: int,
+    cores: TensorCoreTime,
+    params: KernelsParams,
+    called: str,
+    missing: str | None = None,
 ) -> Text:
-    """The row that takes the most time; `rows` are in this order. `called`: what the cores are."""
+    """The row that takes the most time; `rows` are in this order.
+
+    called   what the cores are
+    missing  why there are no kernels although some may have run
+    """
+    if not rows and missing is not None:
+        return text("{reason}.", reason=missing[:1].upper() + missing[1:])
     if not rows:
         return text("No kernel matches.")
     if total_ns == 0:

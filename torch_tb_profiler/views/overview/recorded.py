@@ -9,6 +9,7 @@ from torch_tb_profiler.analyses.overview.average import average_step
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, Breakdown
 from torch_tb_profiler.analyses.shared.utilization import Utilization
 from torch_tb_profiler.model.calls.links import device_links
+from torch_tb_profiler.model.calls.missing import missing_kernels
 from torch_tb_profiler.model.calls.overlaps import overlaps
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.health import Note
@@ -84,18 +85,19 @@ def device(entry: Utilization) -> Device:
 
 def configuration(trace: Trace) -> Configuration:
     """What was recorded, and of what job."""
+    known = bool(devices(trace)) and missing_kernels(trace) is None
     info: Any = trace.metadata.get("distributedInfo")
     info = info if isinstance(info, Mapping) else {}
     world, backend = info.get("world_size"), info.get("backend")
     return Configuration(
         workers=1,
-        device_type=device_kind(trace) if devices(trace) else "CPU",
+        device_type=device_kind(trace) if known else "CPU",
         rank=rank(trace),
         world_size=world if isinstance(world, int) else None,
         backend=backend if isinstance(backend, str) else None,
         recorded={
             "host": len(of_kind(trace, Kind.CPU_OP)) > 0,
-            "device": bool(devices(trace)),
+            "device": known,
             "python": len(of_kind(trace, Kind.PYTHON)) > 0 or "Call stack" in trace.args,
             "shapes": bool({"Input Dims", "Input dims"} & trace.args.keys()),
             "memory": "[memory]" in trace.strings,

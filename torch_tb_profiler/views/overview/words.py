@@ -143,13 +143,14 @@ def spent(
     if device_type == "CPU":
         return _largest(times, total, whole, frame)
     busy = sum(times[name] for name in BUSY) / total
+    least, most = ("at least ", "at most ") if average.categories.memcpy is None else ("", "")
     if times["communication"] / total > EXPOSED and times["communication"] / total >= 1 - busy:
         evidence = Phrase(f"{format_ratio(times['communication'] / total)} of {whole}", link("trace"))
         return text("{share} is communication that no computation hides.", share=evidence)
     waits = {name: time for name, time in times.items() if name not in BUSY and time > 0}
     device = "GPU" if device_type in ("CUDA", "ROCm") else "device"
     if 1 - busy < IDLE or not waits:
-        share = Phrase(f"{format_ratio(busy)} of {whole}", link("kernels"))
+        share = Phrase(f"{least}{format_ratio(busy)} of {whole}", link("kernels"))
         busy_for = text(
             "The {device} is busy for {share}{talk}{use}.",
             device=device,
@@ -158,7 +159,7 @@ def spent(
             use=_use(hardware, ", and" if talk else " and"),
         )
         return sentences(busy_for, largest)
-    waiting = Phrase(f"{format_ratio(1 - busy)} of {whole}", link("trace"))
+    waiting = Phrase(f"{most}{format_ratio(1 - busy)} of {whole}", link("trace"))
     if submitted > SUBMITTED:
         return text(
             "The {device} waits for {share}; for {portion} of that, its next work is already submitted.",

@@ -221,8 +221,10 @@ class _Builder:
         source = np.where(links.launch >= 0, self.of_row[links.launch], self.of_row[links.operator])
         source = np.where((links.launch < 0) & (links.operator < 0), NO_CODE, source)
         # Beside the runtime call, whose name differs between platforms.
-        while (climbing := (source >= 0) & (self.role[source] == Role.RUNTIME)).any():
-            source[climbing] = self.parent[source[climbing]]
+        linked = np.flatnonzero(source >= 0)
+        while len(linked := linked[self.role[source[linked]] == Role.RUNTIME]):
+            source[linked] = self.parent[source[linked]]
+            linked = linked[source[linked] >= 0]
         order = np.argsort(trace.events.start[links.rows], kind="stable")
         rows, source = links.rows[order], source[order]
         name = trace.events.name[rows]

@@ -1,0 +1,140 @@
+"""Work that a recording lacks: no time in which a device seems to do nothing is told as its idle time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.producers.pftrace import rocprof_pftrace
+from tests.support.producers.rocpd import write_rocpd
+from tests.support.producers.rocprof import Run, rocprof_json, training
+from tests.support.traces import draw, read_bytes
+from tests.support.views import ask, words
+from torch_tb_profiler.analyses.diff.comparison import compare
+from torch_tb_profiler.analyses.overview.idle import idle
+from torch_tb_profiler.analyses.timeline.device_times import device_times
+from torch_tb_profiler.model.calls.missing import NO_DEVICE, missing_copies, missing_kernels
+from torch_tb_profiler.model.pair import Pair
+from torch_tb_profiler.model.trace import Trace
+from torch_tb_profiler.views import all_tabs
+
+RUN = training(3)
+MARKERS = [call for call in RUN.calls if call.message is not None]
+KERNELS = "`rocprofv3 --kernel-trace` records them"
+COPIES = "`rocprofv3 --memory-copy-trace` records them"
+
+BLIND: dict[str, tuple[Run, str]] = {
+    "calls and copies": (
+        replace(RUN, dispatches=[]),
+        f"kernels were launched, but none is recorded; {KERNELS}",
+    ),
+    "markers and copies": (
+        replace(RUN, dispatches=[], calls=MARKERS),
+        f"no kernel is recorded, and no call that tells whether one ran; {KERNELS}",
+    ),
+    "copies": (
+        Run(copies=RUN.copies),
+        f"no kernel is recorded, and no call that tells whether one ran; {KERNELS}",
+    ),
+}
+"""What was recorded, and what is said of it."""
+
+
+def _database(run: Run, folder: Path) -> bytes:
+    return write_rocpd(folder / "1_results.db", run).read_bytes()
+
+
+FORMATS: dict[str, Callable[[Run, Path], bytes]] = {
+    "JSON": lambda run, folder: rocprof_json(run),
+    "rocpd": _database,
+    ".pftrace": lambda run, folder: rocprof_pftrace(run),
+}
+
+
+def reason(trace: Trace, slug: str) -> str | None:
+    """Why a tab has nothing to show."""
+    return next(tab.reason(trace) for tab in all_tabs() if tab.view.slug == slug)
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("name", BLIND)
+def test_without_kernels_nothing_is_concluded_of_devices(name: str, format_: str, tmp_path: Path) -> None:
+    run, why = BLIND[name]
+    trace = read_bytes(FORMATS[format_](run, tmp_path))
+    overview = ask(trace, "overview")
+    for category in ("kernel", "memcpy", "memset", "communication"):
+        assert overview["average"]["categories"][category] is None
+        assert words(overview["reasons"][category]) == why
+    average = overview["average"]
+    assert sum(filter(None, average["categories"].values())) == pytest.approx(average["duration_ns"])
+    assert "waits" not in words(overview["headline"]) and "bounds" not in words(overview["headline"])
+    assert words(overview["no_advice"]) == "Nothing is advised: the profiler did not record the kernels."
+    assert len(idle(trace).starts) == 0
+    assert overview["recommendations"] == [] and overview["configuration"]["recorded"]["device"] is False
+    (device,) = overview["devices"]
+    assert (device["utilization"], device["computing"]) == (None, None)
+    assert words(device["reasons"]["utilization"]) == why
+    assert reason(trace, "idle") == why
+    if name == "calls and copies":
+        assert reason(trace, "critical_path") == why
+    kernels = ask(trace, "kernels")
+    assert words(kernels["headline"]) == f"{why[0].upper()}{why[1:]}."
+    assert sum(row["calls"] for row in kernels["memory_operations"]) == len(RUN.copies)
+    assert device_times(trace, 0, 10**6) == []
+    assert compare(Pair((trace,), (trace,)), 0.01).devices == ()
+
+
+def test_without_copies_a_device_waits_for_at_most_what_it_seems_to(tmp_path: Path) -> None:
+    """The GPU copies for 100,003 ns of a step, before its first kernel; nothing else runs there."""
+    whole, lacking = read_bytes(rocprof_json(RUN)), read_bytes(rocprof_json(replace(RUN, copies=[])))
+    why = f"copies were made, but none is recorded; {COPIES}"
+    overview = ask(lacking, "overview")
+    assert overview["average"]["categories"]["memcpy"] is None
+    assert words(overview["reasons"]["memcpy"]) == why
+    assert "The GPU waits for at most 35.6% of the average step" in words(overview["headline"])
+    assert "The GPU waits at most 35.6% of each step" in words(ask(lacking, "idle")["headline"])
+    assert words(ask(lacking, "idle")["reasons"]["idle_ns"]) == f"at most: {why}"
+    more = ask(lacking, "idle")["idle_ns"] - ask(whole, "idle")["idle_ns"]
+    assert more / 3 == pytest.approx(ask(whole, "overview")["average"]["categories"]["memcpy"])
+    assert "The GPU waits 24.4% of each step" in words(ask(whole, "idle")["headline"])
+
+
+@pytest.mark.parametrize("calls", [[], MARKERS])
+def test_kernels_alone_do_not_tell_that_nothing_was_copied(calls: list[object]) -> None:
+    trace = read_bytes(rocprof_json(Run(calls=[*calls], dispatches=RUN.dispatches)))  # type: ignore[list-item]
+    why = f"no copy is recorded, and no call that tells whether one was made; {COPIES}"
+    assert words(ask(trace, "overview")["reasons"]["memcpy"]) == why
+
+
+def test_a_busy_device_without_its_copies_is_so_at_least() -> None:
+    trace = draw("""
+    host  user_annotation  ProfilerStep#1    0  100
+    host  cuda_runtime     cudaMemcpyAsync   0    0.5
+    host  cuda_runtime     cudaLaunchKernel  1    0.5  correlation=1
+    gpu0  kernel           gemm              2   98  correlation=1 device=0 stream=7
+    """)
+    assert "The GPU is busy for at least 98% of the step" in words(ask(trace, "overview")["headline"])
+    assert "The GPU is busy for at least 98% of the step" in words(ask(trace, "idle")["headline"])
+
+
+def test_what_nobody_asked_for_is_not_missing() -> None:
+    whole = read_bytes(rocprof_json(RUN))
+    assert (missing_kernels(whole), missing_copies(whole)) == (None, None)
+    copying = [call for call in RUN.calls if call.name != "hipLaunchKernel"]
+    assert missing_kernels(read_bytes(rocprof_json(Run(calls=copying, copies=RUN.copies)))) is None
+    launching = [call for call in RUN.calls if "Memcpy" not in call.name]
+    none_copied = read_bytes(rocprof_json(replace(RUN, calls=launching, copies=[])))
+    assert missing_copies(none_copied) is None
+    assert ask(none_copied, "overview")["average"]["categories"]["memcpy"] == 0
+
+
+def test_pytorch_records_kernels_and_copies_by_one_option() -> None:
+    """Where it recorded a device and no calls, what is not in the file did not run."""
+    copies = draw("gpu0 gpu_memcpy Memcpy 0 10 device=0 stream=7")
+    kernels = draw("gpu0 kernel gemm 0 10 device=0 stream=7")
+    assert (missing_kernels(copies), missing_copies(kernels)) == (None, None)
+    launched = draw("host cuda_runtime cudaLaunchKernel 0 5\nhost cuda_runtime cudaMemcpyAsync 6 5")
+    assert missing_kernels(launched) == NO_DEVICE and missing_copies(launched) is None
