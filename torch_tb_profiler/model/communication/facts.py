@@ -52,22 +52,33 @@ def kinds_of(trace: Trace, calls: CollectiveCalls) -> Kinds:
     recorded = _texts(trace, "Collective name", calls.recorded)
     named, outer = _names(trace, calls.named), _names(trace, calls.call)
     kernels = _names(trace, calls.first_kernel())
+    seen: dict[tuple[str | None, ...], tuple[str, str | None]] = {}  # a job repeats its collectives
     result = Kinds([], [])
-    for metadata, annotation, call, kernel in zip(recorded, named, outer, kernels, strict=True):
-        collectives = [
-            what for what in (collective_in(text or "") for text in (metadata, annotation, call)) if what
-        ]
-        # A barrier is an all-reduce of one element underneath.
-        what = "barrier" if "barrier" in collectives else next(iter(collectives), None)
-        result.collective.append(what or collective_of_kernel(kernel or ""))
-        match = BACKEND.match(annotation or "")
-        library = backend_of_kernel(kernel) if kernel else default
-        if library == "custom" and device_kind(trace) in ("HPU", "NPU"):
-            library = "hccl"  # what Habana's library and Huawei's are both called
-        if library in ("nccl", "rccl") and default in ("nccl", "rccl"):
-            library = default  # RCCL keeps NCCL's names
-        result.backend.append(match[1].lower() if match else library)
+    for texts in zip(recorded, named, outer, kernels, strict=True):
+        if texts not in seen:
+            seen[texts] = _collective(*texts), _backend(trace, texts[1], texts[3], default)
+        collective, backend = seen[texts]
+        result.collective.append(collective)
+        result.backend.append(backend)
     return result
+
+
+def _collective(metadata: str | None, annotation: str | None, call: str | None, kernel: str | None) -> str:
+    collectives = [what for what in (collective_in(text or "") for text in (metadata, annotation, call)) if what]
+    # A barrier is an all-reduce of one element underneath.
+    what = "barrier" if "barrier" in collectives else next(iter(collectives), None)
+    return what or collective_of_kernel(kernel or "")
+
+
+def _backend(trace: Trace, annotation: str | None, kernel: str | None, default: str | None) -> str | None:
+    """`default`: of the job."""
+    match = BACKEND.match(annotation or "")
+    library = backend_of_kernel(kernel) if kernel else default
+    if library == "custom" and device_kind(trace) in ("HPU", "NPU"):
+        library = "hccl"  # what Habana's library and Huawei's are both called
+    if library in ("nccl", "rccl") and default in ("nccl", "rccl"):
+        library = default  # RCCL keeps NCCL's names
+    return match[1].lower() if match else library
 
 
 class Sizes(msgspec.Struct, frozen=True):
@@ -126,6 +137,8 @@ class _Inputs:
 
     def of(self, named: int, recorded: int, call: int) -> tuple[str | None, int | None]:
         """(dtype, bytes) of what the first of these calls that lists tensors puts in."""
+        if not self._dims[1] or not self._types[1]:
+            return None, None
         for row in (named, recorded, call):
             tensors = self._tensors(row) if row >= 0 else []
             # The inputs of c10d's operators begin with the output.
