@@ -31,3 +31,28 @@ export function shortened(name: string, letters: number): string {
   const end = Math.floor((letters - 1) / 2);
   return `${name.slice(0, letters - 1 - end)}…${end > 0 ? name.slice(-end) : ''}`;
 }
+
+/** The same of names that stand together: where it would leave some alike, they are cut up to where they differ. */
+export function shortenedApart(names: readonly string[], letters: number): string[] {
+  const short = names.map(name => shortened(name, letters));
+  return names.map((name, i) => {
+    const alike = new Set(names.filter((_, other) => short[other] === short[i]));
+    if (alike.size < 2) {
+      return short[i]!;
+    }
+    const differ = commonLength([...alike]);
+    const begin = Math.max(name.lastIndexOf(' ', differ - 1) + 1, differ - Math.floor(letters / 4));
+    const rest = name.slice(begin, begin + Math.ceil((letters - 1) / 2));
+    return `${name.slice(0, letters - 1 - rest.length)}…${rest}`;
+  });
+}
+
+/** How many letters these begin with alike. */
+function commonLength(names: readonly string[]): number {
+  const [first = '', ...others] = names;
+  let length = 0;
+  while (length < first.length && others.every(name => name[length] === first[length])) {
+    length++;
+  }
+  return length;
+}

@@ -3,7 +3,7 @@ import { Popover } from '@mantine/core';
 import { useMemo, useState } from 'react';
 import { Button } from '../inputs/Button';
 import { formatCount, formatRatio, plural } from '../../base/format';
-import { shortened } from '../../base/text';
+import { shortenedApart } from '../../base/text';
 import { useWidth } from './useWidth';
 import css from './Donut.module.css';
 
@@ -27,9 +27,13 @@ interface Props {
   picked?: string | undefined;
 }
 
-/** Pixels that an average letter of a name takes; what a line needs beside its name. */
-const LETTER = 5.8;
-const BESIDE = 56;
+/** Pixels that an average letter of a name takes, of which many are capitals; what a line needs beside its name. */
+const LETTER = 6.6;
+const BESIDE = 58;
+
+/** Of names in lines of so many pixels, 0 until they are known, what fits. */
+const fitting = (names: string[], room: number) =>
+  room > 0 ? shortenedApart(names, Math.max(Math.floor((room - BESIDE) / LETTER), 3)) : names;
 
 /** Of the others, how many are named; the table beside the rings has them all. */
 const NAMED = 200;
@@ -67,6 +71,15 @@ export function Donut({ title, note, shares, top, color, format, onPick, picked 
     path: outline(slices[i]!) ?? undefined,
     fill: typeof color === 'string' ? shade(color, i, parts.length) : color(part.key),
   }));
+  const names = fitting(
+    parts.map(part => part.title),
+    width,
+  );
+  const listing = listed ? rest.slice(0, NAMED) : [];
+  const listingNames = fitting(
+    listing.map(part => part.title),
+    OTHERS - 24,
+  );
   const said = (part: Share) => `${part.title}: ${format(part.value)}, ${formatRatio(part.value / total)}`;
   return (
     <figure className={css.donut} data-part="donut">
@@ -109,11 +122,11 @@ export function Donut({ title, note, shares, top, color, format, onPick, picked 
         </g>
       </svg>
       <ol ref={ref}>
-        {arcs.map(({ part, fill }) => (
-          <li key={part.key}>
+        {arcs.map(({ part, fill }, i) => (
+          <li key={part.key} data-name={part.title}>
             <Part
               name={part.title}
-              room={width}
+              short={names[i]!}
               fill={fill}
               title={`${part.title}: ${format(part.value)}`}
               ratio={part.value / total}
@@ -143,11 +156,11 @@ export function Donut({ title, note, shares, top, color, format, onPick, picked 
               </Popover.Target>
               <Popover.Dropdown className="menu" data-part="others">
                 <ol className={css.others}>
-                  {rest.slice(0, NAMED).map(part => (
+                  {listing.map((part, i) => (
                     <li key={part.key}>
                       <Part
                         name={part.title}
-                        room={OTHERS - 24}
+                        short={listingNames[i]!}
                         title={`${part.title}: ${format(part.value)}`}
                         ratio={part.value / total}
                         pressed={part.key === picked}
@@ -170,8 +183,8 @@ export function Donut({ title, note, shares, top, color, format, onPick, picked 
 
 interface PartProps {
   name: string;
-  /** Pixels of the line; 0 until they are known. */
-  room: number;
+  /** What of it fits into the line. */
+  short: string;
   fill?: string;
   title: string;
   ratio: number;
@@ -180,8 +193,7 @@ interface PartProps {
 }
 
 /** A line of the legend; who does not see it hears the whole name. */
-function Part({ name, room, fill, title, ratio, pressed, onClick }: PartProps) {
-  const short = room > 0 ? shortened(name, Math.max(Math.floor((room - BESIDE) / LETTER), 3)) : name;
+function Part({ name, short, fill, title, ratio, pressed, onClick }: PartProps) {
   return (
     <Button look="bare" aria-pressed={pressed} title={title} onClick={onClick}>
       {fill && <i className="dot" style={{ background: fill }} />}
