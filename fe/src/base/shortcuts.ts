@@ -20,7 +20,7 @@ export const TIMELINE_KEYS: readonly Shortcut[] = [
   ['M', 'Mark the selected slice, or clear the marks'],
   ['P', 'Unfold or fold the Python frames'],
   ['Enter', 'On the drawing: select a slice in sight'],
-  ['← →', 'The slice before / after on its track'],
+  ['← →', 'The slice before / after on its track, else earlier / later'],
   ['↑ ↓', 'The slice around / inside, else on the track above / below'],
   ['E', 'Add up what is in sight'],
   ['C', 'Light the critical path, or nothing'],

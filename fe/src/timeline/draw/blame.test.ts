@@ -99,6 +99,22 @@ test('a shared box counts for what it holds, wherever the seam of two tiles is',
   expect(whole.reduce((sum, share) => sum + share, 0)).toBeCloseTo(2);
 });
 
+test('a cause that reaches across tiles is named once, in all the room it has', () => {
+  const part = { category: 2, start: 0, duration: 1000 };
+  const written: [string, number][] = [];
+  const context = {
+    measureText: (text: string) => ({ width: text.length * 6 }),
+    fillText: (text: string, x: number) => written.push([text, x]),
+    fillRect: () => undefined,
+  };
+  for (const tiles of [[tile(0, 1000, [part])], [tile(0, 500, [part]), tile(500, 1000, [part])]]) {
+    written.length = 0;
+    const what = { ...scene(100, 1000, ...tiles), width: 240 };
+    paintBlame(context as unknown as CanvasRenderingContext2D, what, row, 0);
+    expect(written).toEqual([['Operators 1.00 µs', 4]]);
+  }
+});
+
 test('outside of the steps nothing is drawn', () => {
   expect(drawn(scene(0, 100, tile(0, 100, [{ category: 0, start: 50, duration: 10 }])))).toEqual([
     ['#work', 5, 1, 1],

@@ -83,16 +83,38 @@ export function paintBlame(context: Drawing, scene: Scene, row: Row, y: number):
     }
     column = next;
   }
+  if (row.folded) {
+    return;
+  }
   const scale = width / (window.end - window.begin);
-  for (const { data, at, category, left, right } of boxesOf(scene, row.track!.id, window.begin, window.end)) {
-    const x = (left - window.begin) * scale;
+  for (const { category, duration, left, right } of idleParts(scene, row.track!.id)) {
     const room = (right - left) * scale;
-    if (room >= LABEL && data.count[at] === 1 && palette.idle[category] && !row.folded) {
-      const text = `${causeTitle(palette.idle[category])} ${formatDuration(data.duration[at]!)}`;
+    if (room >= LABEL) {
+      const text = `${causeTitle(palette.idle[category]!)} ${formatDuration(duration)}`;
       context.fillStyle = palette.categories[category]!.ink;
-      context.fillText(fitted(context, text, room - 8), x + 4, y + 3 + height / 2 + 0.5);
+      const x = (left - window.begin) * scale + 4;
+      context.fillText(fitted(context, text, room - 8), x, y + 3 + height / 2 + 0.5);
     }
   }
+}
+
+/** The parts of idle time in sight that share no box, each once, however many tiles it reaches across. */
+function idleParts(scene: Scene, track: number) {
+  const { palette, window } = scene;
+  const parts = new Map<string, { category: number; duration: number; left: number; right: number }>();
+  for (const { data, at, category, left, right } of boxesOf(scene, track, window.begin, window.end)) {
+    if (data.count[at] !== 1 || !palette.idle[category]) {
+      continue;
+    }
+    const key = `${category} ${data.event[at]} ${data.start[at]}`;
+    const part = parts.get(key);
+    if (part) {
+      part.right = right;
+    } else {
+      parts.set(key, { category, duration: data.duration[at]!, left, right });
+    }
+  }
+  return parts.values();
 }
 
 /** What a device's time goes to under a point: idle time before work, most of it first; null outside of steps. */

@@ -150,3 +150,24 @@ test('the lines of the ruler lie below all slices: none crosses a name', () => {
   expect(fills).toContain('#ccc');
   expect(fills.lastIndexOf('#ccc')).toBeLessThan(fills.indexOf('#123456'));
 });
+
+test('the lines of the ruler do not show through a box that is not solid', () => {
+  const fills: [string, number, number][] = [];
+  const context = {
+    globalAlpha: 1,
+    fillStyle: '',
+    measureText: (text: string) => ({ width: text.length * 6 }),
+    fillText: () => undefined,
+    fillRect(x: number, y: number, _width: number, height: number) {
+      if (height < 24 && y < 20) {
+        fills.push([this.fillStyle, x, this.globalAlpha]);
+      }
+    },
+  };
+  const box = { start: 0, duration: 1000, count: 5, busy: 100 };
+  paint(context as unknown as CanvasRenderingContext2D, scene({ begin: 0, end: 1000 }, tile(0, 1024, [box])));
+  const [last, ...lines] = fills.toReversed();
+  expect(last).toEqual(['#123456', 0, 0.3 + 0.6 * 0.1]);
+  expect(lines.length).toBeGreaterThan(0);
+  expect(lines.every(([fill, , alpha]) => fill === '#fff' && alpha === 1)).toBe(true);
+});

@@ -38,7 +38,8 @@ export function paint(context: Drawing, scene: Scene): void {
   context.globalAlpha = 1;
   context.fillStyle = palette.surface;
   context.fillRect(0, 0, width, height);
-  paintGrid(context, scene);
+  const grid = gridOf(scene);
+  paintGrid(context, scene, grid);
   context.font = `11px ${palette.font}`;
   context.textBaseline = 'middle';
   for (const row of layout.rows) {
@@ -54,7 +55,7 @@ export function paint(context: Drawing, scene: Scene): void {
       context.fillStyle = palette.grid;
       context.fillRect(0, y + row.height - 1, width, 1);
       if (row.kind === 'slices') {
-        paintSlices(context, scene, row, y);
+        paintSlices(context, scene, grid, row, y);
       } else if (row.kind === 'blame') {
         paintBlame(context, scene, row, y);
       } else {
@@ -65,17 +66,22 @@ export function paint(context: Drawing, scene: Scene): void {
   context.globalAlpha = 1;
 }
 
-/** Below all else: a line through a name would read as a letter of it. */
-function paintGrid(context: Drawing, { window, origin, width, height, palette }: Scene): void {
+/** Where the lines of the grid are, from left to right. */
+function gridOf({ window, origin, width }: Scene): number[] {
   const scale = width / (window.end - window.begin);
-  context.fillStyle = palette.line;
+  return ticks(window, width, origin).map(({ time }) => Math.round((time - window.begin) * scale));
+}
+
+/** Below all else: a line through a name would read as a letter of it. */
+function paintGrid(context: Drawing, scene: Scene, grid: readonly number[]): void {
+  context.fillStyle = scene.palette.line;
   context.globalAlpha = 0.6;
-  for (const { time } of ticks(window, width, origin)) {
-    context.fillRect(Math.round((time - window.begin) * scale), 0, 1, height);
+  for (const x of grid) {
+    context.fillRect(x, 0, 1, scene.height);
   }
 }
 
-function paintSlices(context: Drawing, scene: Scene, row: Row, y: number): void {
+function paintSlices(context: Drawing, scene: Scene, grid: readonly number[], row: Row, y: number): void {
   const track = row.track!;
   for (const [i, cover] of scene.tiles.entries()) {
     const before = scene.tiles[i - 1];
@@ -90,15 +96,19 @@ function paintSlices(context: Drawing, scene: Scene, row: Row, y: number): void 
       if (top > scene.height || top + row.lane < 0) {
         continue;
       }
-      paintLane(context, scene, cover, leads, lane, top, box.height, track);
+      paintLane(context, scene, grid, cover, leads, lane, top, box.height, track);
     }
   }
 }
 
-/** `leads`: no part before this one is drawn, so it also draws what reaches in from there. */
+/**
+ * `grid`: its lines do not show through boxes. `leads`: no part before this one is drawn, so it also draws what
+ * reaches in from there.
+ */
 function paintLane(
   context: Drawing,
   scene: Scene,
+  grid: readonly number[],
   cover: Cover<Tile>,
   leads: boolean,
   lane: Lane,
@@ -121,6 +131,7 @@ function paintLane(
   const seen = lowerBound(start, at, lane.last, window.begin);
   at = Math.max(at, Math.min(seen - 1, lane.last));
   let painted = -1;
+  let line = 0;
   let fill = '';
   for (let i = at; i < lane.last && start[i]! < to; i++) {
     const left = Math.max((start[i]! - window.begin) * scale, 0);
@@ -142,8 +153,17 @@ function paintLane(
     const share = many && duration[i]! > 0 ? busy[i]! / duration[i]! : 1;
     const faded =
       lit !== null && !lit(track, event[i]!, start[i]! + unit, start[i]! + duration[i]! - unit, lane.depth);
-    context.globalAlpha = (many ? 0.3 + 0.6 * share : 1) * (faded ? FADED : 1);
     const gap = end - x > 3 && !many ? 1 : 0;
+    const solid = (many ? 0.3 + 0.6 * share : 1) * (faded ? FADED : 1);
+    for (; line < grid.length && grid[line]! < end - gap; line++) {
+      if (grid[line]! >= x && solid < 1) {
+        context.globalAlpha = 1;
+        context.fillStyle = palette.surface;
+        context.fillRect(grid[line]!, top, 1, height);
+        context.fillStyle = fill;
+      }
+    }
+    context.globalAlpha = solid;
     context.fillRect(x, top, end - x - gap, height);
     painted = end;
     if (!many && end - x >= LABEL && height >= 12) {

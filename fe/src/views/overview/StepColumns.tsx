@@ -70,6 +70,7 @@ export function StepColumns({ overview, chosen, onChoose }: Props) {
               width={column}
               y={y}
               label={i % every === 0}
+              pressed={chosen === step.name}
               active={chosen === step.name || focused === step.name}
               faded={chosen !== undefined && chosen !== step.name}
               onClick={() => onChoose(chosen === step.name ? undefined : step.name)}
@@ -123,6 +124,9 @@ interface ColumnProps {
   width: number;
   y: (ns: number) => number;
   label: boolean;
+  /** Shown alone. */
+  pressed: boolean;
+  /** That, or focused. */
   active: boolean;
   faded: boolean;
   onClick: () => void;
@@ -138,6 +142,7 @@ function Column({
   width,
   y,
   label,
+  pressed,
   active,
   faded,
   onClick,
@@ -158,7 +163,7 @@ function Column({
         id={`step-${step.name}`}
         role="button"
         tabIndex={0}
-        aria-pressed={active}
+        aria-pressed={pressed}
         aria-label={`${title}, ${formatDuration(step.duration_ns)}${state}: ${description}`}
         className={`${css.column} ${active ? css.active : ''} ${faded ? css.faded : ''}`}
         onClick={onClick}

@@ -1,5 +1,5 @@
 // The keys of the timeline. They come before those of the page while no text is typed.
-import { useEffect, useRef } from 'react';
+import { useEffect, useLayoutEffect, useRef } from 'react';
 import type { Highlights } from '../../timeline/contract';
 import type { Controller } from '../../timeline/controller';
 import type { Way } from '../../timeline/lookup';
@@ -14,7 +14,8 @@ const PAN_PX = 120;
 /** Calls `handle` with each key; what it takes (true) goes no further. */
 export function useKeys(handle: (event: KeyboardEvent) => boolean): void {
   const latest = useRef(handle);
-  useEffect(() => {
+  // Before anybody sees what is drawn: a key is about what is seen.
+  useLayoutEffect(() => {
     latest.current = handle;
   });
   useEffect(() => {
@@ -47,8 +48,10 @@ export function keysOf(
 ): Keys {
   const { state, change, chooseEvent, zoomTo } = timeline;
   const { selected, area } = highlights;
-  const beside = (way: Way, otherwise?: () => void) => () =>
-    selected ? chooseEvent(controller.sliceBeside(selected, way) ?? state.event) : otherwise?.();
+  const beside = (way: Way, otherwise?: () => void) => () => {
+    const found = selected && controller.sliceBeside(selected, way);
+    return found === null ? otherwise?.() : chooseEvent(found);
+  };
   const marks = selected
     ? [...state.marks, selected.start].sort((a, b) => a - b)
     : area
