@@ -1,0 +1,126 @@
+"""Where the Tab key stops on a page, whether the focus is seen there, and what the keys do."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TypedDict
+
+from playwright.sync_api import Page
+
+from tests.support.waiting import until
+
+
+class Stop(TypedDict):
+    """A place of the focus.
+
+    kind   what it is and where, the same for all of a list
+    text   what it says
+    does   what the keys should do there: press, arrows, type, open, toggle, scroll or explain
+    seen   whether it looks different from how it does without the focus
+    """
+
+    kind: str
+    text: str
+    does: str
+    seen: bool
+
+
+_STOP = """() => {
+  const at = document.activeElement, page = document.querySelector('#page');
+  if (at === document.body || !page.contains(at) || at === page) {
+    return null;
+  }
+  const look = (e, part) => {
+    const s = getComputedStyle(e, part);
+    const shown = [s.content, s.outlineStyle, s.outlineColor, s.outlineWidth, s.boxShadow, s.backgroundColor];
+    return [...shown, s.borderColor, s.fill, s.stroke, s.strokeWidth, s.textDecorationLine].join();
+  };
+  const around = [at, at.parentElement, ...[...at.querySelectorAll('*')].slice(0, 20)];
+  const looks = () => around.map(e => look(e)).join('|') + look(at, '::after') +
+    page.querySelectorAll('[data-part=cell-here]').length;
+  const lit = looks();
+  at.blur();
+  const unlit = looks();
+  at.focus({focusVisible: true, preventScroll: true});
+  const role = at.getAttribute('role') ?? '', tag = at.tagName, type = at.getAttribute('type') ?? '';
+  const arrows = ['application', 'tree', 'grid', 'treegrid', 'slider', 'radio', 'separator'];
+  const does = () => {
+    if (at.matches('[aria-label^="What is"], [aria-label^="Why"]')) return 'explain';
+    if (role === 'combobox' && tag !== 'INPUT') return 'open';
+    if (arrows.includes(role)) return 'arrows';
+    if (tag === 'INPUT' && type === 'radio') return 'arrows';
+    if (tag === 'INPUT' && type === 'checkbox') return 'toggle';
+    if (tag === 'INPUT' || tag === 'TEXTAREA') return 'type';
+    if (['BUTTON', 'A', 'SUMMARY'].includes(tag) || role === 'button' || role === 'link') return 'press';
+    return 'scroll';
+  };
+  const kind = [tag, role, type, at.getAttribute('class'), at.closest('[data-part]')?.dataset.part].join(' ');
+  const text = (at.getAttribute('aria-label') ?? at.textContent ?? '').slice(0, 80);
+  return {kind, text, does: does(), seen: lit !== unlit};
+}"""
+
+
+def stops(page: Page, most: int) -> list[Stop]:
+    """Those of the page below its bar, to where the focus leaves it; AssertionError after `most`."""
+    page.evaluate("document.querySelector('#page').focus()")
+    found: list[Stop] = []
+    while True:
+        page.keyboard.press("Tab")
+        stop: Stop | None = page.evaluate(_STOP)
+        if stop is None:
+            return found
+        found.append(stop)
+        assert len(found) < most, f"the focus does not leave the page: {[stop['text'] for stop in found[-5:]]}"
+
+
+KEYS = {
+    "press": ("Enter",),
+    "open": ("Enter",),
+    "toggle": ("Space",),
+    "type": ("a",),
+    "arrows": ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "Enter"),
+    "explain": (),
+    "scroll": (),
+}
+"""What is pressed, until something happens; what explains a term does so by the focus alone."""
+
+_WATCH = """() => {
+  const at = document.activeElement;
+  window.effect = '';
+  const happened = what => { window.effect ||= what; };
+  new MutationObserver(() => happened('page')).observe(document.documentElement, {
+    subtree: true, childList: true, characterData: true, attributes: true,
+  });
+  addEventListener('hashchange', () => happened('address'), {once: true});
+  addEventListener('scroll', () => happened('scroll'), {once: true, capture: true});
+  document.addEventListener('input', () => happened('input'), {once: true, capture: true});
+  document.addEventListener('click', event => {
+    if (event.target.closest('a[href]')) {
+      event.preventDefault();
+      happened('link');
+    }
+  }, {capture: true});
+  const {fetch} = window;
+  window.fetch = (...given) => { happened('request'); return fetch(...given); };
+  HTMLAnchorElement.prototype.click = () => happened('file');
+}"""
+
+
+def effect(page: Page) -> str:
+    """What has happened since the keys are watched; empty while nothing has."""
+    what: str = page.evaluate("window.effect")
+    return what
+
+
+def operate(page: Page, does: str) -> str:
+    """Presses what should do something at the place of the focus, and says what happened."""
+    if does == "scroll":
+        roomy = "e => e.scrollHeight > e.clientHeight || e.scrollWidth > e.clientWidth"
+        assert page.locator(":focus").evaluate(roomy), "it has the focus to be scrolled, and cannot be"
+        return "scroll"
+    if does == "explain":
+        return until(lambda: str(page.locator(":focus").get_attribute("aria-expanded") or ""))
+    page.evaluate(_WATCH)
+    for key in KEYS[does]:
+        page.keyboard.press(key)
+    return until(partial(effect, page))

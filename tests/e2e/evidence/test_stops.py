@@ -1,0 +1,52 @@
+"""Every view without a pointer: no stop of the Tab key is dead or unseen, and the focus gets out again.
+
+Of what is alike (rows of a table, items of a list) one is operated.
+"""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.evidence.stops import Stop, operate, stops
+from tests.e2e.page.places import VIEWS, go, start
+from tests.support.page import NewPage
+from torch_tb_profiler.views import SLUGS
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+MOST = 400
+"""More stops than any page of these has: the focus is caught in a ring."""
+
+
+_TEXT = "(e => (e.getAttribute('aria-label') ?? e.textContent ?? '').slice(0, 80))(document.activeElement)"
+
+
+def stand(page: Page, stop: Stop) -> None:
+    """Goes to a stop from the start of the page."""
+    page.evaluate("document.querySelector('#page').focus()")
+    passed: list[str] = []
+    while stop["text"] not in passed:
+        assert len(passed) < MOST, f"{stop} is not reached: {passed}"
+        page.keyboard.press("Tab")
+        passed.append(page.evaluate(_TEXT))
+
+
+@pytest.mark.parametrize("view", SLUGS)
+def test_every_stop_of_the_tab_key_is_seen_and_does_something(new_page: NewPage, server: str, view: str) -> None:
+    page = new_page()
+    page.emulate_media(reduced_motion="reduce")
+    start(page, server)
+    state = VIEWS[view]
+    other = {"view": "kernels" if view == "overview" else "overview", "run": state["run"]}
+    go(page, state)
+    expect(page.locator("#page progress")).to_have_count(0)  # all ranks are read
+    found = stops(page, MOST)
+    assert found
+    assert [stop for stop in found if not stop["seen"]] == []
+    first = {stop["kind"]: stop for stop in reversed(found)}
+    for stop in first.values():
+        go(page, other)  # what was opened before is closed
+        go(page, state)
+        stand(page, stop)
+        assert operate(page, stop["does"]), stop
