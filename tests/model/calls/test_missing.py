@@ -16,10 +16,12 @@ from tests.support.views import ask, words
 from torch_tb_profiler.analyses.diff.comparison import compare
 from torch_tb_profiler.analyses.overview.idle import idle
 from torch_tb_profiler.analyses.timeline.device_times import device_times
+from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.model.calls.missing import NO_DEVICE, missing_copies, missing_kernels
 from torch_tb_profiler.model.pair import Pair
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views import all_tabs
+from torch_tb_profiler.views.trace.blame import blame_tracks
 
 RUN = training(3)
 MARKERS = [call for call in RUN.calls if call.message is not None]
@@ -68,6 +70,8 @@ def test_without_kernels_nothing_is_concluded_of_devices(name: str, format_: str
     for category in ("kernel", "memcpy", "memset", "communication"):
         assert overview["average"]["categories"][category] is None
         assert words(overview["reasons"][category]) == why
+    linked = {each["link"] for each in (*overview["headline"], *overview["explanation"])}
+    assert "operators" not in linked  # none are recorded
     average = overview["average"]
     assert sum(filter(None, average["categories"].values())) == pytest.approx(average["duration_ns"])
     assert "waits" not in words(overview["headline"]) and "bounds" not in words(overview["headline"])
@@ -84,6 +88,9 @@ def test_without_kernels_nothing_is_concluded_of_devices(name: str, format_: str
     assert words(kernels["headline"]) == f"{why[0].upper()}{why[1:]}."
     assert sum(row["calls"] for row in kernels["memory_operations"]) == len(RUN.copies)
     assert device_times(trace, 0, 10**6) == []
+    assert blame_tracks(trace) == ()
+    with pytest.raises(NotFoundError, match="is not known"):
+        ask(trace, "trace/moment", device=1, at=50_000)
     assert compare(Pair((trace,), (trace,)), 0.01).devices == ()
 
 
@@ -92,6 +99,8 @@ def test_without_copies_a_device_waits_for_at_most_what_it_seems_to(tmp_path: Pa
     whole, lacking = read_bytes(rocprof_json(RUN)), read_bytes(rocprof_json(replace(RUN, copies=[])))
     why = f"copies were made, but none is recorded; {COPIES}"
     overview = ask(lacking, "overview")
+    assert overview["recommendations"] == [] != ask(whole, "overview")["recommendations"]
+    assert "the profiler did not record the copies" in words(overview["no_advice"])
     assert overview["average"]["categories"]["memcpy"] is None
     assert words(overview["reasons"]["memcpy"]) == why
     assert "The GPU waits for at most 35.6% of the average step" in words(overview["headline"])

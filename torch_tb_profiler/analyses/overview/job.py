@@ -8,7 +8,7 @@ import msgspec
 
 from torch_tb_profiler.base.markers import DISTRIBUTED_DATA_PARALLEL, is_data_loading, is_optimizer
 from torch_tb_profiler.model.calls.autograd import backward_tasks
-from torch_tb_profiler.model.calls.missing import missing_kernels
+from torch_tb_profiler.model.calls.missing import missing_copies, missing_kernels
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kinds import DEVICE, Kind, names_of, of_kind
 from torch_tb_profiler.model.steps import steps
@@ -63,4 +63,6 @@ def no_advice(trace: Trace) -> str | None:
         return "the profiler did not record the device"
     if len(of_kind(trace, *DEVICE)) and missing_kernels(trace) is not None:
         return "the profiler did not record the kernels"
+    if missing_copies(trace) is not None:
+        return "the profiler did not record the copies, and a device may copy where it seems to wait"
     return None

@@ -95,7 +95,10 @@ def _measured(trace: Trace) -> Overview:
         preview=True,
         headline=spent,
         spent=spent,
-        explanation=sentences(words.explanation(listed, average, reasons), tokens_sentence(tokens(trace))),
+        explanation=sentences(
+            words.reachable(words.explanation(listed, average, reasons), configured.recorded["host"]),
+            tokens_sentence(tokens(trace)),
+        ),
         trace_start_ns=trace.trace_start_ns,
         base_ns=trace.base_ns,
         steps=listed,
@@ -135,6 +138,7 @@ def _spent(
     waiting = total(idle(trace))
     submitted = total(device_late(trace)) / waiting if waiting else 0.0
     spent = words.spent(average, configured.device_type, _whole(trace), name, hardware, submitted, _largest(trace))
+    spent = words.reachable(spent, configured.recorded["host"])
     return sentences(spent, words.bound(bounds, _whole(trace), _exposed(trace, average)))
 
 

@@ -226,6 +226,13 @@ def _category(name: str) -> Phrase:
     return Phrase(_NAMES[name], _EVIDENCE.get(name, link("trace")))
 
 
+def reachable(said: Text, operators: bool) -> Text:
+    """The same words; where no `operators` are recorded, what would open them opens the timeline."""
+    if operators:
+        return said
+    return tuple(Phrase(each.text, link("trace")) if each.link == link("operators") else each for each in said)
+
+
 def explanation(steps: Sequence[Step], average: Average | None, reasons: Mapping[str, str]) -> Text:
     """How the steps vary, which are outliers, and which are left out; why the whole trace is shown as one step."""
     if "steps" in reasons:

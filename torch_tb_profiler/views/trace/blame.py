@@ -13,7 +13,8 @@ from torch_tb_profiler.analyses.timeline.tile import layer
 from torch_tb_profiler.analyses.tracks.launches import operator_of
 from torch_tb_profiler.analyses.tracks.sources import name_of
 from torch_tb_profiler.analyses.tracks.tracks import device_labels, tracks
-from torch_tb_profiler.base.errors import UsageError
+from torch_tb_profiler.base.errors import NotFoundError, UsageError
+from torch_tb_profiler.model.calls.missing import missing_kernels
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace, derived, known
 from torch_tb_profiler.view import KeptColumns, TraceView
@@ -30,9 +31,12 @@ BlameTracks = tuple[tuple[int, int], ...]
 
 @derived
 def blame_tracks(trace: Trace) -> BlameTracks:
-    """(device, track id) of each device that works in a trace with a complete step; ids follow the ruler's."""
+    """(device, track id) of each device that works in a trace with a complete step; ids follow the ruler's.
+
+    None where kernels are missing: what seems to be idle time need not be.
+    """
     table, first = tracks(trace), counter_id(trace, len(all_series(trace))) + 1
-    if not steps(trace).complete.any():
+    if not steps(trace).complete.any() or missing_kernels(trace) is not None:
         return ()
     groups = {t.group for t in table.tracks if t.kind == "stream" and t.role not in ("annotation", "sync")}
     devices = [table.groups[group].device for group in sorted(groups)]
@@ -127,10 +131,12 @@ class TraceMoment(msgspec.Struct, frozen=True):
 
 
 def build_moment(trace: Trace, params: MomentParams) -> TraceMoment:
-    """NotFoundError if nothing ran on the device, or no such part of a complete step lies there."""
+    """NotFoundError if nothing ran on the device, kernels are missing, or no complete step has such a part."""
     if params.category and params.category not in CATEGORIES:
         known = ", ".join(CATEGORIES)
         raise UsageError(f"there is no category {params.category!r}", hint=f"categories: {known}")
+    if (reason := missing_kernels(trace)) is not None:
+        raise NotFoundError(f"what the device does is not known: {reason}")
     until = params.at + 1 if params.until is None else params.until
     code = CATEGORIES.index(params.category) if params.category else None
     described = moment(trace, params.device, params.at, until, code)

@@ -46,7 +46,9 @@ export function Advice({ items, gains, none, coming }: Props) {
   if (items.length === 0 && (coming === null || (coming === 'replay' && none.length > 0))) {
     return (
       <p className={css.none} data-part="advice">
-        <Sentence text={none} />
+        <span>
+          <Sentence text={none} />
+        </span>
       </p>
     );
   }

@@ -57,7 +57,9 @@ interface Props {
 }
 
 export function StepBar({ now, device, onOpen }: Props) {
-  const top = device ? 34 : 4; // brackets above say busy and waiting
+  // Without kernels nothing tells when a device works, without copies it may work where it seems to wait.
+  const works = device !== null && now.times.kernel !== null;
+  const top = works ? 34 : 4; // brackets above say busy and waiting
   const { ref, width } = useWidth();
   const found = parts(now.times, now.duration);
   const toX = (ns: number) => (now.duration > 0 ? (ns / now.duration) * width : 0);
@@ -69,6 +71,7 @@ export function StepBar({ now, device, onOpen }: Props) {
   const rowsBelow = leaders.reduce((most, leader) => Math.max(most, leader.row + 1), 0);
   const height = top + BAR + 8 + rowsBelow * LINE + 6;
   const busyShare = now.duration > 0 ? busy(now.times) / now.duration : 0;
+  const [least, most] = now.times.memcpy === null ? [' at least', ' at most'] : ['', ''];
   return (
     <div ref={ref} style={{ minHeight: top + BAR + 30 }}>
       {width > 0 && (
@@ -79,22 +82,22 @@ export function StepBar({ now, device, onOpen }: Props) {
           aria-label="What the step is spent on"
           data-picture={`${now.title}, ${formatDuration(now.duration)}: each category counts only time not counted to its left`}
         >
-          {device && busyShare > 0 && (
+          {works && busyShare > 0 && (
             <Bracket
               x={0}
               width={busyShare * width}
-              label={`${device} busy`}
+              label={`${device} busy${least}`}
               ns={busy(now.times)}
               share={busyShare}
               limit={width}
               onOpen={() => onOpen('kernel')}
             />
           )}
-          {device && busyShare < 1 && (
+          {works && busyShare < 1 && (
             <Bracket
               x={busyShare * width}
               width={(1 - busyShare) * width}
-              label={`${device} waits`}
+              label={`${device} waits${most}`}
               ns={now.duration - busy(now.times)}
               share={1 - busyShare}
               limit={width}

@@ -16,6 +16,34 @@ it('says what the device waits for, and for how long', () => {
   expect(document.body.textContent).toContain(textOf(golden.overview.gains));
 });
 
+it('keeps the words around a link in one line where nothing is advised', () => {
+  const none = ['The ', 'timeline', ' shows it.'].map((text, i) => ({
+    text,
+    link: i === 1 ? 'trace' : null,
+  }));
+  drawView(View, { ...golden.overview, recommendations: [], no_advice: none });
+  const { children, textContent } = document.querySelector('[data-part=advice]')!;
+  // The room that is kept for cards lays its children out below each other.
+  expect([children.length, textContent]).toEqual([1, 'The timeline shows it.']);
+});
+
+it('says of a device whose kernels or copies are missing no more than is known', async () => {
+  const without = async (...unknown: string[]) => {
+    const categories = Object.fromEntries(unknown.map(category => [category, null]));
+    const { average } = golden.overview;
+    drawView(View, {
+      ...golden.overview,
+      average: { ...average, categories: { ...average.categories, ...categories } },
+    });
+    const said = (await screen.findByLabelText('What the step is spent on')).textContent;
+    cleanup();
+    return said;
+  };
+  expect(await without()).toMatch(/GPU busy \d.*GPU waits \d/);
+  expect(await without('memcpy')).toMatch(/GPU busy at least \d.*GPU waits at most \d/);
+  expect(await without('kernel', 'memcpy', 'memset')).not.toMatch(/GPU/);
+});
+
 it('says how much of the peak is used, at least, or why nobody knows', () => {
   const use = {
     ...{

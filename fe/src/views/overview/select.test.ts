@@ -51,7 +51,14 @@ it('opens for each part of the bar what it counts', () => {
   expect(of('kernel')).toEqual({ view: 'kernels', params: {} });
   expect(of('kernel', '2')).toEqual({ view: 'kernels', params: { step: '2' } });
   expect(of('dataloader', '2')).toEqual({ view: 'idle', params: { step: '2' } });
-  expect(evidence({ ...overview(), devices: [] }, 'cpu_exec', undefined).view).toBe('operators');
+  const blind = overview().devices.map(device => ({ ...device, utilization: null }));
+  for (const devices of [[], blind]) {
+    expect(evidence({ ...overview(), devices }, 'cpu_exec', undefined).view).toBe('operators');
+    const { configuration } = overview();
+    const recorded = { ...configuration.recorded, host: false };
+    const none = { ...overview(), devices, configuration: { ...configuration, recorded } };
+    expect(evidence(none, 'runtime', undefined).view).toBe('trace');
+  }
   expect(of('memcpy', '2')).toEqual({ view: 'trace', params: { area: '2000000-3000000' } });
   const steps = overview().steps.map((step, i) => ({ ...step, complete: i > 0 }));
   const { params } = evidence({ ...overview(), steps }, 'memcpy', undefined);

@@ -84,10 +84,14 @@ export function evidence(overview: Overview, category: Category, step: string | 
   if (category === 'kernel') {
     return { view: 'kernels', params: of };
   }
+  const area = { view: 'trace', params: { area: windowOf(overview, step) } };
   if (BUSY.includes(category)) {
-    return { view: 'trace', params: { area: windowOf(overview, step) } };
+    return area;
   }
-  return { view: overview.devices.length > 0 ? 'idle' : 'operators', params: of };
+  if (overview.devices.some(device => device.utilization !== null)) {
+    return { view: 'idle', params: of };
+  }
+  return overview.configuration.recorded.host ? { view: 'operators', params: of } : area;
 }
 
 /** From the first to the last of the steps that are counted. */
