@@ -176,6 +176,8 @@ def test_a_trace_without_a_host_or_launches_says_what_it_lacks() -> None:
     assert "host is not recorded" in str(unavailable(draw("gpu0 kernel a 0 10")))
     unlinked = "host cpu_op aten::mm 0 10\ngpu0 kernel a 5 10"
     assert "no runtime call is recorded" in str(unavailable(draw(unlinked)))
+    launched = f"{unlinked}\nhost cuda_runtime launch 1 2"
+    assert unavailable(draw(launched)) == "the recording does not tell which calls launched the device work"
 
 
 def test_a_trace_of_the_host_alone_says_that_the_path_is_its_main_thread() -> None:

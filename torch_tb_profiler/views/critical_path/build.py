@@ -11,6 +11,7 @@ from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.model.calls.missing import missing_kernels
 from torch_tb_profiler.model.devices import devices
 from torch_tb_profiler.model.health import is_truncated
+from torch_tb_profiler.model.kinds import Kind, of_kind
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace
@@ -136,6 +137,8 @@ def unavailable(trace: Trace) -> str | None:
     if len(graph.items) and (reason := missing_kernels(trace)) is not None:
         return reason
     if len(graph.items) and not (graph.items.call >= 0).any():
+        if len(of_kind(trace, Kind.RUNTIME, Kind.DRIVER)):
+            return "the recording does not tell which calls launched the device work"
         return (
             f"no runtime call is recorded, so what launched the device work is unknown; {option(trace, 'runtime')}"
         )

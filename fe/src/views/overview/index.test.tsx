@@ -16,6 +16,18 @@ it('says what the device waits for, and for how long', () => {
   expect(document.body.textContent).toContain(textOf(golden.overview.gains));
 });
 
+it('calls a device a GPU where its vendor does', async () => {
+  const [device] = golden.overview.devices;
+  for (const [kind, said] of [
+    ['ROCm', 'GPU busy'],
+    ['HPU', 'Device busy'],
+  ] as const) {
+    drawView(View, { ...golden.overview, devices: [{ ...device, kind }] });
+    expect((await screen.findByLabelText('What the step is spent on')).textContent).toContain(said);
+    cleanup();
+  }
+});
+
 it('keeps the words around a link in one line where nothing is advised', () => {
   const none = ['The ', 'timeline', ' shows it.'].map((text, i) => ({
     text,

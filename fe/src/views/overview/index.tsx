@@ -75,9 +75,9 @@ export default function OverviewView({ payload: first, crumb, run, worker, span 
   const gpu =
     payload.devices.length === 0
       ? null
-      : payload.devices.some(device => device.kind === 'other')
-        ? 'Device'
-        : 'GPU';
+      : payload.devices.every(device => device.kind === 'CUDA' || device.kind === 'ROCm')
+        ? 'GPU'
+        : 'Device';
   const choose = (step: string | undefined) => {
     const { step: _, ...rest } = selection.params;
     select({ params: step === undefined ? rest : { ...rest, step } });
