@@ -43,7 +43,7 @@ def content(run: Run, format_: str) -> bytes:
     if format_ == "json":
         return rocprof_json(run)
     with TemporaryDirectory() as folder:
-        return write_rocpd(Path(folder) / "x.db", run, int(format_[-1])).read_bytes()
+        return write_rocpd(Path(folder) / "x.db", run, format_.removeprefix("rocpd ")).read_bytes()
 
 
 def values(trace: Trace) -> list[tuple[float, float]]:
@@ -54,7 +54,7 @@ def values(trace: Trace) -> list[tuple[float, float]]:
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-@pytest.mark.parametrize("format_", ["json", "rocpd 3", "rocpd 4"])
+@pytest.mark.parametrize("format_", ["json", "rocpd 3", "rocpd 4", "rocpd 4.1.0"])
 def test_a_kernel_has_the_counters_of_its_dispatch_summed_over_the_device(format_: str) -> None:
     trace = read_bytes(content(counted(), format_))
     assert values(trace) == [(100, 8), (101, -1), (102, 8), (103, -1)]

@@ -170,7 +170,7 @@ def test_one_bad_record_costs_itself() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["json", "rocpd 3", "rocpd 4"])
 def test_no_damage_crashes(name: str, long: bool) -> None:
-    whole = rocprof_json(RUN) if name == "json" else database(RUN, int(name[-1]))
+    whole = rocprof_json(RUN) if name == "json" else database(RUN, name.removeprefix("rocpd "))
     chance = random.Random(name)
     mutations: tuple[Mutation, ...] = BYTES + FIELDS if name == "json" else BYTES
     for _ in range(1000 if long else 60):

@@ -42,10 +42,10 @@ from torch_tb_profiler.model.vendors.records import Topic, option
 from torch_tb_profiler.views import all_tabs
 
 RUN = training(3)
-FORMATS = ("json", "rocpd 3", "rocpd 4")
+FORMATS = ("json", "rocpd 3", "rocpd 4", "rocpd 4.1.0")
 
 
-def database(run: Run, version: int = 3) -> bytes:
+def database(run: Run, version: str = "3") -> bytes:
     with TemporaryDirectory() as folder:
         return write_rocpd(Path(folder) / "x.db", run, version).read_bytes()
 
@@ -53,7 +53,7 @@ def database(run: Run, version: int = 3) -> bytes:
 @cache
 def drawn(format_: str) -> Trace:
     if format_.startswith("rocpd"):
-        return read_bytes(database(RUN, int(format_[-1])))
+        return read_bytes(database(RUN, format_.removeprefix("rocpd ")))
     return read_bytes(chrome(RUN) if format_ == "chrome" else rocprof_json(RUN))
 
 

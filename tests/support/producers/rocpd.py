@@ -1,4 +1,4 @@
-"""Draws a recording of rocprofv3 as the database that it writes by default (rocpd), in versions 3 and 4.
+"""Draws a recording of rocprofv3 as the database that it writes by default (rocpd), in versions 3, 4 and 4.1.0.
 
 Tables end in the id of the process; views without it join them. A call and the work that it launched share the
 `stack_id` of their events; `correlation_id` is the application's own, mostly 0.
@@ -63,21 +63,25 @@ _PLACES = {
     "memory_copy": "nid INTEGER, pid INTEGER, tid INTEGER, queue_id INTEGER, stream_id INTEGER, "
     "start BIGINT NOT NULL, 'end' BIGINT NOT NULL",
 }
-_POINTERS = "track_id INTEGER NOT NULL, start_id INTEGER NOT NULL, end_id INTEGER NOT NULL"
+_POINTERS = {
+    "4": "track_id INTEGER NOT NULL, start_id INTEGER NOT NULL, end_id INTEGER NOT NULL",
+    "4.1.0": "track_id INTEGER NOT NULL, start BIGINT NOT NULL, 'end' BIGINT NOT NULL",
+}
 
 
 class _Writer:
-    def __init__(self, connection: sqlite3.Connection, version: int, uuid: str) -> None:
+    def __init__(self, connection: sqlite3.Connection, version: str, uuid: str) -> None:
         self._connection, self._version, self._uuid = connection, version, uuid
         self._strings: dict[str, int] = {}
         self._tracks: dict[tuple[Any, ...], int] = {}
         self._events = self._times = 0
         tables = dict(_INFO)
-        if version == 4:
+        if version != "3":
             tables["info_category"] = "name TEXT NOT NULL"
+        if version == "4":
             tables["timestamp"] = "value BIGINT NOT NULL, phase INTEGER, track_id INTEGER"
         for name, fields in _WORK.items():
-            tables[name] = (_POINTERS if version == 4 else _PLACES[name]) + fields
+            tables[name] = _POINTERS.get(version, _PLACES[name]) + fields
         for name, fields in tables.items():
             guid = f"guid TEXT DEFAULT '{uuid[1:]}' NOT NULL"
             connection.execute(
@@ -99,7 +103,7 @@ class _Writer:
 
     def event(self, domain: str, correlation: int, message: str | None = None) -> int:
         self._events += 1
-        category = KINDS.index(domain) + 1 if self._version == 4 else self.string(domain)
+        category = self.string(domain) if self._version == "3" else KINDS.index(domain) + 1
         extra = json.dumps({"message": message}) if message is not None else "{}"
         self.insert("event", id=self._events, category_id=category, stack_id=correlation,
                     parent_stack_id=correlation, correlation_id=0, extdata=extra)  # fmt: skip
@@ -107,13 +111,17 @@ class _Writer:
 
     def work(self, table: str, span: Call | Dispatch | Copy, place: dict[str, int], **cells: Any) -> None:
         """A row with its times and place, in it or apart."""
-        if self._version == 3:
+        if self._version == "3":
             self.insert(table, nid=NODE, pid=PID, **place, start=BOOT + span.start, end=BOOT + span.end, **cells)
             return
         key = tuple(sorted(place.items()))
         if key not in self._tracks:
             self._tracks[key] = len(self._tracks) + 1
             self.insert("track", id=self._tracks[key], nid=NODE, pid=PID, **place)
+        if self._version == "4.1.0":
+            times = {"start": BOOT + span.start, "end": BOOT + span.end}
+            self.insert(table, track_id=self._tracks[key], **times, **cells)
+            return
         # In no order of time, as several threads append to it.
         for number, (value, phase) in enumerate(((span.end, 2), (span.start, 1)), self._times + 1):
             self.insert("timestamp", id=number, value=BOOT + value, phase=phase)
@@ -122,7 +130,7 @@ class _Writer:
         self.insert(table, **ids, **cells)
 
     def describe(self, run: Run) -> None:
-        self.insert("metadata", tag="schema_version", value=str(self._version))
+        self.insert("metadata", tag="schema_version", value=self._version)
         self.insert("info_node", id=NODE, hash=1, machine_id="f00", hostname="host")
         self.insert("info_process", id=PID, nid=NODE, pid=PID, command="python train.py",
                     environment=json.dumps(run.environment))  # fmt: skip
@@ -138,7 +146,7 @@ class _Writer:
             self.insert("info_pmc", id=number, nid=NODE, pid=PID, agent_id=GPU, name=name, symbol=name)
         for number, (mangled, name) in enumerate(zip(MANGLED, KERNELS, strict=True), 1):
             self.insert("info_kernel_symbol", id=number, code_object_id=1, kernel_name=mangled, display_name=name)
-        if self._version == 4:
+        if self._version != "3":
             for number, kind in enumerate(DOMAINS, 1):
                 self.insert("info_category", id=number, name=kind)
 
@@ -146,7 +154,7 @@ class _Writer:
 KINDS = list(DOMAINS)
 
 
-def write_rocpd(path: Path, run: Run, version: int = 3, uuid: str = UUID) -> Path:
+def write_rocpd(path: Path, run: Run, version: str = "3", uuid: str = UUID) -> Path:
     """Returns `path`; a second call with another `uuid` adds a process."""
     with closing(sqlite3.connect(path)) as connection, connection:
         writer = _Writer(connection, version, uuid)

@@ -2,8 +2,9 @@
 
 Each process has tables of its own, named with its id (`rocpd_string_0199...`); views join them. In version 3 of
 the schema the rows of work hold their times, threads and devices; in version 4 they point to rows of
-`rocpd_timestamp` and `rocpd_track`. What joins a call and its work is the `stack_id` of their events, in spite of
-its name; `correlation_id` is the application's own. Counters (`rocpd_pmc_event`) name the event of their dispatch.
+`rocpd_timestamp` and `rocpd_track`, in 4.1 to the latter only. What joins a call and its work is the `stack_id` of
+their events, in spite of its name; `correlation_id` is the application's own. Counters (`rocpd_pmc_event`) name
+the event of their dispatch.
 """
 
 from __future__ import annotations
