@@ -10,23 +10,19 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.page.places import go, start
-from tests.support.page import NewPage, address
-from tests.support.waiting import until
+from tests.e2e.timeline import trials
+from tests.e2e.timeline.trials import CHOSEN, TRACE
+from tests.support.page import NewPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-TRACE = {"view": "trace", "run": "a_training"}
 ZOOMED = {**TRACE, "at": "1000000-2000000"}
-CHOSEN = {**TRACE, "event": "2"}
-"""The first aten::mm."""
 NEAR = {**CHOSEN, "at": "345000-350000"}
 """Within it: no other slice of its lane is near."""
 
 OVERVIEW = {"view": "overview", "run": "a_training"}
 MANY = {"view": "overview", "run": "o_job"}
 FRAMED = {"view": "trace", "run": "x_framed"}
-
-MAIN = "[data-part=track-label]:has-text('main 1/1')"
 
 
 class Entry(NamedTuple):
@@ -36,197 +32,6 @@ class Entry(NamedTuple):
     says: str
     state: dict[str, str]
     trial: Callable[[Page], None]
-
-
-def window(page: Page) -> tuple[int, int]:
-    """The window in the address."""
-    found = re.search(r"\.at=(-?\d+)-(-?\d+)", address(page))
-    return (int(found.group(1)), int(found.group(2))) if found else (0, 0)
-
-
-def changed(page: Page, key: str) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The window before a key and after it."""
-    before = window(page)
-    page.keyboard.press(key)
-    return before, until(lambda: window(page), lambda now: now not in ((0, 0), before))
-
-
-def named(page: Page, name: str) -> None:
-    expect(page.locator("[data-part=event-details] h2")).to_contain_text(name)
-
-
-def says(page: Page, key: str) -> None:
-    expect(page).to_have_url(re.compile(rf"pytorch_profiler\.{key}="))
-
-
-def zooms(page: Page) -> None:
-    (begin, end), near = changed(page, "w")
-    assert near[1] - near[0] < end - begin
-    near, far = changed(page, "s")
-    assert far[1] - far[0] > near[1] - near[0]
-
-
-def pans(page: Page) -> None:
-    before, later = changed(page, "d")
-    assert later[0] > before[0]
-    later, earlier = changed(page, "a")
-    assert earlier[0] < later[0]
-
-
-def zooms_to_the_selection(page: Page) -> None:
-    named(page, "aten::mm")
-    _, (begin, end) = changed(page, "f")
-    assert begin <= 340_000 and end >= 440_000 and end - begin < 300_000
-    clears(page)
-    page.keyboard.press("f")
-    until(lambda: window(page), lambda now: now == (0, 0) or now[1] - now[0] > 5_000_000)
-    thread, stage = (page.locator(part).bounding_box() for part in (MAIN, "[data-part=stage]"))
-    assert thread and stage
-    page.mouse.dblclick(stage["x"] + 300, thread["y"] + 10)
-    named(page, "ProfilerStep")
-    until(lambda: window(page), lambda now: 0 < now[1] - now[0] < 5_000_000)
-
-
-def goes_back(page: Page) -> None:
-    before, _ = changed(page, "w")
-    page.keyboard.press("Backspace")
-    until(lambda: window(page), lambda now: now == before)
-
-
-def marks(page: Page) -> None:
-    named(page, "aten::mm")
-    page.keyboard.press("m")
-    says(page, "marks")
-    clears(page)
-    page.keyboard.press("m")
-    expect(page).not_to_have_url(re.compile(r"pytorch_profiler\.marks="))
-
-
-def toggles(page: Page, key: str, name: str) -> None:
-    button = page.get_by_role("button", name=name, exact=True)
-    for pressed in ("true", "false"):
-        page.keyboard.press(key)
-        expect(button).to_have_attribute("aria-pressed", pressed)
-
-
-def folds_python(page: Page) -> None:
-    toggles(page, "p", "Python")
-
-
-def selects_on_the_drawing(page: Page) -> None:
-    page.locator("[data-part=stage]").focus()
-    page.keyboard.press("Enter")
-    named(page, "ProfilerStep")
-    expect(page.locator("[data-part=spoken]")).to_contain_text("ProfilerStep")
-
-
-def walks_along(page: Page) -> None:
-    named(page, "aten::mm")
-    before, later = changed(page, "ArrowRight")
-    assert later[0] > before[0]
-    go(page, {**CHOSEN, "at": "0-2000000"})
-    named(page, "aten::mm")
-    page.keyboard.press("ArrowRight")
-    named(page, "DataLoader")
-    page.keyboard.press("ArrowLeft")
-    named(page, "aten::mm")
-
-
-def walks_across(page: Page) -> None:
-    named(page, "aten::mm")
-    page.keyboard.press("ArrowDown")
-    named(page, "cudaLaunchKernel")
-    page.keyboard.press("ArrowUp")
-    named(page, "aten::mm")
-    page.keyboard.press("ArrowUp")
-    named(page, "ProfilerStep")
-
-
-def adds_up(page: Page) -> None:
-    page.keyboard.press("e")
-    expect(page.locator("[data-part=selected-area] h2")).to_contain_text("Selected")
-
-
-def lights_the_path(page: Page) -> None:
-    toggles(page, "c", "Path")
-
-
-def follows(page: Page) -> None:
-    named(page, "aten::mm")
-    page.keyboard.press("ArrowDown")
-    named(page, "cudaLaunchKernel")
-    page.keyboard.press("]")
-    named(page, "sgemm")
-    page.keyboard.press("[")
-    named(page, "cudaLaunchKernel")
-
-
-def finds(page: Page) -> None:
-    page.keyboard.press("/")
-    page.keyboard.type("sgemm")
-    found = page.locator("[data-part=find]")
-    for key, text in (("Enter", "1 of 6"), ("Enter", "2 of 6"), ("Shift+Enter", "1 of 6")):
-        page.keyboard.press(key)
-        expect(found).to_contain_text(text)
-
-
-def clears(page: Page) -> None:
-    named(page, "aten::mm")
-    page.keyboard.press("Escape")
-    expect(page.locator("[data-part=event-details]")).to_have_count(0)
-
-
-def middle(page: Page) -> tuple[float, float]:
-    box = page.locator("[data-part=stage]").bounding_box()
-    assert box is not None
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] - 40
-
-
-def drags(page: Page) -> None:
-    x, y = middle(page)
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.mouse.move(x + 200, y, steps=4)
-    page.mouse.up()
-    says(page, "area")
-
-
-def scrolls(page: Page) -> None:
-    tracks = page.locator("[data-part=tracks]")
-    page.set_viewport_size({"width": 900, "height": 500})
-    until(lambda: tracks.evaluate("e => e.scrollHeight > e.clientHeight + 1"))
-    page.locator("[data-part=timeline]").scroll_into_view_if_needed()
-    box = page.locator("[data-part=stage]").bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + 100, box["y"] + 60)
-    page.mouse.wheel(0, 60)
-    until(lambda: tracks.evaluate("e => e.scrollTop") > 0)
-
-
-def zooms_at_the_pointer(page: Page) -> None:
-    before = window(page)
-    page.mouse.move(*middle(page))
-    page.keyboard.down("Control")
-    page.mouse.wheel(0, -100)
-    page.keyboard.up("Control")
-    near = until(lambda: window(page), lambda now: now != before)
-    assert near[1] - near[0] < before[1] - before[0]
-    assert sum(near) / 2 == pytest.approx(sum(before) / 2, rel=0.01)
-
-
-def shifts(page: Page) -> None:
-    x, y = middle(page)
-    before = window(page)
-    page.mouse.move(x, y)
-    page.keyboard.down("Shift")
-    page.mouse.down()
-    page.mouse.move(x - 200, y, steps=4)
-    page.mouse.up()
-    later = until(lambda: window(page), lambda now: now != before)
-    assert later[0] > before[0]
-    page.mouse.wheel(0, 100)
-    page.keyboard.up("Shift")
-    assert until(lambda: window(page), lambda now: now != later)[0] > later[0]
 
 
 def chooses_a_run(page: Page) -> None:
@@ -288,24 +93,24 @@ SHEET = {
         Entry("?", "This sheet", OVERVIEW, closes),
     ],
     "Timeline": [
-        Entry("W / S", "Zoom in / out", ZOOMED, zooms),
-        Entry("A / D", "Earlier / later", ZOOMED, pans),
-        Entry("F, double click", "Zoom to the selection, else show all", CHOSEN, zooms_to_the_selection),
-        Entry("Backspace", "Back to the window before", ZOOMED, goes_back),
-        Entry("M", "Mark the selected slice, or clear the marks", CHOSEN, marks),
-        Entry("P", "Unfold or fold the Python frames", FRAMED, folds_python),
-        Entry("Enter", "On the drawing: select a slice in sight", TRACE, selects_on_the_drawing),
-        Entry("← →", "The slice before / after on its track, else earlier / later", NEAR, walks_along),
-        Entry("↑ ↓", "The slice around / inside, else on the track above / below", CHOSEN, walks_across),
-        Entry("E", "Add up what is in sight", ZOOMED, adds_up),
-        Entry("C", "Light the critical path, or nothing", TRACE, lights_the_path),
-        Entry("[ ]", "Back / ahead along the lit path, else along the flow", CHOSEN, follows),
-        Entry("/", "Find; Enter and Shift+Enter step through the hits", TRACE, finds),
-        Entry("Esc", "Clear the selection", CHOSEN, clears),
-        Entry("drag", "Select a window of time", ZOOMED, drags),
-        Entry("wheel", "Scroll the tracks", CHOSEN, scrolls),
-        Entry("Ctrl + wheel, ⌘ + wheel, pinch", "Zoom at the pointer", ZOOMED, zooms_at_the_pointer),
-        Entry("Shift + drag, Shift + wheel", "Pan", ZOOMED, shifts),
+        Entry("W / S", "Zoom in / out", ZOOMED, trials.zooms),
+        Entry("A / D", "Earlier / later", ZOOMED, trials.pans),
+        Entry("F, double click", "Zoom to the selection, else show all", CHOSEN, trials.zooms_to_the_selection),
+        Entry("Backspace", "Back to the window before", ZOOMED, trials.goes_back),
+        Entry("M", "Mark the selected slice, or clear the marks", CHOSEN, trials.marks),
+        Entry("P", "Unfold or fold the Python frames", FRAMED, trials.folds_python),
+        Entry("Enter", "On the drawing: select a slice in sight", TRACE, trials.selects_on_the_drawing),
+        Entry("← →", "The slice before / after on its track, else earlier / later", NEAR, trials.walks_along),
+        Entry("↑ ↓", "The slice around / inside, else on the track above / below", CHOSEN, trials.walks_across),
+        Entry("E", "Add up what is in sight", ZOOMED, trials.adds_up),
+        Entry("C", "Light the critical path, or nothing", TRACE, trials.lights_the_path),
+        Entry("[ ]", "Back / ahead along the lit path, else along the flow", CHOSEN, trials.follows),
+        Entry("/", "Find; Enter and Shift+Enter step through the hits", TRACE, trials.finds),
+        Entry("Esc", "Clear the selection", CHOSEN, trials.clears),
+        Entry("drag", "Select a window of time", ZOOMED, trials.drags),
+        Entry("wheel", "Scroll the tracks", CHOSEN, trials.scrolls),
+        Entry("Ctrl + wheel, ⌘ + wheel, pinch", "Zoom at the pointer", ZOOMED, trials.zooms_at_the_pointer),
+        Entry("Shift + drag, Shift + wheel", "Pan", ZOOMED, trials.shifts),
     ],
 }
 

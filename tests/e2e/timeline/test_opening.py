@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -13,6 +14,7 @@ import torch_tb_profiler
 from tests.e2e.page.places import go, start
 from tests.support.page import NewPage
 from tests.support.servers.tensorboard import tensorboard
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -65,6 +67,8 @@ def test_real_runs_open_with_all_that_matters_in_sight(
 def opens(page: Page, address: str, log: Path, run: str) -> None:
     """Main thread, backward thread and streams are in sight on every screen, above the counters of their group."""
     tracks = tracks_of(log, run)
+    strip: list[str] = []
+    page.on("request", lambda request: strip.append(request.url) if "width=800" in request.url else None)
     start(page, address)
     for width, height in SCREENS.items():
         page.set_viewport_size({"width": width, "height": height})
@@ -83,6 +87,8 @@ def opens(page: Page, address: str, log: Path, run: str) -> None:
         deep = {label["track"]: label["text"] for label in labels if tracks[label["track"]]["depth"] > LANES}
         for track, text in deep.items():
             assert f"+{tracks[track]['depth'] - LANES}" in text, text
+    asked = parse_qs(urlsplit(until(lambda: strip)[-1]).query)["tracks"][0].split(",")
+    assert {int(track) for track in asked} <= {label["track"] for label in labels}, "it is drawn in the strip"
 
 
 def tracks_of(log: Path, run: str) -> dict[int, dict[str, Any]]:

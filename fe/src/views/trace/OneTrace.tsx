@@ -58,17 +58,18 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
     () => traceSource(client, selectors, python, color),
     [client, selectors, python, color],
   );
-  const aside = useMemo(() => asideTracks(payload), [payload]);
+  const first = useMemo(() => asideTracks(payload), [payload]);
   const empty = useMemo(() => emptyTracks(payload), [payload]);
-  const hidden = flipped(aside, state.hidden);
+  const hidden = flipped(first, state.hidden);
+  const aside = [...hidden, ...empty];
   // The slices come first; what stands beside them would only make the server slower.
-  const answers = useAnswers(payload, selectors, state, shown, timeline.loading === false, hidden);
+  const answers = useAnswers(payload, selectors, state, shown, timeline.loading === false, aside);
   const { added } = answers;
   const selected = useSelected(members, state, python);
   const { current, flows, place } = selected;
   const deep = deepTracks(state.deep, place);
   // What is selected is seen, wherever it lies.
-  const unseen = [...hidden, ...empty].filter(id => id !== place?.track);
+  const unseen = aside.filter(id => id !== place?.track);
   const layout = useLayout(payload, { folded, deep, hidden: unseen, pinned, order, filter });
   const { paths, error } = usePaths(members, shown, state.path && timeline.loading === false);
   const at = state.event === null ? shown.begin : (current?.start_ns ?? null);
@@ -120,7 +121,7 @@ export function OneTrace({ payload, crumb }: { payload: TracePayload; crumb: str
             empty={empty}
             filter={filter}
             onFilter={setFilter}
-            onChange={next => change(next.hidden ? { ...next, hidden: flipped(aside, next.hidden) } : next)}
+            onChange={next => change(next.hidden ? { ...next, hidden: flipped(first, next.hidden) } : next)}
           />
           <Shown {...{ payload, timeline, paths, togglePython, togglePath }}>
             {payload.reasons.wall && (

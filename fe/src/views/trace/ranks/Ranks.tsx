@@ -23,7 +23,7 @@ import { MiniMap } from '../tools/MiniMap';
 import { Shown } from '../tools/Shown';
 import { Legend, Tracks } from '../tools/Tools';
 import { deepTracks, useLayout, useTimeline } from '../useTimeline';
-import { foldedTracks, lateFirst, partingTracks } from './arranged';
+import { lateFirst, partingTracks } from './arranged';
 import { joinedEvents } from './joined';
 import { RankPicker } from './RankPicker';
 import { RanksArea } from './RanksArea';
@@ -66,15 +66,13 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
       members.findIndex(m => m.worker === connections.ranks[at]!.worker),
     );
     return {
-      hidden: partingTracks(payload),
-      folded: foldedTracks(payload),
+      hidden: partingTracks(payload, late, count),
       order: lateFirst(payload, late, count),
     };
   }, [payload, connections.late, connections.ranks, members, count]);
   const arranged: TraceState = {
     ...state,
     hidden: flipped(first.hidden, state.hidden),
-    folded: flipped(first.folded, state.folded),
     order: state.order.length > 0 ? state.order : first.order,
   };
   const arrange = (next: Partial<TraceState>) =>
@@ -95,7 +93,9 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
   const member = members[selected.index]!;
   const { folded, hidden, pinned, order } = arranged;
   const deep = deepTracks(state.deep, place);
-  const layout = useLayout(payload, { folded, hidden, pinned, order, deep, filter });
+  // What is selected is seen, wherever it lies.
+  const unseen = hidden.filter(id => id !== place?.track);
+  const layout = useLayout(payload, { folded, hidden: unseen, pinned, order, deep, filter });
   const joined = useMemo(
     () => joinedEvents(connections, members, payload, state.event),
     [connections, members, payload, state.event],
@@ -103,7 +103,7 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
   const at = state.event === null ? shown.begin : (place?.start ?? null);
   const found = useFound(payload, traces, state, at, shown);
   const { paths, error } = usePaths(traces, shown, state.path && timeline.loading === false);
-  const map = useRankMap(run, members, payload, timeline.loading === false);
+  const map = useRankMap(run, members, payload, timeline.loading === false, hidden);
   const highlights = useMemo<Highlights>(
     () => ({
       area,
@@ -186,7 +186,7 @@ export function Ranks({ run, crumb, members, connections, chosen }: Props) {
       }}
       onArea={next => change({ area: next })}
       error={selected.error ?? error}
-      legend={<Legend by={by} payload={payload} colors={colors} />}
+      legend={<Legend by={by} payload={payload} colors={colors} tile={map.tile} />}
       saved={{ subject: `Timeline of ${members.map(({ title }) => title).join(', ')}`, traces, colors }}
       spoken={
         current || selected.moment

@@ -10,14 +10,30 @@ import type { Aligned } from './source';
 
 const LANES = 8;
 
-export function useRankMap(run: string, members: readonly Aligned[], merged: TracePayload, drawn: boolean) {
-  const tracks = useMemo(() => members.map(member => tracksOf(member, members.length)), [members]);
+/** `tile` also holds what the strip has no room for: the legend counts it. */
+export function useRankMap(
+  run: string,
+  members: readonly Aligned[],
+  merged: TracePayload,
+  drawn: boolean,
+  hidden: readonly number[],
+) {
+  const count = members.length;
+  const aside = JSON.stringify(hidden);
+  const shown = useMemo(
+    () => members.map((member, index) => shownOf(member, index, count, JSON.parse(aside) as number[])),
+    [members, count, aside],
+  );
   const { begin_ns: begin, end_ns: end } = merged;
   const { payloads } = useEach<TraceTile>(
     'trace/tile',
     members.map(({ worker, span, shift }, i) => [
       { run, worker, span },
-      { ...range(begin - shift, end - shift), width: String(MAP_WIDTH), tracks: tracks[i]!.join(',') },
+      {
+        ...range(begin - shift, end - shift),
+        width: String(MAP_WIDTH),
+        tracks: mainTracks(shown[i]!).join(','),
+      },
     ]),
     drawn,
   );
@@ -25,16 +41,21 @@ export function useRankMap(run: string, members: readonly Aligned[], merged: Tra
     () => payloads && mergeTiles(payloads.map(decodeTile), members, begin, end),
     [payloads, members, begin, end],
   );
-  const ids = useMemo(
-    () => tracks.flatMap((each, i) => each.map(id => mergedId(id, i, members.length))),
-    [tracks, members],
-  );
-  return { tile, tracks: ids };
+  const tracks = useMemo(() => {
+    const most = Math.max(1, Math.floor(LANES / count));
+    return shown.flatMap((each, i) => mainTracks(each, most).map(id => mergedId(id, i, count)));
+  }, [shown, count]);
+  return { tile, tracks };
 }
 
-/** Streams where there are any: what the ranks have in common is on them. */
-function tracksOf({ payload }: Aligned, count: number): number[] {
-  const streams = payload.tracks.filter(track => track.kind === 'stream');
-  const from = streams.length > 0 ? { ...payload, tracks: streams } : payload;
-  return mainTracks(from, Math.max(1, Math.floor(LANES / count)));
+/** Streams where any are shown: what the ranks have in common is on them. */
+function shownOf(
+  { payload }: Aligned,
+  index: number,
+  count: number,
+  hidden: readonly number[],
+): TracePayload {
+  const shown = payload.tracks.filter(({ id }) => !hidden.includes(mergedId(id, index, count)));
+  const streams = shown.filter(track => track.kind === 'stream');
+  return { ...payload, tracks: streams.length > 0 ? streams : shown };
 }
