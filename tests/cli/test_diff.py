@@ -195,7 +195,7 @@ def test_memory_has_a_budget(samples: Path, tmp_path: Path, capsys: pytest.Captu
     for limit, code in (("15 MB", 3), ("1 GiB", 0)):
         file.write_text(json.dumps({"peak_memory": limit}))
         assert main(["diff", *pair, "--budget", str(file)]) == code
-    assert "peak memory: 15.0 MiB; allowed 14.3 MiB" in capsys.readouterr().err
+    assert "peak memory: 15.8 MiB; allowed 14.3 MiB" in capsys.readouterr().err
 
 
 def test_markdown_is_a_comment_and_names_are_not_markup(

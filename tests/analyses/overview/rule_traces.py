@@ -205,9 +205,9 @@ RULES: dict[tuple[str, str], Three] = {
         covering("host2 cpu_op aten::sort 100 8000"),
     ),
     ("host_code", "call"): Three(
-        covering("host cuda_runtime hipMemcpyWithStream 100 4443"),
-        covering("host cuda_runtime hipMemcpyWithStream 100 4442"),
-        covering("host2 cuda_runtime hipMemcpyWithStream 100 8000"),
+        covering("host cuda_runtime hipMemset 100 4443"),
+        covering("host cuda_runtime hipMemset 100 4442"),
+        covering("host2 cuda_runtime hipMemset 100 8000"),
     ),
     ("launch_bound", ""): Three(launching(20), launching(19), launching(20, ahead=6_000)),
     ("pageable_copies", ""): Three(copying("Pageable", 5_000), copying("Pinned", 5_000), copying("Pageable", 500)),

@@ -209,7 +209,7 @@ def test_the_deepest_frame_that_covers_half_of_a_wait_is_named() -> None:
     [
         ("host cpu_op aten::sort 100 8000", "operator"),
         ("host user_annotation prepare 100 8000", "code"),
-        ("host cuda_runtime hipMemcpyWithStream 100 8000", "call"),
+        ("host cuda_runtime hipMemset 100 8000", "call"),
         ("host2 cpu_op aten::sort 100 8000", None),  # another thread, which launches nothing
         ("host cpu_op aten::sort 100 4000", None),  # less than half
         ("host user_annotation ProfilerStep#0 100 8000", None),

@@ -19,6 +19,7 @@ from torch_tb_profiler.model.calls.enclosing import innermost
 from torch_tb_profiler.model.calls.operators import is_operator, operators
 from torch_tb_profiler.model.devices import describe, device_kind, device_name
 from torch_tb_profiler.model.kinds import Kind, kinds, of_kind
+from torch_tb_profiler.model.memory.mappings import with_mappings
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, derived, distinct, name_mask
 
 EVENT_NAME = "[memory]"
@@ -67,7 +68,8 @@ class MemoryRecords(msgspec.Struct, frozen=True):
     device     int32  index into `devices`: the CPU, then the others by kind and id
     address    int64  ABSENT where the file has none
     size       int64  bytes: positive of an allocation, negative of a release; 0 where the file has none
-    allocated  int64  bytes in use on the device after the event; reserved: held by its allocator; else ABSENT
+    allocated  int64  bytes in use on the device after the event; reserved: held by its allocator; else ABSENT.
+                      On the CPU with what is mapped (`mappings`)
     """
 
     devices: tuple[MemoryDevice, ...]
@@ -111,15 +113,19 @@ def _records(trace: Trace, name: str) -> MemoryRecords:
     size, allocated, reserved = (
         trace.arg_int(key, rows) for key in ("Bytes", "Total Allocated", "Total Reserved")
     )
+    address, size = trace.arg_int("Addr", rows), np.where(_sound(size), size, 0)
+    allocated, reserved = (np.where(_sound(totals), totals, ABSENT) for totals in (allocated, reserved))
+    cpu = np.flatnonzero(kind == _CPU)
+    allocated[cpu], reserved[cpu] = with_mappings(address[cpu], size[cpu], allocated[cpu], reserved[cpu])
     return MemoryRecords(
         devices=_devices(trace, devices),
         rows=rows,
         time=trace.events.start[rows],
         device=device,
-        address=trace.arg_int("Addr", rows),
-        size=np.where(_sound(size), size, 0),
-        allocated=np.where(_sound(allocated), allocated, ABSENT),
-        reserved=np.where(_sound(reserved), reserved, ABSENT),
+        address=address,
+        size=size,
+        allocated=allocated,
+        reserved=reserved,
     )
 
 

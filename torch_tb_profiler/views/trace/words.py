@@ -40,9 +40,9 @@ def headline(
     top = busiest(devices)
     if top is None:
         amount = plural(counts.slices, "slice") if counts.slices else plural(counts.instants, "instant")
-        return text(
-            "{amount} in {whole}; no device work is recorded.", amount=Phrase(amount, evidence), whole=whole
-        )
+        # Folded frames are not added up, but they are slices that are counted here.
+        shown = link("trace", area=f"{begin}-{end}", python="true" if counts.python_slices else None)
+        return text("{amount} in {whole}; no device work is recorded.", amount=Phrase(amount, shown), whole=whole)
     return text(
         "{subject} is busy {share} of the {whole} recorded.",
         subject=_subject(top, devices, labels),
