@@ -31,7 +31,20 @@ def headline(content: bytes, slug: str) -> str:
     return "".join(phrase["text"] for phrase in payload["headline"])
 
 
-@pytest.mark.parametrize("slug", ["overview", "idle", "critical_path", "roofline"])
+@pytest.mark.parametrize("slug", ["overview", "trace", "idle", "critical_path", "roofline"])
 def test_a_cut_off_file_gets_no_verdict(slug: str) -> None:
     assert headline(WHOLE[:-25], slug).startswith("The file is cut off")
     assert not headline(WHOLE, slug).startswith("The file is cut off")
+
+
+def test_a_window_of_a_cut_off_file_names_what_is_left_and_no_share() -> None:
+    view: Any = find_view("trace/headline")
+
+    def window(content: bytes, begin: int, end: int) -> str:
+        answer = msgspec.to_builtins(view.build(read_bytes(content), view.params(begin=begin, end=end)))
+        return "".join(phrase["text"] for phrase in answer["headline"])
+
+    assert window(WHOLE, 0, 100_000) == "GPU 0 is busy 50% of this window; gemm takes the most time."
+    left = "The file is cut off; of what is left of this window gemm takes the most time."
+    assert window(WHOLE[:-25], 0, 100_000) == left
+    assert window(WHOLE[:-25], 200_000, 300_000) == "The file is cut off; nothing is left of this window."

@@ -7,6 +7,7 @@ import msgspec
 from torch_tb_profiler.analyses.timeline.summary import summarize
 from torch_tb_profiler.analyses.tracks.tracks import device_labels
 from torch_tb_profiler.model.families import shown_name
+from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views._shared.text import Text
@@ -41,8 +42,12 @@ def build_headline(trace: Trace, params: HeadlineParams) -> TraceHeadline:
     summary = summarize(trace, params.begin, params.end)
     labels, top = device_labels(trace), summary.top
     name = shown_name(trace, top.row, top.name) if top else ""
+    window = (params.begin, params.end)
+    cut_off = is_truncated(trace.health)
     return TraceHeadline(
-        headline=words.window(summary, name, labels, params.begin, params.end),
+        headline=words.cut_window(summary, name, *window)
+        if cut_off
+        else words.window(summary, name, labels, *window),
         detail=words.window_detail(summary, params.end - params.begin),
     )
 

@@ -56,7 +56,7 @@ def window(summary: WindowSummary, top_name: str, labels: Mapping[int, str], beg
     if summary.top is None:
         return text("No device work runs in this window." if summary.on_device else "Nothing runs in this window.")
     at = f"{begin}-{end}"
-    top = Phrase(spoken_name(top_name) or "a slice without a name", link("trace", event=summary.top.row, at=at))
+    top = Phrase(_named(top_name), link("trace", event=summary.top.row, at=at))
     device = busiest(summary.devices)
     if device is None:
         share = format_ratio(summary.top.self_time / summary.length)
@@ -76,6 +76,18 @@ def _subject(device: DeviceTime, devices: Sequence[DeviceTime], labels: Mapping[
 
 def _label(device: DeviceTime, labels: Mapping[int, str]) -> str:
     return labels.get(device.device, device_name("other", device.device))
+
+
+def cut_window(summary: WindowSummary, top_name: str, begin: int, end: int) -> Text:
+    """The same of a file that is cut off: how busy a device is cannot be told from what is left."""
+    if summary.top is None:
+        return text("The file is cut off; nothing is left of this window.")
+    top = Phrase(_named(top_name), link("trace", event=summary.top.row, at=f"{begin}-{end}"))
+    return text("The file is cut off; of what is left of this window {top} takes the most time.", top=top)
+
+
+def _named(name: str) -> str:
+    return spoken_name(name) or "a slice without a name"
 
 
 def window_detail(summary: WindowSummary, length: int) -> Text:

@@ -39,6 +39,14 @@ describe('the overview', () => {
     unknown.average!.categories = { ...unknown.average!.categories, kernel: null };
     expect(idleShare(unknown)).toBeNull();
     expect(idleShare({ ...overview(), average: null })).toBeNull();
+    const note = {
+      kind: 'truncated',
+      severity: 'error',
+      message: 'cut off',
+      count: 1,
+      first_offset: null,
+    } as const;
+    expect(idleShare({ ...overview(), health: [note] })).toBeNull();
   });
 
   it('gives both ends of a range in one unit', () => {

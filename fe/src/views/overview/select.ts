@@ -64,9 +64,13 @@ export function busy(times: Times): number {
   return BUSY.reduce((sum, category) => sum + (times[category] ?? 0), 0);
 }
 
+/** Findings of a file that ends too early: as a rule the work of the devices is what it lacks. */
+const CUT_OFF = ['truncated', 'gzip_damaged'];
+
 /** The share of the average step in which the device waits; null where it is not known, or of several devices, which wait apart. */
-export function idleShare({ average, devices }: Overview): number | null {
-  const known = average && BUSY.every(category => average.categories[category] !== null);
+export function idleShare({ average, devices, health }: Overview): number | null {
+  const whole = !health.some(({ kind }) => CUT_OFF.includes(kind));
+  const known = whole && average && BUSY.every(category => average.categories[category] !== null);
   if (!known || average.duration_ns <= 0 || devices.length !== 1) {
     return null;
   }
