@@ -7,7 +7,6 @@ Starts TensorBoard on `samples/` and on drawn runs of other producers, opens eac
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from typing import NamedTuple
 
 from playwright.sync_api import Browser, expect, sync_playwright
 
+from tests.support.browser.chromium import ARGUMENTS, chromium
 from tests.support.producers import aorta, composer, gaudi
 from tests.support.servers.tensorboard import tensorboard
 from tests.support.waiting import PATIENCE
@@ -103,7 +103,6 @@ def main(names: Sequence[str]) -> int:
     if unknown := set(names) - {picture.name for picture in chosen}:
         sys.stderr.write(f"no picture is named {', '.join(sorted(unknown))}\n")
         return 2
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     expect.set_options(timeout=MILLISECONDS)
     with (
         tempfile.TemporaryDirectory() as runs,
@@ -111,7 +110,7 @@ def main(names: Sequence[str]) -> int:
         tensorboard("--logdir", str(put_runs(Path(runs))), cache=Path(cache)) as address,
         sync_playwright() as playwright,
     ):
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
         for picture in chosen:
             take(browser, address, picture)
             print(picture.name, flush=True)

@@ -9,8 +9,6 @@ page are printed.
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +18,7 @@ from urllib.parse import quote
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from scripts.pictures import MILLISECONDS, SETTLED
+from tests.support.browser.chromium import ARGUMENTS, chromium
 from tests.support.servers.tensorboard import read_json, tensorboard
 from tests.support.waiting import until
 from torch_tb_profiler.views import SLUGS
@@ -40,14 +39,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--widths", nargs="*", type=int, default=[900, 1440])
     parser.add_argument("--themes", nargs="*", default=["light", "dark"])
     chosen = parser.parse_args(arguments)
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     expect.set_options(timeout=MILLISECONDS)
     with (
         tempfile.TemporaryDirectory() as cache,
         tensorboard("--logdir", str(chosen.logdir), cache=Path(cache)) as address,
         sync_playwright() as playwright,
     ):
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
         plugin = f"{address}/data/plugin/pytorch_profiler"
         listed = until(lambda: read_json(f"{plugin}/runs"), lambda answer: not answer["scanning"])
         for run in [each["name"] for each in listed["runs"] if not chosen.runs or each["name"] in chosen.runs]:

@@ -16,8 +16,9 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import FrameLocator, Page, sync_playwright
 
-from benchmarks.page.timeline import ARGUMENTS, READ_SECONDS
-from tests.support.browser_work import record, tasks
+from benchmarks.page.timeline import READ_SECONDS
+from tests.support.browser.chromium import ARGUMENTS, chromium
+from tests.support.browser.work import record, tasks
 from tests.support.servers.tensorboard import tensorboard
 
 STEPS = 100
@@ -48,7 +49,9 @@ def write(path: Path, count: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--events", type=int, default=1_000_000)
-    parser.add_argument("--browser", help="path of the Chromium to use, else Playwright's own")
+    parser.add_argument(
+        "--browser", default=chromium(), help="path of the Chromium to use, else the machine's or Playwright's own"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         write(Path(folder) / "worker.1.pt.trace.json", options.events)

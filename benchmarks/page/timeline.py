@@ -24,17 +24,11 @@ import numpy as np
 from playwright.sync_api import Browser, Frame, Page, Request, sync_playwright
 
 from benchmarks.measure import pss_mb
-from tests.support.browser_work import DRAWS, record, tasks
+from tests.support.browser.chromium import ARGUMENTS, chromium
+from tests.support.browser.work import DRAWS, record, tasks
 from tests.support.servers.tensorboard import tensorboard
 from tests.support.waiting import until
 
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 READ_SECONDS = 600
 HAND_MS = 200
 FRAME_MS = 1000 / 60
@@ -72,7 +66,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--width", type=int, default=1440)
     parser.add_argument("--height", type=int, default=900)
-    parser.add_argument("--browser", help="path of the Chromium to use, else Playwright's own")
+    parser.add_argument(
+        "--browser", default=chromium(), help="path of the Chromium to use, else the machine's or Playwright's own"
+    )
     parser.add_argument("--worst", action="store_true", help="say what the five longest frames were spent on")
     options = parser.parse_args()
     print(

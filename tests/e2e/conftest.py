@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import pickle
-import shutil
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
@@ -25,6 +23,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
+from tests.support.browser.chromium import ARGUMENTS, chromium
 from tests.support.jobs import Job, ddp
 from tests.support.page import MEMORY_TIMELINE, NewPage, Open, framed, lagging, leaking, model, products, training
 from tests.support.producers import composer, counters, gaudi
@@ -33,13 +32,6 @@ from tests.support.servers.tensorboard import tensorboard
 from tests.support.snapshots import snapshot
 from tests.support.waiting import PATIENCE
 
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 MILLISECONDS = 1000 * PATIENCE
 TEXT = 2000
 """Characters of a frame's text that are told."""
@@ -174,9 +166,8 @@ def server(
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    names = ("chromium-headless-shell", "chromium", "google-chrome")
-    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-    if not path:
+    path = chromium()
+    if path is None:
         pytest.skip("there is no Chromium (set CHROMIUM to its path)")
     # Playwright gives a page 5 s, which a busy machine may take for a single frame.
     expect.set_options(timeout=MILLISECONDS)

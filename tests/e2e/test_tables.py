@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, FrameLocator, Locator, Page, expect
 
 from tests.e2e.page.places import choose
-from tests.support.browser_work import record, tasks
+from tests.support.browser.work import record, tasks
 from tests.support.page import SCRIPT, NewPage, Open
 from tests.support.servers.tensorboard import tensorboard
 from tests.support.traces import document

@@ -6,7 +6,7 @@ import gzip
 import json
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -134,6 +134,15 @@ BYTES: tuple[Mutation, ...] = (flip, cut_out, repeat, cut_off)
 FIELDS: tuple[Mutation, ...] = (swap_fields, odd_value, odd_value)
 
 
+def mangled(whole: bytes, mutations: Sequence[Mutation], chance: random.Random) -> bytes:
+    """After a few mutations, or many."""
+    content = bytearray(whole)
+    for _ in range(chance.choice((1, 1, 2, 5, 40))):
+        if content:
+            chance.choice(mutations)(content, chance)
+    return bytes(content)
+
+
 PARTS = ("computation", "overlap", "exposed", "other")
 
 
@@ -162,22 +171,14 @@ def test_no_damage_crashes(layout: str, mutations: tuple[Mutation, ...], long: b
         pytest.skip("fields are not visible in packed bytes")
     chance = random.Random(f"{layout}{len(mutations)}")
     for _ in range(LONG_ROUNDS if long else ROUNDS):
-        text = bytearray(LAYOUTS[layout])
-        for _ in range(chance.choice((1, 1, 2, 5, 40))):
-            if text:
-                chance.choice(mutations)(text, chance)
-        survives(bytes(text))
+        survives(mangled(LAYOUTS[layout], mutations, chance))
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_no_damage_to_samples_crashes(name: str, long: bool) -> None:
     chance = random.Random(name)
     for _ in range(LONG_ROUNDS if long else ROUNDS):
-        text = bytearray((KEPT / name).read_bytes())
-        for _ in range(chance.choice((1, 1, 2, 5, 40))):
-            if text:
-                chance.choice(BYTES)(text, chance)
-        survives(bytes(text))
+        survives(mangled((KEPT / name).read_bytes(), BYTES, chance))
 
 
 @pytest.mark.parametrize("layout", [layout for layout in LAYOUTS if layout != "gzip"])

@@ -16,7 +16,7 @@ from subprocess import PIPE
 import pytest
 
 from tests.corpus import real_traces
-from tests.ingest.test_mutations import BYTES, FIELDS, KINETO, LAYOUTS
+from tests.ingest.test_mutations import BYTES, FIELDS, KINETO, LAYOUTS, mangled
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.kineto import read
 from torch_tb_profiler.ingest.kineto.columns import Columns
@@ -118,11 +118,8 @@ def test_damaged_traces_stay_within_their_bytes(fuzzer: Path, long: bool) -> Non
         for layout, content in LAYOUTS.items():
             chance = random.Random(layout)
             for _ in range(LONG_MUTANTS if long else MUTANTS):
-                text = bytearray(gzip.decompress(content) if layout == "gzip" else content)
-                for _ in range(chance.choice((1, 1, 2, 5, 40))):
-                    if text:
-                        chance.choice(BYTES + FIELDS)(text, chance)
-                yield from blocks_of(bytes(text), MOST_BLOCKS)
+                whole = gzip.decompress(content) if layout == "gzip" else content
+                yield from blocks_of(mangled(whole, BYTES + FIELDS, chance), MOST_BLOCKS)
 
     inputs, whole = have_read(fuzzer, mutants())
     assert inputs // 20 < whole < inputs

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from typing import BinaryIO, cast
 
 from torch_tb_profiler.base.errors import TraceError
-from torch_tb_profiler.ingest.source import GZIP_MAGIC
+from torch_tb_profiler.ingest.head import GZIP_MAGIC, Raw
 
 
 class Joined(io.RawIOBase):
@@ -57,21 +57,6 @@ class Joined(io.RawIOBase):
             self._ended = True
             return
         stored = self._opened.enter_context(open_())
-        buffered = io.BufferedReader(cast(io.RawIOBase, _Raw(stored)))
+        buffered = io.BufferedReader(Raw(stored))
         packed = buffered.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC)
         self._stream = cast(BinaryIO, gzip.GzipFile(fileobj=buffered)) if packed else cast(BinaryIO, buffered)
-
-
-class _Raw(io.RawIOBase):
-    """Not every file object of a remote storage has readinto()."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, target: bytearray | memoryview) -> int:  # type: ignore[override]
-        piece = self._stream.read(len(target))
-        target[: len(piece)] = piece
-        return len(piece)

@@ -8,10 +8,10 @@ from typing import BinaryIO
 from isal import isal_zlib
 
 from torch_tb_profiler.base.errors import TooLargeError, TraceError
+from torch_tb_profiler.ingest.head import GZIP_MAGIC
 from torch_tb_profiler.ingest.progress import Progress, Report
 from torch_tb_profiler.model.health import HealthLog
 
-GZIP_MAGIC = b"\x1f\x8b"
 _PACKED_PIECE = 1 << 16
 _PROBE = 32 << 20
 """After so many unpacked bytes the size of the rest is estimated from the ratio so far."""

@@ -11,7 +11,7 @@ import pytest
 
 from tests.corpus import real_traces
 from tests.ingest.native.comparison import NEEDED, differences, outcome, plainly
-from tests.ingest.test_mutations import BYTES, FIELDS, LAYOUTS
+from tests.ingest.test_mutations import BYTES, FIELDS, LAYOUTS, mangled
 from torch_tb_profiler.ingest.kineto.decode import BlockDecoder
 from torch_tb_profiler.ingest.kineto.native import decode
 from torch_tb_profiler.model.trace import Trace
@@ -154,11 +154,7 @@ def test_damage_is_read_as_the_plain_way_reads_it(layout: str, long: bool) -> No
     chance = random.Random(layout)
     mutations = BYTES if layout == "gzip" else BYTES + FIELDS
     for number in range(LONG_ROUNDS if long else ROUNDS):
-        text = bytearray(LAYOUTS[layout])
-        for _ in range(chance.choice((1, 1, 2, 5, 40))):
-            if text:
-                chance.choice(mutations)(text, chance)
-        content = bytes(text)
+        content = mangled(LAYOUTS[layout], mutations, chance)
         assert differences(outcome(content), plainly(content)) == [], number
 
 

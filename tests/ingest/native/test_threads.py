@@ -14,7 +14,7 @@ import pytest
 
 from tests.ingest.native.comparison import NEEDED, differences, outcome, plainly
 from tests.ingest.native.test_equal import ODD_EVENTS, event
-from tests.ingest.test_mutations import BYTES, FIELDS, LAYOUTS
+from tests.ingest.test_mutations import BYTES, FIELDS, LAYOUTS, mangled
 from torch_tb_profiler.base.errors import TraceError
 from torch_tb_profiler.ingest.helpers import lent
 from torch_tb_profiler.ingest.kineto import document
@@ -102,11 +102,7 @@ def test_damage_is_read_as_one_thread_reads_it(layout: str, long: bool) -> None:
     chance = random.Random(f"threads {layout}")
     mutations = BYTES if layout == "gzip" else BYTES + FIELDS
     for number in range(LONG_ROUNDS if long else ROUNDS):
-        text = bytearray(LAYOUTS[layout])
-        for _ in range(chance.choice((1, 1, 2, 5, 40))):
-            if text:
-                chance.choice(mutations)(text, chance)
-        content = bytes(text)
+        content = mangled(LAYOUTS[layout], mutations, chance)
         assert differences(ahead(content, AtOnce()), outcome(content)) == [], number
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.ingest.rocprof.test_counters import content
 from tests.ingest.rocprof.test_read import slices
-from tests.ingest.test_mutations import BYTES, survives
+from tests.ingest.test_mutations import BYTES, mangled, survives
 from tests.support.producers.pftrace import Clock, counter_tracks, field, rocprof_pftrace
 from tests.support.producers.rocprof import BOOT, Copy, Run, training
 from tests.support.traces import read_bytes
@@ -269,8 +269,4 @@ def test_no_damage_to_clocks_crashes(long: bool) -> None:
     whole = rocprof_pftrace(RUN)[:900] + rocprof_pftrace(RUN)[-4000:]
     chance = random.Random("clocks")
     for _ in range(1000 if long else 60):
-        damaged = bytearray(whole)
-        for _ in range(chance.choice((1, 2, 5, 40))):
-            if damaged:
-                chance.choice(BYTES)(damaged, chance)
-        survives(bytes(damaged))
+        survives(mangled(whole, BYTES, chance))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.ingest.rocprof.test_read import settled, slices
-from tests.ingest.test_mutations import BYTES, survives
+from tests.ingest.test_mutations import BYTES, mangled, survives
 from tests.support.producers.pftrace import field
 from tests.support.producers.pytorch_pftrace import BOOTED, DEVICE, Form, pytorch_pftrace
 from tests.support.traces import event, read, read_bytes
@@ -203,8 +203,4 @@ def test_no_damage_crashes(form: Form, long: bool) -> None:
     whole = gzip.decompress(whole) if form != "slices" else whole
     chance = random.Random(f"pytorch {form}")
     for _ in range(1000 if long else 60):
-        content = bytearray(whole)
-        for _ in range(chance.choice((1, 1, 2, 5, 40))):
-            if content:
-                chance.choice(BYTES)(content, chance)
-        survives(bytes(content))
+        survives(mangled(whole, BYTES, chance))

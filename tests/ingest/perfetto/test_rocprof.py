@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.ingest.rocprof.test_read import expected, slices
-from tests.ingest.test_mutations import BYTES, survives
+from tests.ingest.test_mutations import BYTES, mangled, survives
 from tests.support.producers.pftrace import field, rocprof_pftrace
 from tests.support.producers.rocprof import BOOT, GPU_INDEX, KERNELS, PID, chrome, rocprof_json, training
 from tests.support.traces import read_bytes
@@ -174,8 +174,4 @@ def test_no_damage_crashes(packed: bool, long: bool) -> None:
     whole = rocprof_pftrace(training(1), packed=packed)
     chance = random.Random(f"pftrace {packed}")
     for _ in range(1000 if long else 60):
-        content = bytearray(whole)
-        for _ in range(chance.choice((1, 1, 2, 5, 40))):
-            if content:
-                chance.choice(BYTES)(content, chance)
-        survives(bytes(content))
+        survives(mangled(whole, BYTES, chance))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.ingest.rocprof.test_read import database
-from tests.ingest.test_mutations import BYTES, FIELDS, Mutation, survives
+from tests.ingest.test_mutations import BYTES, FIELDS, Mutation, mangled, survives
 from tests.support.producers.rocpd import UUID, write_rocpd
 from tests.support.producers.rocprof import document, rocprof_json, training
 from tests.support.traces import read_bytes
@@ -174,8 +174,4 @@ def test_no_damage_crashes(name: str, long: bool) -> None:
     chance = random.Random(name)
     mutations: tuple[Mutation, ...] = BYTES + FIELDS if name == "json" else BYTES
     for _ in range(1000 if long else 60):
-        content = bytearray(whole)
-        for _ in range(chance.choice((1, 1, 2, 5, 40))):
-            if content:
-                chance.choice(mutations)(content, chance)
-        survives(bytes(content))
+        survives(mangled(whole, mutations, chance))

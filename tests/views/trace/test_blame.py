@@ -6,24 +6,12 @@ import pytest
 
 from tests.support.traces import draw
 from tests.support.views import ask, column, words
+from tests.views.trace.pictures import WAITING
 from torch_tb_profiler.base.errors import NotFoundError, UsageError
-
-PICTURE = """
-host  user_annotation  ProfilerStep#1                          0  200
-host  cpu_op           enumerate(DataLoader)#_It.__next__      0   60
-host  cpu_op           aten::mm                               61   20
-host  cuda_runtime     cudaLaunchKernel                       65   10  correlation=1
-host  cpu_op           aten::item                             90   40
-host  cuda_runtime     cudaStreamSynchronize                  91   38
-host  cpu_op           aten::add                             140   30
-host  cuda_runtime     cudaLaunchKernel                      150   10  correlation=2
-gpu0  kernel           gemm                                   77   43  correlation=1 stream=7
-gpu0  kernel           add                                   162   38  correlation=2 stream=7
-"""
 
 
 def test_the_track_stands_above_the_streams_of_its_device() -> None:
-    payload = ask(draw(PICTURE), "trace")
+    payload = ask(draw(WAITING), "trace")
     kinds = [(track["kind"], track["name"], track["device"]) for track in payload["tracks"]]
     assert kinds == [
         ("steps", "Steps", None),
@@ -47,13 +35,13 @@ def test_without_a_device_or_a_complete_step_there_is_no_track() -> None:
 
 
 def test_the_tracks_are_listed_without_an_analysis_of_idle_time() -> None:
-    trace = draw(PICTURE)
+    trace = draw(WAITING)
     ask(trace, "trace")
     assert not any("idle" in str(key) for key in trace._memo)
 
 
 def test_a_tile_tiles_the_step_by_category() -> None:
-    trace = draw(PICTURE)
+    trace = draw(WAITING)
     payload = ask(trace, "trace")
     track = next(track["id"] for track in payload["tracks"] if track["kind"] == "blame")
     tile = ask(trace, "trace/blame", begin=0, end=200_000, width=1000)
@@ -82,13 +70,13 @@ def test_a_tile_tiles_the_step_by_category() -> None:
 
 @pytest.mark.parametrize("width", [1, 3, 50])
 def test_at_every_zoom_the_boxes_hold_all_of_the_step(width: int) -> None:
-    tile = ask(draw(PICTURE), "trace/blame", begin=0, end=200_000, width=width)
+    tile = ask(draw(WAITING), "trace/blame", begin=0, end=200_000, width=width)
     assert sum(column(tile, "busy", "<i4")) * tile["unit_ns"] == pytest.approx(200_000, abs=13 * tile["unit_ns"])
     assert sum(column(tile, "count", "<u4")) == 13
 
 
 def test_a_moment_of_a_gap_names_its_cause_its_subject_and_what_emptied_the_queue() -> None:
-    trace = draw(PICTURE)
+    trace = draw(WAITING)
     found = ask(trace, "trace/moment", device=0, at=155_000)
     assert (found["category"], found["begin_ns"], found["end_ns"]) == ("launch_call", 150_000, 160_000)
     assert (found["gap_begin_ns"], found["gap_end_ns"], found["step"]) == (120_000, 162_000, "1")
@@ -107,7 +95,7 @@ def test_a_moment_of_a_gap_names_its_cause_its_subject_and_what_emptied_the_queu
 
 
 def test_a_moment_of_work_names_the_item() -> None:
-    found = ask(draw(PICTURE), "trace/moment", device=0, at=100_000)
+    found = ask(draw(WAITING), "trace/moment", device=0, at=100_000)
     assert (found["category"], found["subject"]["name"], found["operator"]["name"]) == (
         "compute",
         "gemm",
@@ -129,7 +117,7 @@ def test_where_nothing_is_recorded_nothing_is_blamed() -> None:
 
 
 def test_what_cannot_be_asked() -> None:
-    trace = draw(PICTURE)
+    trace = draw(WAITING)
     with pytest.raises(UsageError, match="begin must be less"):
         ask(trace, "trace/moment", device=0, at=5, until=5)
     for wrong in ({"begin": 5, "end": 5}, {"begin": 0, "end": 5, "width": 0}):

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.traces import draw
 from tests.support.views import ask
+from tests.views.trace.pictures import WAITING
 from torch_tb_profiler.analyses.idle import device_time
 from torch_tb_profiler.analyses.timeline import counters
 from torch_tb_profiler.analyses.tracks import lanes as layout
@@ -16,19 +17,6 @@ from torch_tb_profiler.cache.arrow import read_columns_file, write_columns
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import TraceView
 from torch_tb_profiler.views import all_views
-
-PICTURE = """
-host  user_annotation  ProfilerStep#1                          0  200
-host  cpu_op           enumerate(DataLoader)#_It.__next__      0   60
-host  cpu_op           aten::mm                               61   20
-host  cuda_runtime     cudaLaunchKernel                       65   10  correlation=1
-host  cpu_op           aten::item                             90   40
-host  cuda_runtime     cudaStreamSynchronize                  91   38
-host  cpu_op           aten::add                             140   30
-host  cuda_runtime     cudaLaunchKernel                      150   10  correlation=2
-gpu0  kernel           gemm                                   77   43  correlation=1 stream=7
-gpu0  kernel           add                                   162   38  correlation=2 stream=7
-"""
 
 KEEPERS: list[TraceView[Any, Any]] = [
     view for view in all_views() if isinstance(view, TraceView) and view.columns is not None
@@ -39,7 +27,7 @@ def test_the_timeline_keeps_what_a_zoom_takes() -> None:
     assert [view.slug for view in KEEPERS] == ["trace/tile", "trace/blame", "trace/counters"]
 
 
-@pytest.mark.parametrize("picture", [PICTURE, "host cpu_op aten::mm 0 10"], ids=["device", "host"])
+@pytest.mark.parametrize("picture", [WAITING, "host cpu_op aten::mm 0 10"], ids=["device", "host"])
 @pytest.mark.parametrize("view", KEEPERS, ids=lambda view: view.slug)
 def test_an_answer_from_columns_is_the_answer_from_the_trace(
     view: TraceView[Any, Any], picture: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
@@ -62,7 +50,7 @@ def restore(view: TraceView[Any, Any], trace: Trace, again: Trace, path: str) ->
 
 
 def test_all_that_is_said_of_a_counter_is_kept(tmp_path: Any) -> None:
-    trace, again = draw(PICTURE), draw(PICTURE)
+    trace, again = draw(WAITING), draw(WAITING)
     restore(next(view for view in KEEPERS if view.slug == "trace/counters"), trace, again, str(tmp_path / "c"))
     for one, other in zip(counters.all_series(trace), counters.all_series(again), strict=True):
         assert (one.role, one.name, one.group, one.device, one.unit) == (
