@@ -10,6 +10,7 @@ import pytest
 from torch_tb_profiler.ingest import read_trace
 from torch_tb_profiler.model.memory.events import memory_records
 from torch_tb_profiler.model.memory.mappings import with_mappings
+from torch_tb_profiler.model.trace import ABSENT
 
 Row = tuple[int, int, int, int]
 """Address, size, total allocated, total reserved: as the profiler has them."""
@@ -47,6 +48,22 @@ def test_the_last_block_of_the_allocator_is_no_mapping() -> None:
 @pytest.mark.parametrize("rows", [[(1, 100, 100, 0), (1, -100, 0, 0)], [(1, 100, 100, 500), (2, 300, 400, 500)]])
 def test_without_mappings_totals_are_as_recorded(rows: list[Row]) -> None:
     assert totals(*rows) == ([row[2] for row in rows], [row[3] for row in rows])
+
+
+def test_a_total_that_is_missing_stays_unknown_and_the_others_are_right() -> None:
+    rows = [(2, 70, 0, 70), (1, 10, ABSENT, 0), (3, 5, 515, 0), (4, 1, ABSENT, ABSENT), (2, -70, 0, 0)]
+    assert totals(*rows) == ([570, ABSENT, 585, ABSENT, 515], [0, 0, 0, ABSENT, 0])
+
+
+def test_mappings_beside_an_allocator_without_totals_are_unknown() -> None:
+    rows = [(2, 70, 0, 70), (1, 10, ABSENT, 0), (2, -70, 0, 0)]
+    assert totals(*rows)[0] == [ABSENT] * 3
+
+
+def test_a_release_of_what_is_unknown_after_a_missing_total_is_the_allocators() -> None:
+    """It leaves 0 of both totals; a total that is missing does not tell whether the allocator had more before."""
+    rows = [(2, 70, 0, 70), (1, 10, ABSENT, 0), (9, -30, 0, 0), (2, -70, 0, 0)]
+    assert totals(*rows)[0] == [90, ABSENT, 70, 0]
 
 
 def test_in_every_sample_each_event_changes_the_total_by_its_size(samples: Path) -> None:

@@ -48,3 +48,28 @@ def test_a_window_of_a_cut_off_file_names_what_is_left_and_no_share() -> None:
     left = "The file is cut off; of what is left of this window gemm takes the most time."
     assert window(WHOLE[:-25], 0, 100_000) == left
     assert window(WHOLE[:-25], 200_000, 300_000) == "The file is cut off; nothing is left of this window."
+
+
+def test_what_a_window_of_a_cut_off_file_lacks_is_neither_idle_nor_exposed() -> None:
+    """The kernel behind which a transfer hides may be in the part that is missing."""
+    lines = [
+        "gpu0 kernel ncclDevKernel_AllReduce 10 20 stream=8",
+        "gpu0 kernel gemm 20 30 stream=7",
+        "host cpu_op a 60 5",
+    ]
+    content = document([event(line) for line in lines])
+
+    def said(slug: str, content: bytes) -> str:
+        view: Any = find_view(slug)
+        answer = msgspec.to_builtins(view.build(read_bytes(content), view.params(begin=0, end=100_000)))
+        texts = [answer["detail"]] if slug == "trace/headline" else answer["summary"]
+        return " ".join("".join(phrase["text"] for phrase in each) for each in texts)
+
+    assert "50% of its communication overlaps compute." in said("trace/headline", content)
+    assert "overlap" not in said("trace/headline", content[:-25])
+    whole = "GPU 0: busy 40.0 µs (40%), idle 60.0 µs; communication 20.0 µs, of which 10.0 µs overlap compute."
+    assert said("trace/selection", content) == whole
+    assert said("trace/selection", content[:-25]) == "GPU 0: 40.0 µs of work in what is left of the file."
+    host = document([event("host cpu_op a 0 5"), event("host cpu_op b 60 5")])
+    assert said("trace/selection", host) == "No device work is recorded."
+    assert said("trace/selection", host[:-25]) == "No device work is left in the file, which is cut off."

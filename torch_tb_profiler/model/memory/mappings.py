@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from torch_tb_profiler.model.trace import Bool, Int64
+from torch_tb_profiler.model.trace import ABSENT, Bool, Int64
 
 
 def with_mappings(address: Int64, size: Int64, allocated: Int64, reserved: Int64) -> tuple[Int64, Int64]:
     """(allocated, reserved) of the events of the CPU by time, all int64[k] bytes, with mappings counted as in use.
 
-    Bytes that are mapped when the recording begins are known by their release.
+    Bytes that are mapped when the recording begins are known by their release. A total that is ABSENT stays so;
+    mappings add to the last one that is known.
     """
     mapping = _mappings(address, size, allocated, reserved)
     if not mapping.any():
@@ -25,11 +26,14 @@ def with_mappings(address: Int64, size: Int64, allocated: Int64, reserved: Int64
     own = np.flatnonzero(~mapping)
     if len(own) == 0:
         return mapped, np.zeros_like(reserved)
-    # The allocator's last total; before its first event, the one that this began with.
-    last = np.searchsorted(own, np.arange(len(size)), "right") - 1
-    first = allocated[own[0]] - size[own[0]]
-    total = np.where(last >= 0, allocated[own[np.maximum(last, 0)]], first)
-    return total + mapped, np.where(mapping, 0, reserved)
+    known = own[allocated[own] != ABSENT]
+    if len(known) == 0:
+        return np.full_like(allocated, ABSENT), np.where(mapping, 0, reserved)
+    # The allocator's last total; before its first one, what this began with.
+    last = np.searchsorted(known, np.arange(len(size)), "right") - 1
+    first = allocated[known[0]] - size[own[own <= known[0]]].sum()
+    total = np.where(last >= 0, allocated[known[np.maximum(last, 0)]], first) + mapped
+    return np.where(~mapping & (allocated == ABSENT), ABSENT, total), np.where(mapping, 0, reserved)
 
 
 def _mappings(address: Int64, size: Int64, allocated: Int64, reserved: Int64) -> Bool:
@@ -47,5 +51,5 @@ def _mappings(address: Int64, size: Int64, allocated: Int64, reserved: Int64) ->
             # From before the recording: the allocator's total would be another one.
             mapping[at] = mapped.pop(where, total is not None and total + change != 0)
         if not mapping[at]:
-            total = now
+            total = None if now == ABSENT else now
     return mapping

@@ -48,7 +48,7 @@ def build_headline(trace: Trace, params: HeadlineParams) -> TraceHeadline:
         headline=words.cut_window(summary, name, *window)
         if cut_off
         else words.window(summary, name, labels, *window),
-        detail=words.window_detail(summary, params.end - params.begin),
+        detail=words.window_detail(summary, params.end - params.begin, cut_off),
     )
 
 

@@ -10,6 +10,7 @@ from torch_tb_profiler.analyses.timeline.totals import NameTotal, Sort, by_famil
 from torch_tb_profiler.analyses.tracks.lanes import lanes
 from torch_tb_profiler.analyses.tracks.tracks import device_labels, tracks
 from torch_tb_profiler.model.families import shown_name
+from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Page, TraceView
 from torch_tb_profiler.views._shared.text import Text
@@ -102,8 +103,9 @@ def build_selection(trace: Trace, params: SelectionParams) -> TraceSelection:
     chosen = layout.of_tracks([id for id in track_ids(trace, params.tracks) if _has_slices(trace, id)])
     table = totals(trace, params.python, chosen, begin, end)
     times = device_times(trace, begin, end)
+    say = words.cut_devices if is_truncated(trace.health) else words.devices
     return TraceSelection(
-        summary=words.devices(times, device_labels(trace)),
+        summary=say(times, device_labels(trace)),
         begin_ns=begin,
         end_ns=end,
         slices=table.slices,

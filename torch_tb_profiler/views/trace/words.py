@@ -90,8 +90,10 @@ def _named(name: str) -> str:
     return spoken_name(name) or "a slice without a name"
 
 
-def window_detail(summary: WindowSummary, length: int) -> Text:
-    """How much is in a window of `length` ns, and how much of the busiest device's communication is hidden."""
+def window_detail(summary: WindowSummary, length: int, cut_off: bool = False) -> Text:
+    """How much is in a window of `length` ns, and how much of the busiest device's communication is hidden, which
+    a file that is cut off does not tell.
+    """
     amount = text(
         "{length} shown: {slices} with {names}{place}.",
         length=format_duration(length),
@@ -100,7 +102,7 @@ def window_detail(summary: WindowSummary, length: int) -> Text:
         place=" on streams" if summary.on_device else " on threads",
     )
     device = busiest(summary.devices)
-    if device is None or device.communication == 0:
+    if cut_off or device is None or device.communication == 0:
         return amount
     overlap = format_ratio(device.overlap / device.communication)
     return sentences(amount, text("{overlap} of its communication overlaps compute.", overlap=overlap))
@@ -109,6 +111,18 @@ def window_detail(summary: WindowSummary, length: int) -> Text:
 def devices(times: Sequence[DeviceTime], labels: Mapping[int, str]) -> list[Text]:
     """How each device spends a window."""
     return [_device(device, labels) for device in times] or [text("No device work is recorded.")]
+
+
+def cut_devices(times: Sequence[DeviceTime], labels: Mapping[int, str]) -> list[Text]:
+    """The same of a file that is cut off: work is missing from it, so no share and no idle time is known."""
+    return [
+        text(
+            "{label}: {busy} of work in what is left of the file.",
+            label=_label(device, labels),
+            busy=format_duration(device.busy),
+        )
+        for device in times
+    ] or [text("No device work is left in the file, which is cut off.")]
 
 
 def _device(device: DeviceTime, labels: Mapping[int, str]) -> Text:
