@@ -103,9 +103,12 @@ def covered(merged: Intervals, begins: Int64, ends: Int64) -> Int64:
 
     Windows may overlap and come in any order; one with end <= begin covers 0.
     """
-    ends = np.maximum(begins, ends)
-    at_begins, at_ends = (np.searchsorted(merged.starts, times, "right") for times in (begins, ends))
-    return _covered_before(merged, ends, at_ends) - _covered_before(merged, begins, at_begins)
+    return covered_before(merged, np.maximum(begins, ends)) - covered_before(merged, begins)
+
+
+def covered_before(merged: Intervals, times: Int64) -> Int64:
+    """int64[k]: how much of the time before each of these the merged set covers, in ns."""
+    return _covered_before(merged, times, np.searchsorted(merged.starts, times, "right"))
 
 
 def _covered_before(merged: Intervals, times: Int64, begun: Int64) -> Int64:

@@ -9,6 +9,7 @@ from tests.support.simulation.large_jobs import LATE, large_job
 from torch_tb_profiler.analyses.distributed.clocks import _medians
 from torch_tb_profiler.analyses.distributed.costs import replay as replaying
 from torch_tb_profiler.analyses.distributed.costs.costs import costs
+from torch_tb_profiler.analyses.distributed.costs.medians import median_of_others
 from torch_tb_profiler.analyses.distributed.job import JobTable, gather
 from torch_tb_profiler.analyses.distributed.matching.order import ordinals
 from torch_tb_profiler.base.intervals import merge, merge_owned
@@ -124,3 +125,15 @@ def test_medians_of_offsets_are_those_of_numpy() -> None:
     values = dice.integers(-(10**15), 10**15, len(which))
     medians = _medians(values, which, np.bincount(which))
     assert medians.tolist() == [int(np.median(values[which == each])) for each in range(30)]
+
+
+def test_the_median_of_the_others_leaves_each_one_out_in_turn() -> None:
+    """Of an even number the lower half of what lies between the two in the middle."""
+    dice = np.random.default_rng(3)
+    groups = [np.sort(dice.integers(-1_000, 1_000, size)) for size in (2, 3, 4, 5, 8, 9)]
+    sizes = np.array([len(each) for each in groups])
+    begins = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    position = np.arange(sizes.sum()) - begins
+    medians = median_of_others(np.concatenate(groups), begins, np.repeat(sizes, sizes), position)
+    alone = [np.median(np.delete(each, i)) for each in groups for i in range(len(each))]
+    assert medians.tolist() == np.floor(alone).tolist()

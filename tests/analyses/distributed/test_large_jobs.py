@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from tests.support.simulation.large_jobs import large_job
 from torch_tb_profiler.analyses.distributed import comparison as comparing
@@ -43,7 +43,7 @@ def _touched(ranks: int, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
     def counted(sources: Any) -> Job:
         job = gather(sources)
         columns = {name: column.view(Counted) for name, column in asdict(job.table).items()}
-        return Job(job.sources, JobTable(**columns), job.groups, job.names, job.steps)
+        return replace(job, table=JobTable(**columns))
 
     monkeypatch.setattr(comparing, "gather", counted)
     members = large_job(ranks)

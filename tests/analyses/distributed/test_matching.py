@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from tests.support.jobs import Job, Op
 from torch_tb_profiler.analyses.distributed.job import Source, gather
 from torch_tb_profiler.analyses.distributed.matching.keys import METHODS
 from torch_tb_profiler.analyses.distributed.matching.matching import Matching, match
+from torch_tb_profiler.analyses.distributed.reduction.packed import pack
 
 
 def matched(job: Job) -> Matching:
@@ -42,3 +45,21 @@ def test_an_operation_that_one_rank_alone_recorded_is_compared_with_nothing() ->
     assert (~matching.compared).sum() == 1
     (difference,) = matching.differences
     assert (difference.what, difference.values) == ("missing", {"not recorded": [1]})
+
+
+def test_numbers_that_are_recorded_out_of_turn_are_not_missing() -> None:
+    """Of two streams the later number may start first."""
+    program = (Op("allreduce", (0, 1), "0"),) * 3
+    sources = [
+        Source(each.worker, each.rank, None, each.result, each.details)
+        for each in Job(2, program, steps=1).members()
+        if each.result
+    ]
+    table = sources[0].summary.table().copy()
+    table["sequence"][[0, 1]] = table["sequence"][[1, 0]]
+    first = replace(sources[0], summary=replace(sources[0].summary, operations=pack(table)))
+    assert match(gather([first, sources[1]])).differences == ()
+    table["sequence"][2] += 1
+    first = replace(sources[0], summary=replace(sources[0].summary, operations=pack(table)))
+    (difference,) = match(gather([first, sources[1]])).differences
+    assert (difference.what, difference.values) == ("missing", {"not recorded": [0]})

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.clocks import Clocks
-from torch_tb_profiler.analyses.distributed.costs.medians import median_of_others
+from torch_tb_profiler.analyses.distributed.costs.medians import median_of_others, order_within
 from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.distributed.matching.matching import Matching
 from torch_tb_profiler.analyses.distributed.waiting import Split
@@ -54,20 +54,19 @@ def arrivals(job: Job, matching: Matching, clocks: Clocks, split: Split) -> Arri
     shift, aligned = clocks.shifts()
     rows = np.flatnonzero(split.compared & aligned[table.member])
     time = table.start[rows] + shift[table.member[rows]]
-    order = np.lexsort((time, matching.instance[rows]))
+    several = np.bincount(matching.instance[rows], minlength=count)[matching.instance[rows]] > 1
+    rows, time = rows[several], time[several]
+    order = order_within(matching.instance[rows], time, count)
     rows, time = rows[order], time[order]
     instance = matching.instance[rows]
-    begin = np.searchsorted(instance, instance, "left")
-    size = np.searchsorted(instance, instance, "right") - begin
-    several = size > 1
-    rows, time, instance, size = rows[several], time[several], instance[several], size[several]
-    begin = np.searchsorted(instance, instance, "left")
+    sizes = np.bincount(instance, minlength=count)
+    begin, size = (np.cumsum(sizes) - sizes)[instance], sizes[instance]
     position = np.arange(len(rows)) - begin
 
     lateness = np.full(len(table), ABSENT)
     lateness[rows] = np.maximum(time - median_of_others(time, begin, size, position), 0)
     middle = np.zeros(len(table), np.bool_)
-    middle[rows[position == (size - 1) // 2]] = True
+    middle[rows[position == (size - 1) >> 1]] = True
     first, skew = np.full(count, ABSENT), np.full(count, ABSENT)
     final = np.flatnonzero(position == size - 1)
     which, at = instance[final], begin[final]

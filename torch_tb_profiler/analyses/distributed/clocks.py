@@ -183,7 +183,7 @@ def _certain_groups(job: Job) -> Bool:
     groups that run at about the same time need not end together."""
     known = [
         len(members) <= 2 or group.ranks is not None or (group.name is not None and group.size == len(members))
-        for members, group in zip(job.members(), job.groups, strict=True)
+        for members, group in zip(job.members, job.groups, strict=True)
     ]
     return np.array([*known, False], np.bool_)
 
@@ -210,6 +210,8 @@ class _Offsets:
     def _spread(self, job: Job, matching: Matching, nominal: Int64, rows: Int64, doubtful: bool = False) -> None:
         """Go from rank to rank along shared collectives until all that can be reached are. If it is doubtful
         whether they are shared, several must agree."""
+        if self._reached.all() or len(rows) == 0:
+            return
         table = job.table
         member, instance = table.member[rows].astype(np.int64), matching.instance[rows]
         end = table.end[rows] + nominal[member]

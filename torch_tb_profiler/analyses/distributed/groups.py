@@ -37,7 +37,7 @@ def group_uses(comparison: Comparison) -> list[GroupUse]:
     differing[[difference.instance for difference in matching.differences]] = True
     present = {source.rank for source in comparison.sources}
     uses = []
-    parts = zip(job.groups, job.members(), split_by(table.group, len(job.groups)), strict=True)
+    parts = zip(job.groups, job.members, split_by(table.group, len(job.groups)), strict=True)
     for group, members, rows in parts:
         collectives = np.unique(matching.instance[rows])
         shared = collectives[matching.sizes[collectives] > 1]

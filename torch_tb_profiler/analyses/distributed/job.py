@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from torch_tb_profiler.analyses.distributed.reduction.packed import join
 from torch_tb_profiler.analyses.distributed.reduction.rank_details import RankDetails
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
-from torch_tb_profiler.analyses.shared.grouping import split_by
+from torch_tb_profiler.analyses.shared.grouping import codes, split_by
 from torch_tb_profiler.model.communication.groups import UNKNOWN, ProcessGroup, unspell_ranks
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Float64, Int8, Int32, Int64
 
@@ -71,6 +71,7 @@ class Job(msgspec.Struct, frozen=True):
 
     groups  as the ranks describe them: a name and its ranks make one
     names   texts of `collective`, `backend` and `dtype`; steps: texts of `step`
+    members  positions of the workers that communicate in each group, ascending
     """
 
     sources: tuple[Source, ...]
@@ -78,12 +79,7 @@ class Job(msgspec.Struct, frozen=True):
     groups: tuple[ProcessGroup, ...]
     names: tuple[str, ...]
     steps: tuple[str, ...]
-
-    def members(self) -> list[list[int]]:
-        """Positions of the workers that communicate in each group."""
-        pairs = np.unique(self.table.group.astype(np.int64) * len(self.sources) + self.table.member)
-        groups, members = np.divmod(pairs, max(len(self.sources), 1))
-        return [members[rows].tolist() for rows in split_by(groups, len(self.groups))]
+    members: tuple[list[int], ...]
 
     def is_named(self, *names: str) -> Bool:
         """bool[k]: operations of these collectives."""
@@ -182,8 +178,8 @@ def gather(sources: Sequence[Source]) -> Job:
         steps.add(summary.steps.names)
         names.add(summary.names[:count])
     kinds = dict(joined.kinds)
-    for name, codes in (("group", groups), *((name, names) for name in _NAMED)):
-        kinds[name] = codes.translate(kind_member, kinds[name])
+    for name, own in (("group", groups), *((name, names) for name in _NAMED)):
+        kinds[name] = own.translate(kind_member, kinds[name])
     counts = [len(source.summary.operations) for source in sources]
     member = np.repeat(np.arange(len(sources), dtype=np.int32), counts)
     begins = np.cumsum([0, *counts], dtype=np.int32)[:-1]
@@ -195,7 +191,16 @@ def gather(sources: Sequence[Source]) -> Job:
         groups=tuple(descriptions[key] for key in groups.values),
         names=tuple(str(text) for text in names.values),
         steps=tuple(str(text) for text in steps.values),
+        members=_members(columns["group"], member, len(groups.values)),
     )
+
+
+def _members(group: Int32, member: Int32, groups: int) -> tuple[list[int], ...]:
+    """Of each group, from the operations."""
+    which, count = codes(group, member)
+    first = np.empty(count, np.int64)
+    first[which] = np.arange(len(which))
+    return tuple(member[first[rows]].tolist() for rows in split_by(group[first], groups))
 
 
 _NAMED = ("collective", "backend", "dtype")

@@ -86,9 +86,8 @@ def worker_totals(comparison: Comparison) -> list[WorkerTotal]:
 def _known_sums(rows: Groups, values: Int64) -> list[int | None]:
     """Of what is known; None where nothing is."""
     known = values != ABSENT
-    sums = np.zeros(len(rows), np.int64)
-    np.add.at(sums, rows.which[known], values[known])
-    return optional_ints(np.where(np.bincount(rows.which[known], minlength=len(rows)) > 0, sums, ABSENT))
+    some = np.bincount(rows.which[known], minlength=len(rows)) > 0
+    return optional_ints(np.where(some, rows.sums(np.where(known, values, 0)), ABSENT))
 
 
 def _own_totals(comparison: Comparison, rows: Int64) -> list[NameTotal | None]:

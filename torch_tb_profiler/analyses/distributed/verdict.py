@@ -141,7 +141,7 @@ def _groups_unknown(comparison: Comparison) -> bool:
     table, compared = comparison.job.table, comparison.split.compared
     unknown = [
         each.ranks is None and each.size is None and len(members) > 2
-        for each, members in zip(comparison.job.groups, comparison.job.members(), strict=True)
+        for each, members in zip(comparison.job.groups, comparison.job.members, strict=True)
     ]
     return bool(np.array([*unknown, False])[table.group[compared]].mean() > HERE)
 

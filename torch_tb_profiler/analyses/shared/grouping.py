@@ -57,7 +57,9 @@ def codes(*keys: Int32 | Int64) -> tuple[Int64, int]:
     which, count = _dense(keys[0])
     for key in keys[1:]:
         more, times = _dense(key)
-        which, count = _dense(which * times + more)
+        which *= times
+        which += more
+        which, count = _dense(which)
     return which, count
 
 
@@ -82,9 +84,11 @@ def _dense(key: Int32 | Int64) -> tuple[Int64, int]:
     low, high = int(key.min()), int(key.max())
     if high - low <= 4 * len(key) + 1024:
         # Codes are nearly dense already: a table is several times faster than sorting.
-        shifted = key.astype(np.int64) - low
+        shifted = np.subtract(key, low, dtype=np.int64)
         seen = np.zeros(high - low + 1, np.bool_)
         seen[shifted] = True
+        if seen.all():
+            return shifted, len(seen)
         rank = np.cumsum(seen) - 1
         return rank[shifted], int(rank[-1]) + 1
     distinct, codes = np.unique(key, return_inverse=True)

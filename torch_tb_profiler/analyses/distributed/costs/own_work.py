@@ -23,7 +23,7 @@ from torch_tb_profiler.analyses.distributed.costs.usual import alike_windows, us
 from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.distributed.matching.matching import timed
 from torch_tb_profiler.analyses.shared.grouping import Groups, stable_order
-from torch_tb_profiler.base.intervals import Intervals, covered, merge
+from torch_tb_profiler.base.intervals import Intervals, covered_before, merge
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64
 
 _QUEUED_NS = 20_000
@@ -73,9 +73,13 @@ def own_work(job: Job) -> OwnWork:
     first = np.diff(member, prepend=-1) != 0
     before = np.where(first, start - table.window[rows], np.roll(start, 1))
     queued = _queued(table.issue[rows] + member * width, stall, start, end, behind) & ~first
-    ready = _ready(start, before, stalled, queued, windows)
+    stalled_before = covered_before(stalled, start)
+    stalled_first = covered_before(stalled, before[first])
+    ready = _ready(start, before, _within(stalled_before, first, stalled_first), stalled, queued, windows)
+    sooner = np.flatnonzero(ready != start)
+    stalled_before[sooner] = covered_before(stalled, ready[sooner])
     before = np.where(first, before, np.roll(ready, 1))
-    work = np.maximum(ready - before - covered(stalled, before, ready), 0)
+    work = np.maximum(ready - before - _within(stalled_before, first, stalled_first), 0)
     usual = usual_work(work, windows, member, table.step[rows], table.collective[rows])
     return OwnWork(rows, work, usual, stall, start - ready, behind, windows.which)
 
@@ -99,14 +103,25 @@ def _queued(issue: Int64, stall: Int64, start: Int64, end: Int64, behind: Int64)
     return queued
 
 
-def _ready(start: Int64, before: Int64, stalled: Intervals, queued: Bool, windows: Groups) -> Int64:
-    """When each operation's data was ready: its start, or earlier if it was queued."""
-    work = start - before - covered(stalled, before, start)
+def _within(stalled_before: Int64, first: Bool, stalled_first: Int64) -> Int64:
+    """int64[m] ns of stalls in each window: up to its end without those up to its begin, where the one before
+    ends; the first of each rank begins at a time of its own."""
+    begins = np.roll(stalled_before, 1)
+    begins[first] = stalled_first
+    stalled: Int64 = np.maximum(stalled_before - begins, 0)
+    return stalled
+
+
+def _ready(start: Int64, before: Int64, inside: Int64, stalled: Intervals, queued: Bool, windows: Groups) -> Int64:
+    """When each operation's data was ready: its start, or earlier if it was queued; `inside` ns of the window
+    before it are stalls."""
+    work = start - before - inside
     exact = ~queued & ~np.roll(queued, 1)
     typical = _medians(work[exact], windows.which[exact], len(windows))[windows.which]
     ready: Int64 = start.copy()
-    begins, finishes = stalled.starts.tolist(), stalled.ends.tolist()
-    for i in np.flatnonzero(queued & (typical != ABSENT)).tolist():
+    rows = np.flatnonzero(queued & (typical != ABSENT)).tolist()
+    begins, finishes = (times.tolist() if rows else [] for times in stalled)
+    for i in rows:
         time, left = int(ready[i - 1]), int(typical[i])
         at = bisect_right(finishes, time)
         while at < len(begins) and begins[at] < time + left:  # it does not work while it stalls

@@ -14,13 +14,14 @@ Everything is a difference of times of one rank, or a length, so that no clocks 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from torch_tb_profiler.analyses.distributed.costs.own_work import OwnWork
+from torch_tb_profiler.analyses.distributed.costs.waves import in_waves
 from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.distributed.matching.matching import Matching
 from torch_tb_profiler.analyses.distributed.waiting import Split
@@ -64,51 +65,40 @@ def _columns(what: WhatIf, part: slice) -> WhatIf:
     return WhatIf(what.usual[:, part], None if what.sooner is None else what.sooner[:, part])
 
 
-class _State(msgspec.Struct, frozen=True):
-    """Columns of k moments, each on one rank: `member`, the rank; `stalls`, the place of its last stall, m for
-    none; `since`, ns that are saved of its work after that if it works as long as usual."""
+class _Moments(msgspec.Struct, frozen=True):
+    """Columns of k moments, each on one rank, those of a wave together.
+
+    member  int64[k]  the rank
+    stalls  int64[k]  its last stall: a row of what is replayed, the last one for none
+    since   int64[k]  ns that are saved of its work after that if it works as long as usual
+    bounds  int64[waves + 1]  where those of each wave begin
+    """
 
     member: Int64
     stalls: Int64
     since: Int64
-
-    def part(self, rows: slice) -> _State:
-        return _State(self.member[rows], self.stalls[rows], self.since[rows])
+    bounds: Int64
 
 
-class _Wave(msgspec.Struct, frozen=True):
-    """Operations that can be replayed at once.
+class _Shorter:
+    """By how much what-ifs shorten the work before moments: of all ranks in some, of few of them in the others."""
 
-    rows     their places
-    first    which of them is the first of each collective; which: the collective of each, 0..; numbers: theirs
-    alone    which of them the others of their collective wait for
-    """
+    def __init__(self, usual: Bool, moments: _Moments) -> None:
+        everyone = usual.all(axis=0)
+        self._everyone, self._since = np.flatnonzero(everyone), moments.since[:, None]
+        few = usual & ~everyone
+        self._rows = np.flatnonzero(np.asarray(few.any(axis=1))[moments.member])
+        self._amounts = self._since[self._rows] * few[moments.member[self._rows]]
+        self._bounds = np.searchsorted(self._rows, moments.bounds).tolist()
+        self._begins = moments.bounds.tolist()
 
-    rows: slice
-    first: Int64
-    which: Int64
-    numbers: Int64
-    alone: Int64
-
-
-class _Changes:
-    """Which ranks work as long as usual: all of them in some what-ifs, few of them in the others."""
-
-    def __init__(self, usual: Bool) -> None:
-        self._everyone = np.flatnonzero(usual.all(axis=0))
-        few = usual.astype(np.int64)
-        few[:, self._everyone] = 0
-        changed: Bool = np.asarray(few.any(axis=1))
-        self._few, self._changed = few, changed
-
-    def moved(self, resumed: npt.NDArray[np.int64], state: _State) -> npt.NDArray[np.int64]:
-        """int64[k, q] ns: how much earlier the computation is: since the last stall by what is saved of work."""
-        moved = resumed.take(state.stalls, axis=0)
+    def move(self, moved: Int64, wave: int) -> None:
+        """Add them to int64[k, q] ns, the moments of a wave."""
+        begin, end = self._begins[wave : wave + 2]
         if len(self._everyone):
-            moved[:, self._everyone] += state.since[:, None]
-        changed = np.flatnonzero(self._changed[state.member])
-        moved[changed] += state.since[changed][:, None] * self._few[state.member[changed]]
-        return moved
+            moved[:, self._everyone] += self._since[begin:end]
+        some = slice(*self._bounds[wave : wave + 2])
+        moved[self._rows[some] - begin] += self._amounts[some]
 
 
 _NEVER = 2**60
@@ -117,7 +107,11 @@ _NEVER = 2**60
 
 class _Replay:
     """Columns of the operations in the order in which they are replayed: what a wave reads, the ones before it
-    have just written."""
+    have just written.
+
+    Ends are kept by run (see `Waves`), and when the computation resumes by stall: most operations are one of
+    several, and most stall nobody.
+    """
 
     def __init__(self, job: Job, matching: Matching, split: Split, own: OwnWork) -> None:
         table, rows = job.table, own.rows
@@ -128,123 +122,109 @@ class _Replay:
         # What was compared with no other rank is a collective of its own.
         compared = split.compared[rows]
         collective = np.where(compared, matching.instance[rows], len(matching) + np.arange(len(rows)))
-        waves = [
-            wave[np.argsort(collective[wave], kind="stable")] for wave in _in_order(member, collective, by_end)
-        ]
-        order = np.concatenate(waves) if waves else np.empty(0, np.int64)
-        place = np.empty(len(rows) + 1, np.int64)
-        place[order], place[NO_CODE] = np.arange(len(rows)), len(rows)
-
-        saved = _cumulative(own.excess, member)
-        started = np.searchsorted(start, end - own.stall, "right") - 1
-        saved_at_stall = np.append(saved[started], 0)
-        stalls = by_end[own.stall[by_end] > 0]
-        last = _Last(member, end, stalls)
-
-        def state(whose: Int64, stalls: Int64, saved: Int64) -> _State:
-            since = saved - np.where(stalls >= 0, saved_at_stall[stalls], 0)
-            return _State(whose, place[stalls], since)
-
-        self._reached = state(member[order], last.before(start - own.slack)[order], saved[order])
-        self._stalled = state(member[order], last.before(end - own.stall)[order], saved_at_stall[order])
-        self._slack, self._stall = own.slack[order, None], own.stall[order, None]
-        self._waited = np.where(compared, split.waiting[rows], 0)[order, None]
-        self._behind = place[own.behind[order]]
+        waves = in_waves(member, collective, by_end)
+        order = waves.order
+        waited = np.where(compared, split.waiting[rows], 0)[order]
         gap = np.where(own.behind >= 0, start - np.append(end, 0)[own.behind], _NEVER)
-        self._gap = gap[order, None]
-        self._waves = _waves(collective[order], self._waited[:, 0], [len(wave) for wave in waves])
+        self._slack, self._waited, self._gap = own.slack[order, None], waited[:, None], gap[order, None]
+        self._runs, self._behind = waves.runs, waves.run[own.behind[order]]
+        self._numbers = np.minimum(collective[order][waves.runs], len(matching))
+        sizes = np.diff(np.append(waves.runs, len(order)))
+        self._alone = np.flatnonzero((waited == 0) & np.repeat(sizes > 1, sizes))
 
-        final, some = np.full(len(job.sources), NO_CODE, np.int64), np.unique(member)
-        final[member[stalls]] = stalls
-        at_the_end = saved[np.searchsorted(member, some, "right") - 1]
-        self._ranks, self._end = len(job.sources), state(some, final[some], at_the_end)
+        stalls, stalled = np.flatnonzero(own.stall > 0), order[own.stall[order] > 0]
+        stall_of = np.full(len(rows) + 1, len(stalled), np.int64)
+        stall_of[stalled] = np.arange(len(stalled))
+        self._stall, self._ended = own.stall[stalled, None], waves.run[stalled]
+        began, saved = (end - own.stall)[stalls], _cumulative(own.excess, member)
+        saved_at_stall = np.zeros(len(rows) + 1, np.int64)
+        saved_at_stall[stalls] = saved[np.searchsorted(start, began, "right") - 1]
+        last = _Last(member, end, by_end[own.stall[by_end] > 0])
+
+        def moments(of: Int64, last_stall: Int64, saved: Int64, bounds: Int64) -> _Moments:
+            since = saved - np.where(last_stall >= 0, saved_at_stall[last_stall], 0)
+            return _Moments(member[of], stall_of[last_stall], since, bounds)
+
+        before = last.before(member, start - own.slack)
+        self._reached = moments(order, before[order], saved[order], waves.bounds)
+        before[stalls] = last.before(member[stalls], began)
+        of_waves = np.searchsorted(np.flatnonzero(own.stall[order] > 0), waves.bounds)
+        self._stalled = moments(stalled, before[stalled], saved_at_stall[stalled], of_waves)
+        final = np.flatnonzero(np.diff(member, append=NO_CODE))
+        self._end = moments(final, last.of(member[final]), saved[final], np.array([0, len(final)]))
+        self._ranks = len(job.sources)
 
     def run(self, what: WhatIf) -> Replayed:
-        """Collective by collective."""
-        changes, columns = _Changes(what.usual), what.usual.shape[1]
-        resumed = np.zeros((len(self._behind) + 1, columns), np.int64)  # the last row: no stall yet
-        ends = np.zeros_like(resumed)
+        """Wave by wave."""
+        columns = what.usual.shape[1]
+        reach, stall, end = (_Shorter(what.usual, each) for each in (self._reached, self._stalled, self._end))
+        ends = np.zeros((len(self._runs) + 1, columns), np.int64)  # the last row: no operation before
+        resumed = np.zeros((len(self._stall) + 1, columns), np.int64)  # the last row: no stall yet
         arrivals = np.zeros((self._ranks, columns), np.int64)
-        for wave in self._waves:
-            rows = wave.rows
-            reached = changes.moved(resumed, self._reached.part(rows))
+        sooner = None
+        if what.sooner is not None and what.sooner.any():
+            sooner = np.concatenate([what.sooner, np.zeros((1, columns), np.int64)])
+        for wave, (rows, runs, alone, stalled) in enumerate(self._waves):
+            reached = resumed.take(self._reached.stalls[rows], axis=0)
+            reach.move(reached, wave)
             reached += self._slack[rows]
             freed = ends.take(self._behind[rows], axis=0)
             freed += self._gap[rows]
             np.minimum(reached, freed, out=reached)
-            arrivals[self._reached.member[rows][wave.alone]] += reached[wave.alone]
+            places = self._alone[alone]
+            arrivals[self._reached.member[places]] += reached[places - rows.start]
             reached += self._waited[rows]
-            ended = np.minimum.reduceat(reached, wave.first, axis=0)
-            if what.sooner is not None:
-                compared = wave.numbers < len(what.sooner)
-                ended[compared] += what.sooner[wave.numbers[compared]]
-            ends[rows] = ended.take(wave.which, axis=0)
-            before = changes.moved(resumed, self._stalled.part(rows))
-            before += self._stall[rows]
-            np.minimum(before, ends[rows], out=resumed[rows])
+            ended = np.minimum.reduceat(reached, self._runs[runs] - rows.start, axis=0)
+            if sooner is not None:
+                ended += sooner.take(self._numbers[runs], axis=0)
+            ends[runs] = ended
+            before = resumed.take(self._stalled.stalls[stalled], axis=0)
+            stall.move(before, wave)
+            before += self._stall[stalled]
+            np.minimum(before, ended.take(self._ended[stalled] - runs.start, axis=0), out=resumed[stalled])
         earlier = np.zeros((self._ranks, columns), np.int64)
-        earlier[self._end.member] = changes.moved(resumed, self._end)
+        at_the_end = resumed.take(self._end.stalls, axis=0)
+        end.move(at_the_end, 0)
+        earlier[self._end.member] = at_the_end
         return Replayed(earlier, arrivals)
+
+    @cached_property
+    def _waves(self) -> list[tuple[slice, slice, slice, slice]]:
+        """Of each wave its operations, runs, places in `_alone`, and stalls."""
+        bounds = self._reached.bounds
+        alone, runs = (np.searchsorted(places, bounds) for places in (self._alone, self._runs))
+        parts = (_slices(each) for each in (bounds, runs, alone, self._stalled.bounds))
+        return list(zip(*parts, strict=True))
+
+
+def _slices(bounds: Int64) -> list[slice]:
+    return [slice(*pair) for pair in pairwise(bounds.tolist())]
 
 
 def _cumulative(excess: Int64, member: Int64) -> Int64:
     """int64[m]: the sum of the excess of a rank up to each operation."""
-    total = np.cumsum(excess)
+    since: Int64 = np.cumsum(excess)
     counts = np.bincount(member)
-    first = np.repeat(np.cumsum(counts) - counts, counts)
-    since: Int64 = total - np.append(0, total)[first]
+    before = np.append(0, since)[np.cumsum(counts) - counts]
+    since -= np.repeat(before, counts)
     return since
 
 
 class _Last:
-    """The last stall of a rank by some time."""
+    """The last stall of a rank by some time; `stalls`: all of them by their ends."""
 
     def __init__(self, member: Int64, end: Int64, stalls: Int64) -> None:
-        self._member, self._end, self._stalls = member, end[stalls], stalls
+        self._member, self._end, self._stalls = member[stalls], end[stalls], stalls
 
-    def before(self, times: Int64) -> Int64:
-        """int64[m]: which one had ended by then, NO_CODE for none."""
+    def before(self, member: Int64, times: Int64) -> Int64:
+        """int64[k]: which one of these ranks had ended by then, NO_CODE for none."""
         if len(self._stalls) == 0:
             return np.full(len(times), NO_CODE, np.int64)
         at = np.searchsorted(self._end, times, "right") - 1
-        stall = self._stalls[at]
-        return np.where((at >= 0) & (self._member[stall] == self._member), stall, NO_CODE)
+        return np.where((at >= 0) & (self._member[at] == member), self._stalls[at], NO_CODE)
 
-
-def _in_order(member: Int64, collective: Int64, by_end: Int64) -> Iterator[Int64]:
-    """Positions of operations, at most one per rank, so that all on which they depend come before.
-
-    Each rank goes through its operations in order of their ends; a collective is due when all its ranks have
-    come to it. If none is due (ranks disagree on the order), the one that ends first is taken as it is.
-    """
-    ranks = np.arange(int(member.max(initial=NO_CODE)) + 1)
-    _, collective = np.unique(collective, return_inverse=True)
-    collective = collective.reshape(-1)[by_end]
-    missing = np.bincount(collective)
-    at, finish = (np.searchsorted(member[by_end], ranks, side) for side in ("left", "right"))
-    fresh = np.flatnonzero(at < finish)
-    while True:
-        np.subtract.at(missing, collective[at[fresh]], 1)
-        active = np.flatnonzero(at < finish)
-        if len(active) == 0:
-            return
-        due = active[missing[collective[at[active]]] <= 0]
-        if len(due) == 0:
-            due = active[:1]
-        yield by_end[at[due]]
-        at[due] += 1
-        fresh = due[at[due] < finish[due]]
-
-
-def _waves(collective: Int64, waited: Int64, sizes: Sequence[int]) -> list[_Wave]:
-    """Of operations in this order, so many each."""
-    waves, begin = [], 0
-    for size in sizes:
-        rows = slice(begin, begin + size)
-        first = np.flatnonzero(np.diff(collective[rows], prepend=-1))
-        counts = np.diff(np.append(first, size))
-        alone = np.flatnonzero((waited[rows] == 0) & np.repeat(counts > 1, counts))
-        which = np.repeat(np.arange(len(first)), counts)
-        waves.append(_Wave(rows, first, which, collective[rows][first], alone))
-        begin += size
-    return waves
+    def of(self, member: Int64) -> Int64:
+        """int64[k]: the last one of each of these ranks, NO_CODE for none."""
+        final = np.full(int(member.max(initial=NO_CODE)) + 1, NO_CODE, np.int64)
+        final[self._member] = self._stalls  # the last write wins
+        return final[member]

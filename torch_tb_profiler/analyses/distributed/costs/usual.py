@@ -19,7 +19,7 @@ from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64
 def alike_windows(job: Job, rows: Int64) -> Groups:
     """Which windows of work are compared: the n-th of steps in which ranks do the same."""
     table = job.table
-    uses = zip(job.groups, job.members(), strict=True)
+    uses = zip(job.groups, job.members, strict=True)
     sizes = np.array([each.size or len(members) for each, members in uses] + [0])
     known = (table.source[rows] != ABSENT) & (table.target[rows] != ABSENT)
     down = np.where(known, np.sign(table.target[rows] - table.source[rows]), 0)

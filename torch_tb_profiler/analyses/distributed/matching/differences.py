@@ -10,7 +10,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.distributed.job import Job, JobTable
 from torch_tb_profiler.analyses.distributed.matching.kinds import Kinds
-from torch_tb_profiler.analyses.shared.grouping import split_by
+from torch_tb_profiler.analyses.shared.grouping import codes, split_by, stable_order
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int64
 
 
@@ -67,18 +67,19 @@ class _Comparison(msgspec.Struct, frozen=True):
 def _missing(table: JobTable, instance: Int64, method: Int8) -> Iterator[Difference]:
     """Numbered collectives that a rank lacks although it recorded earlier and later ones of the group."""
     numbered = np.flatnonzero(method == 0)
-    groups = table.group[numbered]
-    for part in split_by(groups, int(groups.max(initial=-1)) + 1):
-        rows = numbered[part]
-        numbers, which = np.unique(table.sequence[rows], return_inverse=True)
-        example = np.empty(len(numbers), np.int64)
-        example[which.reshape(-1)] = instance[rows]
-        order = np.lexsort((which.reshape(-1), table.member[rows]))
-        member, ordinal = table.member[rows][order], which.reshape(-1)[order]
-        gaps = np.flatnonzero((np.diff(member) == 0) & (np.diff(ordinal) > 1))
-        lacking: dict[int, list[int]] = {}
-        for i in gaps.tolist():
-            for missing in range(int(ordinal[i]) + 1, int(ordinal[i + 1])):
-                lacking.setdefault(int(example[missing]), []).append(int(member[i]))
-        for missing, members in sorted(lacking.items()):
-            yield Difference(missing, "missing", {"not recorded": members})
+    groups, members = table.group[numbered], table.member[numbered]
+    which, count = codes(groups, table.sequence[numbered])  # the numbers of a group follow each other
+    example = np.empty(count, np.int64)
+    example[which] = instance[numbered]
+    order = stable_order(groups)  # within a group by rank and start, as in the table: nearly always by number
+    groups, members, which = groups[order], members[order], which[order]
+    same = (np.diff(groups) == 0) & (np.diff(members) == 0)
+    if (np.diff(which)[same] < 0).any():
+        which = which[np.lexsort((which, members, groups))]
+    gaps = np.flatnonzero(same & (np.diff(which) > 1))
+    lacking: dict[tuple[int, int], list[int]] = {}
+    for i in gaps.tolist():
+        for missing in range(int(which[i]) + 1, int(which[i + 1])):
+            lacking.setdefault((int(groups[i]), int(example[missing])), []).append(int(members[i]))
+    for (_, missing), without in sorted(lacking.items()):
+        yield Difference(missing, "missing", {"not recorded": without})

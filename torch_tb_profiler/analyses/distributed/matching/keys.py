@@ -81,7 +81,7 @@ def _recorded_groups(job: Job) -> Bool:
 
 def _member_counts(job: Job) -> Int64:
     """int64[groups]: how many workers communicate in each."""
-    return np.array([len(members) for members in job.members()], np.int64)
+    return np.array([len(members) for members in job.members], np.int64)
 
 
 def _blocks(table: JobTable) -> Int64:
