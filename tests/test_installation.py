@@ -88,10 +88,16 @@ def activated(checkout: Path, environment: dict[str, str]) -> dict[str, str]:
     return {**environment, "PATH": f"{checkout / ENVIRONMENT}{os.pathsep}{environment['PATH']}"}
 
 
+def anywhere(block: str) -> str:
+    """As written, but on any port: another TensorBoard that starts on this machine may want the same one."""
+    assert block.splitlines()[-1].rstrip().endswith("samples")
+    return f"{block.rstrip()} --port 0"
+
+
 @pytest.fixture(scope="module")
 def tried(checkout: Path, environment: dict[str, str]) -> Iterator[str]:
     """The address that README's first command prints."""
-    with started(["bash", "-ec", TRY], environment, checkout) as address:
+    with started(["bash", "-ec", anywhere(TRY)], environment, checkout) as address:
         yield address
 
 
@@ -129,7 +135,7 @@ def test_a_bucket_is_shown(tried: str, checkout: Path, activated: dict[str, str]
         place.put(f"a_run/{trace.name}", trace.read_bytes())
         assert "http://localhost:9000" in BUCKET
         block = BUCKET.replace("http://localhost:9000", place.environ["S3_ENDPOINT"])
-        with started(["bash", "-ec", block], activated, checkout) as address:
+        with started(["bash", "-ec", anywhere(block)], activated, checkout) as address:
             assert runs(address) == ["a_run"]
             ready = f"{address}/data/plugin/pytorch_profiler/view/overview?run=a_run"
             assert until(lambda: read_json(ready), lambda answer: answer["state"] == "ready")["payload"]["steps"]

@@ -55,8 +55,12 @@ def pans(page: Page) -> None:
 
 def zooms_to_the_selection(page: Page) -> None:
     named(page, "aten::mm")
-    _, (begin, end) = changed(page, "f")
+    begin, end = until(lambda: window(page), lambda now: now != (0, 0))  # its address opens there
     assert begin <= 340_000 and end >= 440_000 and end - begin < 300_000
+    for _ in range(2):
+        changed(page, "s")
+    page.keyboard.press("f")
+    until(lambda: window(page), lambda now: now == (begin, end))
     clears(page)
     page.keyboard.press("f")
     until(lambda: window(page), lambda now: now == (0, 0) or now[1] - now[0] > 5_000_000)
