@@ -4,9 +4,11 @@ import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
+
 from tests.support.traces import draw
 from tests.support.waiting import PATIENCE
-from torch_tb_profiler.model.trace import Trace, derived, known
+from torch_tb_profiler.model.trace import NO_CODE, Trace, derived, known, name_mask
 
 
 def test_requests_at_the_same_time_compute_a_derived_table_once() -> None:
@@ -124,3 +126,19 @@ def test_requests_for_one_combination_compute_it_once() -> None:
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(ask, [1, 1, 2, 2])) == [1, 1, 2, 2]
     assert sorted(calls) == [1, 2]
+
+
+def test_a_mask_of_names_asks_only_for_those_that_are_told() -> None:
+    asked: list[str] = []
+
+    def is_step(text: str) -> str:
+        asked.append(text)
+        return "step" * text.startswith("step")
+
+    texts = ["step 1", "other", "step 2", "step 3"]
+    assert name_mask(texts, is_step).tolist() == [True, False, True, True, False]
+    asked.clear()
+    among = np.array([2, NO_CODE, 1, 2, NO_CODE], np.int32)
+    assert name_mask(texts, is_step, among).tolist() == [False, False, True, False, False]
+    assert asked == ["other", "step 2"]
+    assert name_mask([], is_step, np.empty(0, np.int32)).tolist() == [False]

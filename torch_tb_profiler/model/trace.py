@@ -218,12 +218,19 @@ class Trace:
         return where, column.values[at[where]], column
 
 
-def name_mask(texts: Sequence[str], holds: Callable[[str], bool]) -> Bool:
-    """bool[texts + 1]: for which of the texts it holds; the last cell answers for NO_CODE.
+def name_mask(texts: Sequence[str], holds: Callable[[str], object], among: Int32 | Int64 | None = None) -> Bool:
+    """bool[texts + 1]: for which of the texts it holds (is true of them); the last cell answers for NO_CODE.
 
     name_mask(trace.strings, is_step)[trace.events.name]      bool[n]: events with the name of a step
+
+    among  int[k] codes; no others are asked: most names of a trace are of other events
     """
-    return np.array([*map(holds, texts), False], np.bool_)
+    if among is None:
+        return np.array([*map(bool, map(holds, texts)), False], np.bool_)
+    mask = np.zeros(len(texts) + 1, np.bool_)
+    for code in distinct(among):
+        mask[code] = bool(holds(texts[code]))
+    return mask
 
 
 def distinct(codes: Int32 | Int64) -> list[int]:

@@ -16,6 +16,7 @@ from torch_tb_profiler.analyses.schedule.targets import ALONE, sync_names, targe
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.intervals import Intervals, covered, merge
 from torch_tb_profiler.base.markers import MODULE, is_data_loading, is_step
+from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.communication.names import collective_of_kernel
 from torch_tb_profiler.model.kinds import Kind, ends, of_kind
@@ -147,7 +148,7 @@ def _known(spelled: str, path_ns: int, calls: Int32, spent: Int64, room: Int64) 
     if len(calls) == 0:
         return None
     bounded = room[room < UNBOUNDED // 2]
-    middle = int(np.median(bounded)) if len(bounded) else None
+    middle = int(median(bounded)) if len(bounded) else None
     return Candidate(spelled, path_ns, len(calls), middle, int(calls[np.argmax(spent)]))
 
 

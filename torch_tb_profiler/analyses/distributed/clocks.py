@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.distributed.matching.matching import Matching
 from torch_tb_profiler.analyses.shared.grouping import split_by
+from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.communication.names import ALL_TO_ALL
 from torch_tb_profiler.model.trace import Bool, Int64
 
@@ -146,7 +147,7 @@ def _of_hosts(job: Job, offsets: _Offsets, dated: Sequence[bool], reference: int
             processes.setdefault(source.host, []).append(i)
     for ranks in processes.values():
         if len(ranks) > 1:
-            middle = 0 if reference in ranks else int(np.median(offsets.offset[ranks]))
+            middle = 0 if reference in ranks else int(median(offsets.offset[ranks]))
             for i in ranks:
                 if abs(offsets.offset[i] - middle) <= max(_SPREADS * offsets.residual[i], _SMALLEST_NS):
                     shared[i] = middle
@@ -205,7 +206,7 @@ class _Offsets:
         if len(nominal) > 1:
             others = np.flatnonzero(self.ends > 0)
             self.ends[reference] = self.ends[others].max(initial=0)
-            self.residual[reference] = int(np.median(self.residual[others])) if len(others) else 0
+            self.residual[reference] = int(median(self.residual[others])) if len(others) else 0
 
     def _spread(self, job: Job, matching: Matching, nominal: Int64, rows: Int64, doubtful: bool = False) -> None:
         """Go from rank to rank along shared collectives until all that can be reached are. If it is doubtful

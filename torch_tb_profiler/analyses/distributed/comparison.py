@@ -11,7 +11,7 @@ from torch_tb_profiler.analyses.distributed.clocks import Clocks, align
 from torch_tb_profiler.analyses.distributed.job import Job, Source, gather
 from torch_tb_profiler.analyses.distributed.matching.matching import Matching, match
 from torch_tb_profiler.analyses.distributed.waiting import Split, split_waiting
-from torch_tb_profiler.base.sorting import natural_order
+from torch_tb_profiler.base.text import natural_order
 
 
 class Comparison(msgspec.Struct, frozen=True):

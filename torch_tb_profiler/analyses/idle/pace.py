@@ -9,6 +9,7 @@ from torch_tb_profiler.analyses.schedule.causes import LAUNCH_BOUND
 from torch_tb_profiler.analyses.schedule.gaps import windows, work_of
 from torch_tb_profiler.analyses.schedule.segments import segments
 from torch_tb_profiler.base.intervals import covered
+from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace, derived, distinct
 
@@ -38,7 +39,7 @@ def pace(trace: Trace, device: int) -> Pace:
     length = (work.end - work.start)[inside]
     own = np.isin(idle.cause, LAUNCH_BOUND) & (idle.gaps.emptied_by[idle.gap] < 0)
     return Pace(
-        launch_ns=float(np.median(between)) if len(between) else None,
-        item_ns=float(np.median(length)) if len(length) else None,
+        launch_ns=median(between) if len(between) else None,
+        item_ns=median(length) if len(length) else None,
         launch_bound=bool(2 * idle.length[own].sum() > idle.length.sum()),
     )

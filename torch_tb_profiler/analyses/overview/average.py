@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, Breakdown
+from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.trace import Bool, Float64, Int64
 
 OUTLYING = 0.2
@@ -69,7 +70,7 @@ def _filling(breakdown: Breakdown) -> bool:
         return False
 
     def like_the_others(times: Int64) -> bool:
-        return bool(times[0] <= (1 + OUTLYING) * np.median(times[1:][spans.complete[1:]]))
+        return bool(times[0] <= (1 + OUTLYING) * median(times[1:][spans.complete[1:]]))
 
     worked: Int64 = np.sum([breakdown.times[name] for name in DEVICE_WORK], axis=0)
     alike = like_the_others(spans.host_ends - spans.host_starts) and like_the_others(worked)
@@ -78,7 +79,7 @@ def _filling(breakdown: Breakdown) -> bool:
 
 def _outlying(durations: Float64) -> Bool:
     """bool[steps]: by deviations from the median, in median absolute deviations (Hampel 1974)."""
-    middle = np.median(durations)
+    middle = median(durations)
     deviations = np.abs(durations - middle)
-    far: Bool = deviations > max(OUTLYING * float(middle), SCATTER * float(np.median(deviations)))
+    far: Bool = deviations > max(OUTLYING * float(middle), SCATTER * median(deviations))
     return far if far.mean() <= FEW else np.zeros(len(durations), np.bool_)

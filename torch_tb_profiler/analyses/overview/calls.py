@@ -7,6 +7,7 @@ import re
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.kinds import Kind, ends, of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Bool, Int32, Trace, derived, name_mask
@@ -49,9 +50,9 @@ def calls(trace: Trace) -> Calls:
     memory = _named(trace, rows, _MEMORY)
     allocating = memory if _recurs(trace, rows[memory]) else np.zeros(len(rows), np.bool_)
     duration = trace.events.duration[rows]
-    median = float(np.median(duration[launch])) if launch.any() else 0.0
+    usual = median(duration[launch]) if launch.any() else 0.0
     slow = (duration >= SLOW_NS) & ~wait & ~allocating & ~_named(trace, rows, _COPY)
-    slow &= ~launch | (duration > SLOW_LAUNCH * median)
+    slow &= ~launch | (duration > SLOW_LAUNCH * usual)
     starting = rows[slow]
     if _recurs(trace, starting):
         starting = starting[:0]
@@ -59,8 +60,8 @@ def calls(trace: Trace) -> Calls:
 
 
 def _named(trace: Trace, rows: Int32, pattern: re.Pattern[str]) -> Bool:
-    mask = name_mask(trace.strings, lambda text: pattern.search(text) is not None)
-    named: Bool = mask[trace.events.name[rows]]
+    names = trace.events.name[rows]
+    named: Bool = name_mask(trace.strings, pattern.search, names)[names]
     return named
 
 

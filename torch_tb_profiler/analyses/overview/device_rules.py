@@ -13,6 +13,7 @@ from torch_tb_profiler.analyses.overview.job import job
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.base.intervals import intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import DATA_PARALLEL
+from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.communication.events import communication_kernels
@@ -95,7 +96,7 @@ def _usual(duration: Int64, kind: Int32, size: Int64) -> Int64:
     for code in np.unique(kind):
         of = kind == code
         if of.sum() >= LEAST_ALIKE:
-            by_kind[of] = int(USUAL * np.median(duration[of]))
+            by_kind[of] = int(USUAL * median(duration[of]))
     by_size = np.where(size == ABSENT, ABSENT, LATENCY_NS + size // LEAST_BANDWIDTH)
     both = np.minimum(by_kind, by_size)
     usual: Int64 = np.where(both == ABSENT, np.maximum(by_kind, by_size), both)
@@ -173,8 +174,8 @@ def mixed_precision(trace: Trace) -> Iterator[Finding]:
 def layout_conversion(trace: Trace) -> Iterator[Finding]:
     """Tensors that are reordered between NCHW and NHWC because convolutions want another layout than they have."""
     kernels = of_kind(trace, Kind.KERNEL)
-    converts = name_mask(trace.strings, lambda name: _CONVERSION.search(name) is not None)
-    mine = kernels[converts[trace.events.name[kernels]]]
+    names = trace.events.name[kernels]
+    mine = kernels[name_mask(trace.strings, _CONVERSION.search, names)[names]]
     if len(mine) == 0:
         return
     others = np.setdiff1d(of_kind(trace, *DEVICE), mine)

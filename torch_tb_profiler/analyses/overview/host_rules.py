@@ -25,6 +25,7 @@ from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.analyses.tracks.sources import stack
 from torch_tb_profiler.base.intervals import Intervals, intersect, merge, subtract, total, union
 from torch_tb_profiler.base.markers import is_user_frame
+from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.calls.calltree import enclosing_operator
 from torch_tb_profiler.model.calls.links import launches
 from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, kinds, of_kind
@@ -147,7 +148,7 @@ def _launch_bound(trace: Trace, passes: Intervals) -> Iterator[Finding]:
         return
     during = subtract(short_stretches(host_late(trace)), passes)
     if len(during.starts):
-        item = float(np.median((ends(trace) - trace.events.start)[linked]))
+        item = median((ends(trace) - trace.events.start)[linked])
         yield Finding("launch_bound", during, value=item, window=_longest(during))
 
 

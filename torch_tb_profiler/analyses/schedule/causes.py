@@ -10,7 +10,7 @@ import numpy as np
 from torch_tb_profiler.base.markers import is_data_loading
 from torch_tb_profiler.model.communication.events import communication_calls
 from torch_tb_profiler.model.kinds import Kind, kinds
-from torch_tb_profiler.model.trace import Int8, Trace, derived, name_mask
+from torch_tb_profiler.model.trace import Bool, Int8, Trace, derived, name_mask
 
 
 class Cause(IntEnum):
@@ -82,18 +82,20 @@ def slice_causes(trace: Trace) -> Int8:
     cause[kind == Kind.ANNOTATION] = Cause.ANNOTATION
     cause[kind == Kind.CPU_OP] = Cause.OPERATOR
     cause[kind == Kind.PYTHON] = Cause.PYTHON
-    cause[(kind == Kind.PYTHON) & _named(trace, _WAIT)[name]] = Cause.WAIT
+    cause[_named(trace, _WAIT, kind == Kind.PYTHON)] = Cause.WAIT
     call = (kind == Kind.RUNTIME) | (kind == Kind.DRIVER)
     cause[call] = Cause.RUNTIME
     for meaning, pattern in reversed(_CALLS):
-        cause[call & _named(trace, pattern)[name]] = meaning
+        cause[_named(trace, pattern, call)] = meaning
     marks = (kind == Kind.ANNOTATION) | (kind == Kind.CPU_OP)
-    cause[(marks | (kind == Kind.PYTHON)) & _named(trace, _COMPILE)[name]] = Cause.COMPILE
+    cause[_named(trace, _COMPILE, marks | (kind == Kind.PYTHON))] = Cause.COMPILE
     cause[communication_calls(trace)] = Cause.HOST_COMMUNICATION
-    cause[marks & name_mask(trace.strings, is_data_loading)[name]] = Cause.DATA_LOADING
+    cause[marks & name_mask(trace.strings, is_data_loading, name[marks])[name]] = Cause.DATA_LOADING
     return cause
 
 
-def _named(trace: Trace, pattern: str) -> np.ndarray:
-    expression = re.compile(pattern)
-    return name_mask(trace.strings, lambda text: expression.search(text) is not None)
+def _named(trace: Trace, pattern: str, which: Bool) -> Bool:
+    """bool[n]: which of these events have a name that matches."""
+    names = trace.events.name
+    named: Bool = which & name_mask(trace.strings, re.compile(pattern).search, names[which])[names]
+    return named

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.trace import Float64
 
 WARM_UP = 1.2
@@ -33,7 +34,7 @@ def is_warm_up(durations: Sequence[int]) -> bool:
 
     Two steps at least must be left to tell.
     """
-    return len(durations) > 2 and durations[0] > WARM_UP * float(np.median(durations[1:]))
+    return len(durations) > 2 and durations[0] > WARM_UP * median(durations[1:])
 
 
 class StepMeans(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.trace import ABSENT, WEEK_NS, Bool, Int64
 
 EXACT_LIMIT_US = 2.0**43
@@ -96,7 +97,7 @@ def quarter_offset(starts: Int64) -> tuple[Bool, int]:
     lacking: Bool = (starts >= 0) & (starts < QUARTER_NS)
     if not of_epoch.any() or not lacking.any():
         return np.zeros(len(starts), np.bool_), 0
-    middle = int(np.median(starts[of_epoch] // 1000)) * 1000
+    middle = int(median(starts[of_epoch] // 1000)) * 1000
     offset = middle // QUARTER_NS * QUARTER_NS
     lacking[lacking] = np.abs(starts[lacking] + offset - middle) < WEEK_NS
     return lacking, offset

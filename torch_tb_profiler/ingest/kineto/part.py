@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from torch_tb_profiler.base.errors import TooLargeError
+from torch_tb_profiler.base.median import median
 from torch_tb_profiler.ingest.kineto.assemble import WINDOW_MARKERS
 from torch_tb_profiler.ingest.kineto.clock import absurd
 from torch_tb_profiler.ingest.kineto.columns import Block, Columns
@@ -47,7 +48,7 @@ class StartColumns(Columns):
         rows = np.flatnonzero((block.start != ABSENT) & (block.phase != ord("M")))
         rows = rows[~absurd(block.start[rows], block.duration[rows])]
         if len(rows) and self._middle is None:
-            self._middle = int(np.median(block.start[rows]))
+            self._middle = int(median(block.start[rows]))
         if self._middle is not None:
             rows = rows[np.abs(block.start[rows] // 2 - self._middle // 2) <= WEEK_NS // 2]
         if self.start is not None:

@@ -108,14 +108,10 @@ def _chains(trace: Trace, tree: CallTree) -> _Chains:
         outermost[of[rows[which]][::-1]] = rows[which][::-1]  # the last write wins: outer before inner
         return outermost
 
-    by_backend = name_mask(trace.strings, lambda text: bool(BACKEND.match(text)) and _is_collective(text))
+    by_backend = name_mask(trace.strings, lambda text: BACKEND.match(text) and collective_in(text))
     codes, names = trace.arg_codes("Collective name")
-    data = name_mask(names, _is_collective)
+    data = name_mask(names, collective_in)
     return _Chains(roots, of, first(by_backend[trace.events.name[rows]]), first(data[codes[rows]]))
-
-
-def _is_collective(name: str) -> bool:
-    return collective_in(name) is not None
 
 
 def _outermost(tree: CallTree, rows: Int32) -> Int32:
@@ -143,7 +139,7 @@ def _unbatch(trace: Trace, chains: _Chains, kernels: Int32, chain: Int32) -> tup
     it that launched nothing themselves. Returns (kernels, their chains, bool[c] which chains are such batches)."""
     batches = np.zeros(len(chains.root), np.bool_)
     names = np.where(chains.named >= 0, trace.events.name[chains.named], NO_CODE)
-    coalesced = name_mask(trace.strings, lambda text: collective_in(text) == "coalesced")[names]
+    coalesced = name_mask(trace.strings, lambda text: collective_in(text) == "coalesced", names)[names]
     if not coalesced.any():
         return kernels, chain, batches
     launched = np.bincount(chain[chain >= 0], minlength=len(chains.root)) > 0
@@ -171,6 +167,6 @@ def _is_operation(trace: Trace, chains: _Chains, chain: Int32) -> Bool:
     recorded: Bool = (chains.named >= 0) | (chains.recorded >= 0) | (launched > 0)
     if recorded.any() or len(chain):
         return recorded
-    known = name_mask(trace.strings, _is_collective)
-    by_name: Bool = known[trace.events.name[chains.root]]
+    names = trace.events.name[chains.root]
+    by_name: Bool = name_mask(trace.strings, collective_in, names)[names]
     return by_name

@@ -33,7 +33,7 @@ _NOT_DATA = re.compile(r"(?:^|:)(?:init|wait|barrier_wait)$", re.IGNORECASE)
 def communication_kernels(trace: Trace) -> Bool:
     """bool[n]: device kernels with collective metadata, whose name says so, or on a network engine."""
     kernel = (kinds(trace) == Kind.KERNEL) & is_slice(trace)
-    by_name = _matches(trace, _KERNEL_NAME)[trace.events.name]
+    by_name = _matches(trace, _KERNEL_NAME, kernel)
     network = (gaudi.engines(trace) == gaudi.NIC) | (ascend.lanes(trace) == ascend.GROUP)
     on_network = network[trace.events.thread]
     communicates: Bool = kernel & (by_name | _has_metadata(trace) | on_network)
@@ -45,7 +45,7 @@ def communication_calls(trace: Trace) -> Bool:
     """bool[n]: host operators and annotations that are communication operations."""
     kind = kinds(trace)
     host = ((kind == Kind.CPU_OP) | (kind == Kind.ANNOTATION)) & is_slice(trace)
-    by_name = _matches(trace, _HOST_NAME)[trace.events.name]
+    by_name = _matches(trace, _HOST_NAME, host)
     communicates: Bool = host & (by_name | _has_metadata(trace))
     return communicates
 
@@ -81,7 +81,8 @@ def host_communication(trace: Trace) -> Int32:
 def _in_host_backend(trace: Trace, calls: Int32) -> Bool:
     """bool[k]: calls that are, contain, or lie in one that a back end of the host names (`gloo:all_reduce`)."""
     start, end, thread = trace.events.start, ends(trace), trace.events.thread
-    own = calls[_matches(trace, _HOST_BACKEND)[trace.events.name[calls]]]
+    named = name_mask(trace.strings, _HOST_BACKEND.search, trace.events.name[calls])
+    own = calls[named[trace.events.name[calls]]]
     inside = np.zeros(len(calls), np.bool_)
     for each in distinct(thread[own]):
         mine, theirs = thread[calls] == each, own[thread[own] == each]
@@ -102,6 +103,8 @@ def _has_metadata(trace: Trace) -> Bool:
     return described
 
 
-def _matches(trace: Trace, pattern: re.Pattern[str]) -> Bool:
-    """bool[strings + 1]: which names match; the last answers for NO_CODE."""
-    return name_mask(trace.strings, lambda text: pattern.search(text) is not None)
+def _matches(trace: Trace, pattern: re.Pattern[str], which: Bool) -> Bool:
+    """bool[n]: which of these events have a name that matches."""
+    names = trace.events.name
+    matches: Bool = which & name_mask(trace.strings, pattern.search, names[which])[names]
+    return matches

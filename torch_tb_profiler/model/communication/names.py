@@ -14,25 +14,26 @@ ALL_TO_ALL = frozenset(("all_to_all", "all_to_allv"))
 _DECORATION = re.compile(r"^[a-z0-9]+::?|[_\s]|oop", re.IGNORECASE)
 
 # What a plain name (lower case, no underscores) begins with -> collective; the first that fits.
-_COLLECTIVES = (
-    ("allreducebarrier", "barrier"),
-    ("monitoredbarrier", "barrier"),
-    ("barrier", "barrier"),
-    ("allreduce", "all_reduce"),
-    ("allgather", "all_gather"),
-    ("reducescatter", "reduce_scatter"),
-    ("alltoallv", "all_to_allv"),
-    ("alltoall", "all_to_all"),
-    ("broadcast", "broadcast"),
-    ("reduce", "reduce"),
-    ("gather", "gather"),
-    ("scatter", "scatter"),
-    ("send", "send"),
-    ("recv", "recv"),
-    ("isend", "send"),
-    ("irecv", "recv"),
-    ("coalesced", "coalesced"),
-)
+_COLLECTIVES = {
+    "allreducebarrier": "barrier",
+    "monitoredbarrier": "barrier",
+    "barrier": "barrier",
+    "allreduce": "all_reduce",
+    "allgather": "all_gather",
+    "reducescatter": "reduce_scatter",
+    "alltoallv": "all_to_allv",
+    "alltoall": "all_to_all",
+    "broadcast": "broadcast",
+    "reduce": "reduce",
+    "gather": "gather",
+    "scatter": "scatter",
+    "send": "send",
+    "recv": "recv",
+    "isend": "send",
+    "irecv": "recv",
+    "coalesced": "coalesced",
+}
+_BEGINS = re.compile("|".join(_COLLECTIVES))
 _IN_KERNEL = re.compile(
     r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|send_?recv|broadcast|cross_device_reduce|"
     r"multimem_all|lamport|quick_?reduce|reduce",
@@ -44,8 +45,8 @@ _LIBRARIES = ("rccl", "oneccl", "hccl", "ucc", "nccl", "msccl", "nvshmem")
 
 def collective_in(name: str) -> str | None:
     """all_reduce, all_gather, ... of a name that operators, annotations or metadata give; None if it is none."""
-    plain = _DECORATION.sub("", name).lower()
-    return next((what for begin, what in _COLLECTIVES if plain.startswith(begin)), None)
+    begin = _BEGINS.match(_DECORATION.sub("", name).lower())
+    return _COLLECTIVES[begin[0]] if begin else None
 
 
 def collective_of_kernel(name: str) -> str:

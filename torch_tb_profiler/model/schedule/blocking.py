@@ -8,6 +8,7 @@ The call returns a wake-up after its last source; from 50 us after it the call w
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 
 import msgspec
@@ -31,7 +32,7 @@ _LONG_ITEM_NS = 20_000
 _BLOCKING_SHARE = 0.8
 _LEAST_LAUNCHES = 10
 
-_ON_DEVICE_OR_PINNED = ("dtod", "device -> device", "ptop", "pinned")
+_ON_DEVICE_OR_PINNED = re.compile("dtod|device -> device|ptop|pinned", re.IGNORECASE)
 
 
 class WaitKind(IntEnum):
@@ -118,9 +119,9 @@ def _synchronizing(trace: Trace, work: Items) -> tuple[WaitKind, Int64, Int64]:
 
 def _copying(trace: Trace, work: Items) -> tuple[WaitKind, Int64, Int64]:
     """Copies from or to pageable memory whose call outlasts them."""
-    pageable = ~name_mask(trace.strings, lambda text: any(word in text.lower() for word in _ON_DEVICE_OR_PINNED))
     at = np.flatnonzero((work.call >= 0) & (kinds(trace)[work.row] == Kind.MEMCPY))
-    at = at[pageable[trace.events.name[work.row[at]]]]
+    names = trace.events.name[work.row[at]]
+    at = at[~name_mask(trace.strings, _ON_DEVICE_OR_PINNED.search, names)[names]]
     finish = ends(trace)[work.call[at]]
     long = finish - work.called[at] > _LONG_COPY_CALL_NS
     outlasts = (finish >= work.end[at]) | (long & (finish >= work.end[at] - _COPY_AHEAD_NS))

@@ -32,7 +32,7 @@ def makes_stream_wait(trace: Trace) -> Bool:
 
 
 def _calls(trace: Trace, pattern: re.Pattern[str]) -> Bool:
-    kind = kinds(trace)
-    named = name_mask(trace.strings, lambda text: pattern.search(text) is not None)[trace.events.name]
-    calls: Bool = named & ((kind == Kind.RUNTIME) | (kind == Kind.DRIVER)) & (trace.events.start != ABSENT)
+    kind, names = kinds(trace), trace.events.name
+    calls: Bool = ((kind == Kind.RUNTIME) | (kind == Kind.DRIVER)) & (trace.events.start != ABSENT)
+    calls &= name_mask(trace.strings, pattern.search, names[calls])[names]
     return calls

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.kinds import ends
 from torch_tb_profiler.model.schedule.items import Items
 from torch_tb_profiler.model.trace import Bool, Int64, Trace
@@ -58,6 +59,6 @@ def _edges(trace: Trace, work: Items, low: int, high: int) -> tuple[Int64, Int64
 def _nearly(queued: Int64, begun: Int64, held: Bool) -> tuple[Int64, Int64]:
     """(launches more than half a capacity ahead, the item whose end makes room for each), as positions."""
     place = np.arange(len(queued))
-    capacity = int(np.median((place - begun)[held]))
+    capacity = int(median((place - begun)[held]))
     nearly = np.flatnonzero(~held & (queued >= capacity // 2) & (place >= capacity + 1))
     return nearly, nearly - capacity - 1

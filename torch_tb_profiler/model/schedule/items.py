@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.calls.links import launches
 from torch_tb_profiler.model.devices import device_of, stream_of
 from torch_tb_profiler.model.kinds import ends
@@ -81,7 +82,7 @@ def items(trace: Trace) -> Items:
     previous[1:] = np.where(fresh[1:], NEVER, end[:-1])
     linked = calls >= 0
     lasting = (finish[calls] - start[calls])[linked]
-    typical = int(np.clip(np.median(lasting), *_TYPICAL_CALL_NS)) if linked.any() else _TYPICAL_CALL_NS[0]
+    typical = int(np.clip(median(lasting), *_TYPICAL_CALL_NS)) if linked.any() else _TYPICAL_CALL_NS[0]
     submitted = np.full(len(rows), ABSENT)
     returned = finish[calls[linked]]
     handed = np.minimum(returned, begin[linked])

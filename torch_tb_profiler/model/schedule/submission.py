@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.schedule.items import NEVER, Items
 from torch_tb_profiler.model.trace import Int64
 
@@ -33,7 +34,7 @@ def latencies(work: Items) -> Latencies:
         launch = int(np.clip(delay, 0, _LONGEST_LAUNCH_NS))
     queued = linked & (work.submitted + launch < work.previous_end)
     if queued.sum() >= _LEAST_ITEMS:
-        between = np.median((work.start - work.previous_end)[queued])
+        between = median((work.start - work.previous_end)[queued])
         gap = int(np.clip(between, 0, _LONGEST_GAP_NS))
     return Latencies(launch, gap)
 

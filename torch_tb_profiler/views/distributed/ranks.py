@@ -8,7 +8,7 @@ from typing import Literal
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.steps import AverageStep
-from torch_tb_profiler.base.sorting import natural_order
+from torch_tb_profiler.base.text import natural_order
 from torch_tb_profiler.view import Member, Members
 from torch_tb_profiler.views._shared.job.members import compare_members, host_and_process, rank_of
 from torch_tb_profiler.views.distributed.payload.ranks import (

@@ -19,6 +19,7 @@ from torch_tb_profiler.analyses.distributed.costs.transfers import slower_transf
 from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.distributed.matching.matching import Matching
 from torch_tb_profiler.analyses.distributed.waiting import Split
+from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.trace import Float64, Int64
 
 REPLAYED = 24
@@ -89,7 +90,7 @@ def costs(job: Job, matching: Matching, split: Split) -> Costs:
         sooner[:, column] = np.where(touched, slower, 0)
     sooner[:, -1] = absent
     replayed = replay(job, matching, split, own, WhatIf(usual, sooner))
-    steps = max(np.median([max(len(source.summary.steps), 1) for source in job.sources]), 1) if ranks else 1
+    steps = max(median([max(len(source.summary.steps), 1) for source in job.sources]), 1) if ranks else 1
     earlier = replayed.earlier / steps
     alone = np.zeros(ranks)
     alone[likely] = [_cost(earlier[:, column], members) for column, members in enumerate(groups[: len(likely)])]

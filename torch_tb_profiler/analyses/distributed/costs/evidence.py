@@ -12,6 +12,7 @@ from torch_tb_profiler.analyses.distributed.costs.own_work import OwnWork
 from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.distributed.matching.order import ordinals
 from torch_tb_profiler.analyses.shared.grouping import group
+from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.trace import Float64, Int64
 
 _T = (159.2, 15.8, 8.05, 5.95, 5.03, 4.52, 4.21, 3.99)
@@ -72,7 +73,7 @@ def _beyond_jitter(job: Job, own: OwnWork, members: Sequence[int]) -> bool:
         deviation = deviation[order[~first]]
     if len(deviation) == 0:
         return True
-    sigma = 1.4826 * float(np.median(deviation)) * np.sqrt(steps / max(steps - 1, 1))
+    sigma = 1.4826 * median(deviation) * np.sqrt(steps / max(steps - 1, 1))
     noise = sigma * float(np.sqrt((usual**2).sum()))
     freedom = len(deviation) * (steps - 1) // steps if steps > 1 else len(deviation) - 1
     return bool(own.excess[mine].sum() > _T[min(max(freedom, 1), len(_T)) - 1] * noise)
@@ -80,7 +81,7 @@ def _beyond_jitter(job: Job, own: OwnWork, members: Sequence[int]) -> bool:
 
 def _medians(values: npt.NDArray[Any], which: Int64) -> Float64:
     """float64[k]: the median of each value's group."""
-    middles = np.array([np.median(values[which == each]) for each in range(int(which.max(initial=-1)) + 1)])
+    middles = np.array([median(values[which == each]) for each in range(int(which.max(initial=-1)) + 1)])
     return middles[which] if len(values) else np.zeros(0)
 
 

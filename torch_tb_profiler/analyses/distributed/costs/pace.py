@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.job import Job
+from torch_tb_profiler.base.median import median
 
 _NOTABLE = 1.02
 """A device is not called slower for less."""
@@ -32,7 +33,7 @@ def pace(job: Job, member: int) -> Pace | None:
                 means.setdefault(source.summary.names[total.name], []).append(total.time / total.calls)
     summary = job.sources[member].summary
     pairs = [
-        (total.time, total.calls * float(np.median(means[summary.names[total.name]])))
+        (total.time, total.calls * median(means[summary.names[total.name]]))
         for total in summary.kernels
         if summary.names[total.name] in means
     ]

@@ -12,6 +12,7 @@ from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.distributed.matching.matching import Matching
 from torch_tb_profiler.analyses.distributed.waiting import Split
 from torch_tb_profiler.analyses.shared.grouping import group
+from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int64
 
 
@@ -42,8 +43,8 @@ def slower_transfers(job: Job, matching: Matching, split: Split) -> Int64:
         if len(channels) < 2:
             continue
         transfer = split.transfer[rows[own]]
-        typical = np.array([np.median(transfer[which == each]) for each in range(len(channels))])
-        others = np.array([np.median(np.delete(typical, each)) for each in range(len(channels))])
+        typical = np.array([median(transfer[which == each]) for each in range(len(channels))])
+        others = np.array([median(np.delete(typical, each)) for each in range(len(channels))])
         excess[known[own]] = np.maximum(transfer - others[which].astype(np.int64), 0)
     return excess
 

@@ -13,6 +13,7 @@ from torch_tb_profiler.analyses.distributed.costs.medians import median_of_other
 from torch_tb_profiler.analyses.distributed.job import Job
 from torch_tb_profiler.analyses.distributed.matching.order import ordinals
 from torch_tb_profiler.analyses.shared.grouping import Groups, group
+from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64
 
 
@@ -68,13 +69,13 @@ def _by_steps(work: Int64, usual: Int64, only: Bool, member: Int64, step: Int32,
     for number in np.unique(steps.which[only]).tolist():
         rows = steps.members(number)
         others = totals[(step_of == step_of[number]) & (np.arange(len(totals)) != number)]
-        excess = int(totals[number] - np.median(others)) if len(others) else 0
+        excess = int(totals[number] - median(others)) if len(others) else 0
         if excess <= 0:
             continue
         own, odd = work[rows].astype(np.float64), np.zeros(len(rows))
         for each in np.unique(kind[rows]).tolist():
             same = kind[rows] == each
-            odd[same] = np.maximum(own[same] - np.median(own[same]), 0)
+            odd[same] = np.maximum(own[same] - median(own[same]), 0)
         odd *= min(1.0, excess / max(odd.sum(), 1.0))
         rest = own - odd
         usual[rows] = (rest * (1 - (excess - odd.sum()) / max(rest.sum(), 1.0))).astype(np.int64)

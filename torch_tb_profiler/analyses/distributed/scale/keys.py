@@ -9,7 +9,7 @@ import numpy as np
 
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.scale.dimensions import Dimension
-from torch_tb_profiler.base.sorting import natural_order
+from torch_tb_profiler.base.text import natural_order
 from torch_tb_profiler.model.trace import NO_CODE, Int64
 
 

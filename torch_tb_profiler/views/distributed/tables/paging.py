@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from torch_tb_profiler.base.sorting import natural_order
+from torch_tb_profiler.base.text import natural_order
 
 R = TypeVar("R", bound=msgspec.Struct)
 
