@@ -100,6 +100,12 @@ def test_an_unknown_run_is_named_and_has_a_way_out(open_page: Open) -> None:
     expect(frame.locator("[data-part=crumb]")).to_contain_text(RUN)
 
 
+def test_a_tab_without_data_leads_to_those_with_data_and_nowhere_else(open_page: Open) -> None:
+    _, frame = open_page(run=RUN, view="overlap")
+    frame.get_by_role("button", name="Open Operators").wait_for()
+    expect(frame.get_by_role("button", name="Go to the first run")).to_have_count(0)
+
+
 def test_tips_explain_terms_on_focus(open_page: Open) -> None:
     _, frame = open_page(run=RUN)
     drawn(frame)

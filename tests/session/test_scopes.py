@@ -300,7 +300,7 @@ def test_a_run_is_compared_with_the_one_most_alike_or_with_none(
         for each in session.catalog.runs:
             session.wait(session.load(each.workers[0].spans[0]), PATIENCE)
         if base is None:
-            with pytest.raises(UndecidedError, match="no other run is alike"):
+            with pytest.raises(UndecidedError, match="no other run has similar operators: choose one"):
                 session.view("difference", run="new", wait=True, timeout=PATIENCE)
             assert ask(session, "difference", run="new", params={"base_run": "a"})
         else:

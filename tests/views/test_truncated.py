@@ -8,7 +8,10 @@ import msgspec
 import pytest
 
 from tests.support.traces import document, event, read_bytes
-from torch_tb_profiler.views import find_view
+from torch_tb_profiler.view import NoParams
+from torch_tb_profiler.views import all_tabs, find_view
+from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.overview.build import build as build_overview
 
 WHOLE = document(
     [
@@ -73,3 +76,32 @@ def test_what_a_window_of_a_cut_off_file_lacks_is_neither_idle_nor_exposed() -> 
     host = document([event("host cpu_op a 0 5"), event("host cpu_op b 60 5")])
     assert said("trace/selection", host) == "No device work is recorded."
     assert said("trace/selection", host[:-25]) == "No device work is left in the file, which is cut off."
+
+
+HOST = document(
+    [
+        event(line)
+        for line in (
+            "host user_annotation ProfilerStep#1   0 100",
+            "host cpu_op aten::mm                 10  20",
+            "host user_annotation ProfilerStep#2 100 200",
+            "host cpu_op aten::mm                110 150",
+            "host cpu_op aten::add               295   3",
+        )
+    ]
+)
+
+
+@pytest.mark.parametrize("slug", ["kernels", "roofline", "idle"])
+def test_that_a_cut_off_file_holds_no_device_work_blames_no_option(slug: str) -> None:
+    tab = next(each for each in all_tabs() if each.view.slug == slug)
+    assert "activities" in (tab.unavailable(read_bytes(HOST)) or "")
+    assert tab.unavailable(read_bytes(HOST[:-25])) == "the file is cut off before any device work"
+
+
+def test_of_a_cut_off_file_nobody_says_what_varies_or_what_was_not_recorded() -> None:
+    whole, cut = (build_overview(read_bytes(content), NoParams()) for content in (HOST, HOST[:-25]))
+    assert plain(whole.explanation).startswith("2 steps of 100 µs to 200 µs. What varies most is host operators")
+    assert plain(cut.explanation) == "2 steps of 100 µs to 200 µs before the cut."
+    assert whole.configuration.recorded["device"] is False
+    assert cut.configuration.recorded == {"host": True}

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from torch_tb_profiler.base.errors import ProfilerError
+from torch_tb_profiler.model.health import is_truncated
+from torch_tb_profiler.model.vendors.records import NONE_BEFORE_THE_CUT
 from torch_tb_profiler.summary.payload import VERSION, Advice, Communication, Health, Memory, Summary
 from torch_tb_profiler.summary.steps import device_use, step_time
 from torch_tb_profiler.summary.tops import tops
@@ -181,7 +183,8 @@ def _explained(summary: Summary, reasons: Mapping[str, str], decisive: Overview)
         why = decisive.reasons.get("average") or decisive.reasons.get("steps") or text("no complete step")
         explained["step"] = plain(why)
     if summary.devices is None:
-        explained["devices"] = "no device work is recorded"
+        cut = is_truncated(decisive.health)
+        explained["devices"] = NONE_BEFORE_THE_CUT if cut else "no device work is recorded"
     if summary.communication is None:
         explained["communication"] = reasons.get("distributed", "no step spends time in it")
     if summary.memory is None:

@@ -5801,7 +5801,7 @@ export interface components {
     };
     /**
      * Configuration
-     * @description What was recorded, and how.
+     * @description What was recorded, and how. What a file that is cut off lacks is not in `recorded`: it may lie behind.
      */
     Configuration: {
       workers: number;

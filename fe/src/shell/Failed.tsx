@@ -108,7 +108,7 @@ export function Failed({ error, run }: { error: Error; run: string | undefined }
         </Panel>
       )}
       {undecided && <ChooseBase run={run} />}
-      {missing && !undecided && (
+      {missing && !undecided && open.length === 0 && (
         <p>
           <Button
             look="primary"

@@ -9,7 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from tests.support.simulation.files import Collected
+from tests.support.simulation.ranks import ready
 from tests.support.simulation.simulator import Delay, Simulation, ddp, fsdp
+from tests.support.traces import draw
 from torch_tb_profiler.analyses.distributed.verdict import WORTH_NAMING
 from torch_tb_profiler.analyses.overview.finding import Advice, Finding, Gain
 from torch_tb_profiler.view import Members, NoParams
@@ -195,3 +197,23 @@ def test_advice_on_communication_that_is_all_waiting_is_not_given() -> None:
     ]
     payload = beside(replace(own, recommendations=advice), members[0].worker, members, NoParams())
     assert [each.id for each in payload.recommendations] == ["straggler"]
+
+
+def test_of_communication_on_the_host_nobody_says_that_nothing_runs_meanwhile() -> None:
+    """Threads of the host compute while gloo exchanges gradients: all of its time counts, hidden or not."""
+    picture = """
+    host   user_annotation  ProfilerStep#1                                 0  1000
+    host   cpu_op           DistributedDataParallel.forward                0   100
+    host   cpu_op           aten::mm                                     100   880
+    host2  cpu_op           autograd::engine::evaluate_function:~Mm      110   860
+    host3  user_annotation  gloo:all_reduce                              200   500  Input Dims=[[10]]
+    """
+    members = Members([ready(f"rank{number}", number, draw(picture)) for number in range(2)])
+    own = build(draw(picture), NoParams())
+    payload = beside(own, "rank0", members, NoParams())
+    assert plain(payload.beside).startswith("Of 500 µs of communication, none is waiting for other ranks")
+    for each in (own, payload):
+        (talk,) = (one for one in each.recommendations if one.id == "communication")
+        assert plain(talk.text) == (
+            "For 500 µs of the step, gradients are reduced; operators of the host may run meanwhile."
+        )

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
-from torch_tb_profiler.analyses.distributed.matching.matching import timed
+from torch_tb_profiler.analyses.distributed.matching.matching import timed, untimed
 from torch_tb_profiler.model.trace import ABSENT
 
 
@@ -80,12 +80,10 @@ def exclusions(comparison: Comparison) -> Exclusions:
     has_time = timed(comparison.job)
     uneven = has_time & ~matching.compared & (matching.sizes > 1)[matching.instance]
     uneven[np.isin(matching.instance, list(differing))] = False
-    operations = np.bincount(member, minlength=len(comparison.sources))
-    times = np.bincount(member[has_time], minlength=len(comparison.sources))
     cut = np.flatnonzero(arrivals.cut)
     return Exclusions(
         differing=len(differing),
-        untimed=np.flatnonzero((operations > 0) & (times == 0)).tolist(),
+        untimed=untimed(comparison.job),
         unaddressed=int(matching.unaddressed.sum()),
         uneven=len(np.unique(matching.instance[uneven])),
         unrecorded=len(cut),

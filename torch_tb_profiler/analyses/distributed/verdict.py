@@ -13,6 +13,7 @@ from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.costs.costs import Costs, Suspect
 from torch_tb_profiler.analyses.distributed.costs.evidence import stands_out
 from torch_tb_profiler.analyses.distributed.groups import expected_ranks
+from torch_tb_profiler.analyses.distributed.matching.matching import untimed
 from torch_tb_profiler.analyses.distributed.meanwhile import Meanwhile
 from torch_tb_profiler.analyses.distributed.steps import step_columns
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
@@ -158,8 +159,9 @@ def _working_longest(costs: Costs, least: float) -> Suspect | None:
 def _communication(
     comparison: Comparison, totals: Sequence[WorkerTotal], without: Sequence[Straggler]
 ) -> Communication | None:
-    """Of all ranks but those of `without`; None if none of them has a complete step."""
-    excluded = {row.member for row in without}
+    """Of all ranks but those of `without` and those whose files have no time of it, which is not none; None if no
+    other has a complete step."""
+    excluded = {*(row.member for row in without), *untimed(comparison.job)}
     members = [member for member in range(len(comparison.sources)) if member not in excluded]
     summaries = [comparison.sources[member].summary for member in members]
     exposed = all(summary.by_kernels for summary in summaries)

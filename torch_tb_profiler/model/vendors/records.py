@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.trace import AORTA, COMPOSER, PYTORCH, ROCPROF, Trace
 from torch_tb_profiler.model.vendors import ascend, gaudi
 
@@ -79,6 +80,9 @@ _INSTEAD = {
     AORTA: "AORTA records busy times of streams, and nothing else",
 }
 
+NONE_BEFORE_THE_CUT = "the file is cut off before any device work"
+"""Whether there was any is not known."""
+
 
 def option(trace: Trace, topic: Topic) -> str:
     """A clause in terms of who wrote the trace: the option that records this, else what is recorded instead."""
@@ -93,3 +97,10 @@ def option_of(producer: str, topic: Topic) -> str:
     """The same where nothing but the producer is known, of what does not depend on the device."""
     known = _OPTIONS.get(producer, {}).get(topic)
     return known or _INSTEAD.get(producer, f"{producer} records samples, and nothing else")
+
+
+def no_device_work(trace: Trace) -> str:
+    """Why a trace has none: what it lacks behind a cut is not known, and so no option is to blame."""
+    if is_truncated(trace.health):
+        return NONE_BEFORE_THE_CUT
+    return f"no device work is recorded; {option(trace, 'device')}"

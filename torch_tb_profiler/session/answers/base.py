@@ -47,10 +47,8 @@ def _most_alike(files: Files, targets: Targets, candidate: Target, others: Seque
         return unknown[0]
     if own is None:
         return None
-    message = "no other run that was read is alike" if unknown else "no other run is alike"
-    raise UndecidedError(
-        f"{message} in its operators, so that one has to be chosen to compare with", hint="name a base_run"
-    )
+    alike = "no other run that was read" if unknown else "no other run"
+    raise UndecidedError(f"{alike} has similar operators: choose one to compare with", hint="name a base_run")
 
 
 def _counterpart(targets: Targets, candidate: Target, run: Run) -> Names:

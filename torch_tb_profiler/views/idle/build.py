@@ -26,7 +26,7 @@ from torch_tb_profiler.model.schedule.items import items
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import has_host_events, steps
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.vendors.records import option
+from torch_tb_profiler.model.vendors.records import no_device_work
 from torch_tb_profiler.view import RankView, Tab, TraceView
 from torch_tb_profiler.views._shared.job.exposed import MOST_RANKS
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
@@ -213,7 +213,7 @@ def unavailable(trace: Trace) -> str | None:
     """Idle time needs a device that works, and all of its work."""
     if len(of_kind(trace, *DEVICE)):
         return missing_kernels(trace)
-    return f"no device work is recorded; {option(trace, 'device')}"
+    return no_device_work(trace)
 
 
 _ALONE = TraceView("idle", "Idle time", IdleParams, IdlePayload, build, kept="asked", rows="causes")

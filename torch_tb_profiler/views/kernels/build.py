@@ -31,7 +31,7 @@ from torch_tb_profiler.model.kernels.families import FAMILIES
 from torch_tb_profiler.model.kinds import DEVICE, of_kind
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.vendors.records import option
+from torch_tb_profiler.model.vendors.records import no_device_work, option
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.instances import Instances, instances
 from torch_tb_profiler.views._shared.tensor_cores import cores_name, tensor_core_time
@@ -177,7 +177,7 @@ def unavailable(trace: Trace) -> str | None:
         return None
     if devices(trace):
         return f"no kernels are recorded; {option(trace, 'kernels')}"
-    return f"no device work is recorded; {option(trace, 'device')}"
+    return no_device_work(trace)
 
 
 TAB = Tab(

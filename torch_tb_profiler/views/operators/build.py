@@ -16,7 +16,7 @@ from torch_tb_profiler.model.modules.modules import modules
 from torch_tb_profiler.model.phases import PHASES
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.model.vendors.records import option
+from torch_tb_profiler.model.vendors.records import no_device_work, option
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.tensor_cores import cores_name
 from torch_tb_profiler.views._shared.text import explained
@@ -97,7 +97,7 @@ def _reasons(trace: Trace, device: bool, group_by: str) -> dict[str, str]:
         reasons["device_self_ns"] = reasons["device_total_ns"] = reasons["unlinked"] = (
             "operators are compiled into graphs, and the profiler of Gaudi does not say which node is whose"
             if device_kind(trace) == "HPU"
-            else f"no device work is recorded; {option(trace, 'device')}"
+            else no_device_work(trace)
         )
     reasons["tc_self_ratio"] = reasons["tc_total_ratio"] = (
         "there is no device time, or the names of the kernels do not tell"

@@ -33,6 +33,7 @@ def recommendation(advice: Advice, whole: str, evidence: str | None = None) -> R
         "subject": Phrase(finding.subject, evidence),
         "place": text(" ({place})", place=finding.place) if finding.place else "",
         "whole": whole,
+        "alone": " while nothing computes" if finding.on_device else "; operators of the host may run meanwhile",
     }
     return Recommendation(
         id=finding.id,

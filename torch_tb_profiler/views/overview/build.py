@@ -96,7 +96,10 @@ def _measured(trace: Trace) -> Overview:
         headline=spent,
         spent=spent,
         explanation=sentences(
-            words.reachable(words.explanation(listed, average, reasons), configured.recorded["host"]),
+            words.reachable(
+                words.explanation(listed, average, reasons, is_truncated(trace.health)),
+                configured.recorded.get("host", False),
+            ),
             tokens_sentence(tokens(trace)),
         ),
         trace_start_ns=trace.trace_start_ns,
@@ -138,7 +141,7 @@ def _spent(
     waiting = total(idle(trace))
     submitted = total(device_late(trace)) / waiting if waiting else 0.0
     spent = words.spent(average, configured.device_type, _whole(trace), name, hardware, submitted, _largest(trace))
-    spent = words.reachable(spent, configured.recorded["host"])
+    spent = words.reachable(spent, configured.recorded.get("host", False))
     return sentences(spent, words.bound(bounds, _whole(trace), _exposed(trace, average)))
 
 

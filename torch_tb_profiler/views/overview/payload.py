@@ -93,7 +93,7 @@ class HardwareUse(msgspec.Struct, frozen=True):
 
 
 class Configuration(msgspec.Struct, frozen=True):
-    """What was recorded, and how."""
+    """What was recorded, and how. What a file that is cut off lacks is not in `recorded`: it may lie behind."""
 
     workers: int
     device_type: str

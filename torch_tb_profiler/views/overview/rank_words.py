@@ -27,11 +27,11 @@ def share(average: Average, waiting: CommunicationParts, whole: str) -> Text:
     return text("{part} is waiting for other ranks.", part=part)
 
 
-def parts(members: Members[RankSummary], verdict: Verdict, waiting: CommunicationParts) -> Text:
-    """What the communication that nothing hides is spent on, and whether a rank stands out."""
+def parts(members: Members[RankSummary], verdict: Verdict, waiting: CommunicationParts, by_kernels: bool) -> Text:
+    """What communication is spent on, `by_kernels` that which nothing hides, and whether a rank stands out."""
     if waiting.transfer_ns + waiting.waiting_ns + waiting.uncompared_ns <= 0:
         return headline(members, verdict)
-    return sentences(parts_sentence(waiting), headline(members, verdict))
+    return sentences(parts_sentence(waiting, hidden=not by_kernels), headline(members, verdict))
 
 
 def straggler(members: Members[RankSummary], verdict: Verdict, position: int, average: Average) -> Recommendation:

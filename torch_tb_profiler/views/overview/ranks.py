@@ -42,7 +42,8 @@ def build(alone: Overview, worker: str, members: Members[RankSummary], params: N
     average, whole = alone.average, words.whole_of(alone.average, alone.steps_recorded)
     exposed = exposed_communication(comparison, position)
     waiting = communication_parts(average.categories.communication or 0.0, exposed)
-    recommendations = list(_own(alone.recommendations, average, waiting, whole))
+    by_kernels = comparison.sources[position].summary.by_kernels
+    recommendations = list(_own(alone.recommendations, average, waiting, whole, by_kernels))
     if verdict.suspect is not None:
         recommendations.append(rank_words.straggler(members, verdict, position, average))
     recommendations.sort(key=lambda each: -(each.gain_ns or 0))
@@ -55,22 +56,25 @@ def build(alone: Overview, worker: str, members: Members[RankSummary], params: N
         no_advice=()
         if recommendations
         else alone.no_advice or words.no_advice(average, None, alone.configuration.device_type, whole),
-        beside=rank_words.parts(members, verdict, waiting),
+        beside=rank_words.parts(members, verdict, waiting, by_kernels),
         waiting=waiting,
     )
 
 
 def _own(
-    recommendations: list[Recommendation], average: Average, waiting: CommunicationParts, whole: str
+    recommendations: list[Recommendation],
+    average: Average,
+    waiting: CommunicationParts,
+    whole: str,
+    by_kernels: bool,
 ) -> Iterator[Recommendation]:
     """What the file advises, without its guess that a rank is late; less communication gains no waiting."""
     for each in recommendations:
         if each.id == "communication" and each.gain_ns is not None:
             gain = min(each.gain_ns, waiting.transfer_ns + waiting.uncompared_ns)
             if gain >= LEAST_GAIN * average.duration_ns:
-                advice = Advice(
-                    Finding(each.id, case=each.case), Gain(gain, gain, "ranks"), gain / average.duration_ns
-                )
+                finding = Finding(each.id, case=each.case, on_device=by_kernels)
+                advice = Advice(finding, Gain(gain, gain, "ranks"), gain / average.duration_ns)
                 yield recommendation(advice, whole, each.evidence)
         elif each.id != "late_rank":
             yield each

@@ -12,7 +12,7 @@ from torch_tb_profiler.model.calls.links import device_links
 from torch_tb_profiler.model.calls.missing import missing_kernels
 from torch_tb_profiler.model.calls.overlaps import overlaps
 from torch_tb_profiler.model.devices import device_kind, devices
-from torch_tb_profiler.model.health import Note
+from torch_tb_profiler.model.health import Note, is_truncated
 from torch_tb_profiler.model.kinds import Kind, of_kind
 from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.trace import Trace
@@ -86,6 +86,13 @@ def device(entry: Utilization) -> Device:
 def configuration(trace: Trace) -> Configuration:
     """What was recorded, and of what job."""
     known = bool(devices(trace)) and missing_kernels(trace) is None
+    recorded = {
+        "host": len(of_kind(trace, Kind.CPU_OP)) > 0,
+        "device": known,
+        "python": len(of_kind(trace, Kind.PYTHON)) > 0 or "Call stack" in trace.args,
+        "shapes": bool({"Input Dims", "Input dims"} & trace.args.keys()),
+        "memory": "[memory]" in trace.strings,
+    }
     info: Any = trace.metadata.get("distributedInfo")
     info = info if isinstance(info, Mapping) else {}
     world, backend = info.get("world_size"), info.get("backend")
@@ -95,13 +102,7 @@ def configuration(trace: Trace) -> Configuration:
         rank=rank(trace),
         world_size=world if isinstance(world, int) else None,
         backend=backend if isinstance(backend, str) else None,
-        recorded={
-            "host": len(of_kind(trace, Kind.CPU_OP)) > 0,
-            "device": known,
-            "python": len(of_kind(trace, Kind.PYTHON)) > 0 or "Call stack" in trace.args,
-            "shapes": bool({"Input Dims", "Input dims"} & trace.args.keys()),
-            "memory": "[memory]" in trace.strings,
-        },
+        recorded={key: here for key, here in recorded.items() if here or not is_truncated(trace.health)},
     )
 
 

@@ -127,7 +127,7 @@ SENTENCES = {
     ),
     ("communication", "ddp"): Sentences(
         "Exchange gradients less often, or smaller",
-        "For {time} of {whole}, gradients are reduced while nothing computes.",
+        "For {time} of {whole}, gradients are reduced{alone}.",
         f"all-reduce of DistributedDataParallel, in training, that no kernel hides and no wait explains takes "
         f"{_WORTH}",
         "the effective batch may not grow and gradients may not be rounded.",
@@ -137,7 +137,7 @@ SENTENCES = {
     ),
     ("communication", "fsdp"): Sentences(
         "Prefetch parameters",
-        "For {time} of {whole}, parameters are gathered or gradients scattered while nothing computes.",
+        "For {time} of {whole}, parameters are gathered or gradients scattered{alone}.",
         f"all-gather and reduce-scatter of FSDP, in training, that no kernel hides and no wait explains take "
         f"{_WORTH}",
         "memory has no room for one more layer.",
@@ -147,11 +147,11 @@ SENTENCES = {
     ("late_rank", ""): Sentences(
         "Find the rank that is late",
         "For {time} of {whole}, collectives (the longest: {subject}) take longer than their size and others of "
-        "their kind explain. Most likely they wait for another rank; which one, this file alone cannot tell: that "
-        "takes the files of the other ranks in the same run.",
+        "their kind explain. Most likely they wait for another rank: "
+        "files of the others in the same run tell which.",
         f"collectives take more than {USUAL} times the median of their kind, or move less than 4 GB/s; this is "
         f"more "
-        f"than half of the communication that nothing hides, and {_WORTH}",
+        f"than half of the communication that no kernel hides, and {_WORTH}",
         "the link between the ranks is that slow, or was set up in these steps.",
     ),
     ("data_parallel", ""): Sentences(

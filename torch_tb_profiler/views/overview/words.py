@@ -233,8 +233,13 @@ def reachable(said: Text, operators: bool) -> Text:
     return tuple(Phrase(each.text, link("trace")) if each.link == link("operators") else each for each in said)
 
 
-def explanation(steps: Sequence[Step], average: Average | None, reasons: Mapping[str, str]) -> Text:
-    """How the steps vary, which are outliers, and which are left out; why the whole trace is shown as one step."""
+def explanation(
+    steps: Sequence[Step], average: Average | None, reasons: Mapping[str, str], cut_off: bool = False
+) -> Text:
+    """How the steps vary, which are outliers, and which are left out; why the whole trace is shown as one step.
+
+    Of a file that is cut off nobody knows what varies: what is missing may.
+    """
     if "steps" in reasons:
         reason = reasons["steps"]
         return text("{reason}.", reason=reason[:1].upper() + reason[1:])
@@ -244,7 +249,7 @@ def explanation(steps: Sequence[Step], average: Average | None, reasons: Mapping
     outliers = _outliers(complete, average) if average is not None and average.outliers else ()
     filling = average.filling if average is not None else None
     first = _filling(complete[0]) if filling is not None else ()
-    return sentences(_variation(complete[1:] if first else complete), first, outliers, left_out)
+    return sentences(_variation(complete[1:] if first else complete, cut_off), first, outliers, left_out)
 
 
 def _filling(step: Step) -> Text:
@@ -255,23 +260,26 @@ def _filling(step: Step) -> Text:
     )
 
 
-def _variation(complete: Sequence[Step]) -> Text:
+def _variation(complete: Sequence[Step], cut_off: bool) -> Text:
     if len(complete) < 2:
         return text("{count} recorded.", count=plural(len(complete), "complete step"))
     durations = [step.duration_ns for step in complete]
+    count, times = plural(len(complete), "step"), _range(min(durations), max(durations))
+    if cut_off:
+        return text("{count} of {times} before the cut.", count=count, times=times)
     ranges = {}
     for name in CATEGORIES:
-        times = [getattr(step.categories, name) or 0 for step in complete]
-        ranges[name] = min(times), max(times)
+        spent = [getattr(step.categories, name) or 0 for step in complete]
+        ranges[name] = min(spent), max(spent)
     widest = max(ranges, key=lambda name: ranges[name][1] - ranges[name][0])
     least, most = ranges[widest]
     if most - least < ALIKE * max(durations):
         alike = "{count} of about {duration}, all alike."
-        return text(alike, count=plural(len(complete), "step"), duration=format_duration(max(durations)))
+        return text(alike, count=count, duration=format_duration(max(durations)))
     return text(
-        "{count} of {durations}. What varies most is {category}, {range}.",
-        count=plural(len(complete), "step"),
-        durations=_range(min(durations), max(durations)),
+        "{count} of {times}. What varies most is {category}, {range}.",
+        count=count,
+        times=times,
         category=_category(widest),
         range=_range(least, most),
     )

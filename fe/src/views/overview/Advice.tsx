@@ -91,15 +91,17 @@ export function Advice({ items, gains, none, coming }: Props) {
           ))}
         </ul>
       )}
-      <p className={css.gains}>
-        {coming ? (
-          <>
-            {WORKING[coming]} <Room letters={GAINS} />
-          </>
-        ) : (
-          <Sentence text={gains} />
-        )}
-      </p>
+      {(coming || gains.length > 0) && (
+        <p className={css.gains}>
+          {coming ? (
+            <>
+              {WORKING[coming]} <Room letters={GAINS} />
+            </>
+          ) : (
+            <Sentence text={gains} />
+          )}
+        </p>
+      )}
     </section>
   );
 }

@@ -54,7 +54,7 @@ export function Peaks({ device, note, given, onGive }: Props) {
       {device.source !== null && (
         <p className="dim">
           Dense, at the rated boost clock. Source: {device.source}.
-          {device.checked.length > 0 && ` Others confirm ${device.checked.join(', ')}.`}
+          {device.checked.length > 0 && ` A second source confirms ${device.checked.join(', ')}.`}
         </p>
       )}
       {device.clock !== null && (

@@ -95,3 +95,11 @@ def timed(job: Job) -> Bool:
     launches = (table.timing == Timing.HOST) & np.isin(table.backend, on_device)
     has_time: Bool = (table.timing != Timing.NONE) & ~launches
     return has_time
+
+
+def untimed(job: Job) -> list[int]:
+    """Positions of workers whose operations all lack a time of their own."""
+    member, count = job.table.member, len(job.sources)
+    times = np.bincount(member[timed(job)], minlength=count)
+    positions: list[int] = np.flatnonzero((np.bincount(member, minlength=count) > 0) & (times == 0)).tolist()
+    return positions

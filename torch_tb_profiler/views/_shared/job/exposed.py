@@ -48,13 +48,15 @@ def not_read(ranks: int, coming: int) -> Text:
     )
 
 
-def parts_sentence(parts: CommunicationParts, whom: Text = ()) -> Text:
-    """Of communication that is not 0; `whom`: for which ranks it waits."""
+def parts_sentence(parts: CommunicationParts, whom: Text = (), *, hidden: bool = False) -> Text:
+    """Of communication that is not 0; `whom`: for which ranks it waits; `hidden`: operators of the host may run
+    during it, as all communication of the host counts."""
     whole = parts.transfer_ns + parts.waiting_ns + parts.uncompared_ns
     return text(
-        "Of {whole} of communication that nothing hides, {waiting} is waiting for other ranks{whom} and "
+        "Of {whole} of communication{alone}, {waiting} is waiting for other ranks{whom} and "
         "{transfer} transfer{rest}.",
         whole=format_duration(whole),
+        alone="" if hidden else " that nothing hides",
         waiting=Phrase(format_duration(parts.waiting_ns) if parts.waiting_ns else "none", _EVIDENCE),
         whom=whom,
         transfer=format_duration(parts.transfer_ns),
