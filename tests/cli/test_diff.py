@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib import import_module
 from pathlib import Path
 from xml.etree import ElementTree
@@ -257,3 +258,27 @@ def test_wrong_options(pair: list[str], wrong: str) -> None:
     with pytest.raises(SystemExit) as exit_:
         main(["diff", *pair, wrong])
     assert exit_.value.code == 2
+
+
+@pytest.mark.parametrize("form", ["table", "markdown"])
+def test_the_step_of_the_headline_stands_in_the_table_beside_the_mean(
+    form: str, samples: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two other figures for "the step" alone would contradict the answer above them."""
+    assert (
+        main(["diff", str(samples / "data_loading_slow"), str(samples / "data_loading_fixed"), "--format", form])
+        == 0
+    )
+    text = capsys.readouterr().out
+    assert "The step is 539 ms (49.6%) faster: 1.09 s before, 548 ms now." in text
+    mean, typical = (
+        [
+            cell.strip(" *")
+            for cell in re.split(r"\||\s{2,}", next(line for line in text.splitlines() if name in line))
+        ]
+        for name in ("mean step", "typical step")
+    )
+    assert [cell for cell in mean if cell][1:4] == ["1.03 s", "527 ms", "−504 ms"]
+    assert [cell for cell in typical if cell][1:4] == ["1.09 s", "548 ms", "−539 ms"]
+    assert typical[-1 if form == "table" else -2] == "faster"
+    assert "faster" not in mean

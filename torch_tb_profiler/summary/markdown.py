@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torch_tb_profiler.base.units import format_bytes, format_duration, format_ratio, plural
 from torch_tb_profiler.summary.payload import Communication, DeviceUse, Memory, StepTime, Summary, Top
+from torch_tb_profiler.views.overview.words import CATEGORY_NAMES
 
 
 def markdown(summary: Summary) -> str:
@@ -62,10 +63,12 @@ def _step(step: StepTime) -> Iterator[str]:
     known = {name: time for name, time in step.breakdown.items() if time is not None}
     parts = sorted(((name, time) for name, time in known.items() if time), key=lambda part: -part[1])
     shown = [
-        f"{name} {format_duration(time)} ({format_ratio(time / step.mean_ns)})" for name, time in parts if time
+        f"{CATEGORY_NAMES.get(name, name)} {format_duration(time)} ({format_ratio(time / step.mean_ns)})"
+        for name, time in parts
+        if time
     ]
     yield f"- {', '.join(shown)}"
-    unknown = [name for name, time in step.breakdown.items() if time is None]
+    unknown = [CATEGORY_NAMES.get(name, name) for name, time in step.breakdown.items() if time is None]
     if unknown:
         yield f"- not known: {', '.join(unknown)}"
 

@@ -125,11 +125,16 @@ def _summarize(path: Path) -> Summary:
 
 def _step(summary: Summary) -> str:
     from torch_tb_profiler.base.units import format_duration, format_ratio
+    from torch_tb_profiler.views.overview.words import CATEGORY_NAMES
 
     if summary.step is None:
         return "A step: " + summary.reasons.get("step", "not known")
     parts = sorted(((time or 0.0, name) for name, time in summary.step.breakdown.items()), reverse=True)
-    shown = ", ".join(f"{name} {format_ratio(time / summary.step.mean_ns)}" for time, name in parts[:4] if time)
+    shown = ", ".join(
+        f"{CATEGORY_NAMES.get(name, name)} {format_ratio(time / summary.step.mean_ns)}"
+        for time, name in parts[:4]
+        if time
+    )
     return f"{summary.step.whole.capitalize()} takes {format_duration(summary.step.mean_ns)}: {shown}"
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from torch_tb_profiler.base.units import format_duration
-from torch_tb_profiler.cli.diff._words import operator_name, said, verdict_word
+from torch_tb_profiler.cli.diff._words import operator_name, said, step_rows, verdict_word
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.diff.gate import Check, describe
 from torch_tb_profiler.views.diff.payload import DiffPayload
 from torch_tb_profiler.views.diff.verdicts import signed_duration
+from torch_tb_profiler.views.diff.words import CATEGORIES
 
 MOST_OPERATORS = 10
 
@@ -32,15 +33,14 @@ def markdown(diff: DiffPayload, gate: list[Check]) -> str:
             times = f"{format_duration(bar.base_ns)} | {format_duration(bar.candidate_ns)}"
             within = _interval(bar.low_ns, bar.high_ns)
             lines.append(
-                f"| {bar.name} | {times} | {signed_duration(bar.delta_ns)} | {within} | {said(bar.verdict)} |"
+                f"| {CATEGORIES.get(bar.name, bar.name)} | {times} | {signed_duration(bar.delta_ns)} "
+                f"| {within} | {said(bar.verdict)} |"
             )
-    within = _interval(diff.step.low_ns, diff.step.high_ns)
-    times = f"**{format_duration(waterfall.base_ns)}** | **{format_duration(waterfall.candidate_ns)}**"
-    verdict = said(diff.step.verdict)
-    lines += [
-        f"| **step** | {times} | **{signed_duration(waterfall.delta_ns)}** | {within} | {verdict} |",
-        "",
-    ]
+    for row in step_rows(diff, waterfall):
+        times = f"**{format_duration(row.before)}** | **{format_duration(row.now)}**"
+        within = _interval(*row.interval)
+        lines.append(f"| **{row.name}** | {times} | **{signed_duration(row.delta)}** | {within} | {row.verdict} |")
+    lines.append("")
     lines += _changed_operators(diff)
     lines += [f"- {_escaped(plain(note))}" for note in diff.notes]
     return "\n".join(lines).rstrip() + "\n"
@@ -58,7 +58,7 @@ def _changed_operators(diff: DiffPayload) -> list[str]:
     rows.sort(key=lambda entry: -abs(entry[2].delta_ns))
     lines = ["| Operator | Time | Change | | |", "|---|---|---|--:|---|"]
     for row, name, change in rows[:MOST_OPERATORS]:
-        state = "" if row.status == "matched" else row.status
+        state = "" if row.status == "matched" else row.status.replace("_", " ")
         words = f"{name.replace('_', ' ')} | {describe(change)} | {signed_duration(change.delta_ns)} | {state}"
         lines.append(f"| {_code(operator_name(row))} | {words} |")
     more = [f"{len(rows) - MOST_OPERATORS} more changed.", ""] if len(rows) > MOST_OPERATORS else []

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch_tb_profiler.analyses.diff.changes import Change
 from torch_tb_profiler.cli._print.table import format_table
-from torch_tb_profiler.cli.diff._words import answer, operator_name, said, verdict_word
+from torch_tb_profiler.cli.diff._words import answer, operator_name, said, step_rows, verdict_word
 from torch_tb_profiler.views.diff.gate import Check
 from torch_tb_profiler.views.diff.payload import DiffOperator, DiffPayload
 
@@ -29,12 +29,13 @@ def table(diff: DiffPayload, gate: list[Check], width: int | None = None) -> str
             ]
             + [
                 {
-                    waterfall.by: "step",
-                    "before_ns": waterfall.base_ns,
-                    "now_ns": waterfall.candidate_ns,
-                    "delta_ns": waterfall.delta_ns,
-                    "verdict": said(diff.step.verdict),
+                    waterfall.by: row.name,
+                    "before_ns": row.before,
+                    "now_ns": row.now,
+                    "delta_ns": row.delta,
+                    "verdict": row.verdict,
                 }
+                for row in step_rows(diff, waterfall)
             ],
             width,
         )

@@ -15,7 +15,7 @@ from torch_tb_profiler.views.diff.payload import (
 )
 from torch_tb_profiler.views.diff.verdicts import signed_duration
 
-_CATEGORIES = {
+CATEGORIES = {
     "kernel": "kernels",
     "memcpy": "memcpy",
     "memset": "memset",
@@ -77,7 +77,7 @@ def _largest(bar: DiffBar, share: float, root: DiffLevel) -> Text:
 
 
 def _bar(bar: DiffBar, root: DiffLevel) -> Text:
-    name = Phrase(_CATEGORIES[bar.name], _evidence(bar.name, root))
+    name = Phrase(CATEGORIES[bar.name], _evidence(bar.name, root))
     return text("{name} ({delta})", name=name, delta=signed_duration(bar.delta_ns))
 
 

@@ -17,7 +17,7 @@ CATEGORIES = Categories.__struct_fields__
 BUSY = ("kernel", "memcpy", "memset", "communication")
 """Categories in which a device works: it is busy, as on the timeline and in Diff."""
 
-_NAMES = {
+CATEGORY_NAMES = {
     "kernel": "kernels",
     "memcpy": "memcpy",
     "memset": "memset",
@@ -223,7 +223,7 @@ def _cause(name: str, frame: Phrase | None) -> Text:
 
 
 def _category(name: str) -> Phrase:
-    return Phrase(_NAMES[name], _EVIDENCE.get(name, link("trace")))
+    return Phrase(CATEGORY_NAMES[name], _EVIDENCE.get(name, link("trace")))
 
 
 def reachable(said: Text, operators: bool) -> Text:
