@@ -3,7 +3,8 @@ import type { Drawing } from './vector';
 
 const widths = new Map<string, number>();
 
-function widthOf(context: Drawing, text: string): number {
+/** Pixels. */
+export function widthOf(context: Drawing, text: string): number {
   let width = widths.get(text);
   if (width === undefined) {
     if (widths.size > 20_000) {

@@ -42,3 +42,10 @@ test('a step is named on the ruler, and a trace without steps gets no step', () 
   const steps = [{ ...above.steps[0]!, name: '7' }];
   expect(written({ ...above, steps, recorded: true })).toEqual(['Step 7  1.00 µs']);
 });
+
+test('a number that has no room is left out, not cut into another one', () => {
+  const ticks = [0, 500, 950].map(time => ({ time, label: `${time} ms` }));
+  expect(written({ ...above, ticks, steps: [] })).toEqual(['0 ms', '500 ms']);
+  const steps = [{ ...above.steps[0]!, name: '7', duration_ns: 100 }];
+  expect(written({ ...above, steps, recorded: true })).toEqual(['Step 7']);
+});

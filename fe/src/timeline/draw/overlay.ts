@@ -3,7 +3,7 @@ import { formatDuration } from '../../base/format';
 import { laneBox, type Layout } from './layout';
 import type { Palette } from './colors';
 import type { Span } from '../tiles/store';
-import { fitted } from './labels';
+import { fitted, widthOf } from './labels';
 import type { Tick } from '../../base/ticks';
 import type { Drawing } from './vector';
 
@@ -147,7 +147,10 @@ function paintRuler(context: Drawing, above: Above, toX: (time: number) => numbe
     context.fillStyle = palette.line;
     context.fillRect(x, 6, 1, RULER - 6);
     context.fillStyle = palette.soft;
-    context.fillText(tick.label, x + 4, 12);
+    // Half of a number is another number.
+    if (x + 4 + widthOf(context, tick.label) <= width) {
+      context.fillText(tick.label, x + 4, 12);
+    }
   }
   let painted = -2;
   for (const step of above.steps) {
@@ -163,11 +166,10 @@ function paintRuler(context: Drawing, above: Above, toX: (time: number) => numbe
     context.globalAlpha = step.complete ? 1 : 0.5;
     context.fillStyle = palette.grid;
     context.fillRect(left, RULER + 2, Math.max(right - left - 1, 1), STEPS - 5);
-    const label = fitted(
-      context,
-      `${above.recorded ? `Step ${step.name}` : 'No steps recorded'}  ${formatDuration(step.duration_ns)}`,
-      right - left - 10,
-    );
+    const name = above.recorded ? `Step ${step.name}` : 'No steps recorded';
+    const whole = `${name}  ${formatDuration(step.duration_ns)}`;
+    const room = right - left - 10;
+    const label = widthOf(context, whole) <= room ? whole : fitted(context, name, room);
     if (label) {
       context.fillStyle = palette.text;
       context.fillText(label, left + 6, RULER + STEPS / 2);
