@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.traces import draw
-from torch_tb_profiler.analyses.overview.idle import device_late, host_late, idle, long_stretches, short_stretches
+from tests.support.traces import draw, event
+from torch_tb_profiler.analyses.overview.idle import (
+    covering,
+    device_late,
+    host_late,
+    idle,
+    long_stretches,
+    short_stretches,
+)
 
 STEP = "host user_annotation ProfilerStep#0 0 10000"
 
@@ -81,3 +88,13 @@ def test_the_device_is_late_once_all_that_comes_next_is_submitted(
 ) -> None:
     found = device_late(draw("\n".join([STEP, *work])))
     assert list(zip((found.starts // 1000).tolist(), (found.ends // 1000).tolist(), strict=True)) == late
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_slice_without_a_name_covers_no_gap_in_the_name_of_another(lost: bool) -> None:
+    slow = event("host cpu_op load 1500 2000")
+    if lost:
+        del slow["name"]
+    trace = draw("\n".join([STEP, FIRST, kernel(4_000, 6_000, 3_990, 2)]), slow)
+    found = covering(trace, long_stretches(idle(trace)))
+    assert [each.name for each in found] == ([] if lost else ["load"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.analyses.overview.drawn import ids, steps
-from tests.support.traces import draw
+from tests.support.traces import draw, event
 from torch_tb_profiler.analyses.overview.idle import Covering
 from torch_tb_profiler.analyses.overview.unrecorded import host_alone, unrecorded
 
@@ -68,3 +68,11 @@ def test_without_steps_nothing_says_that_it_comes_again() -> None:
     lines = [BEFORE, AFTER, frame("data.py(4):~load", 150, 8_900)]
     assert ids(draw("\n".join(lines))) == []
     assert ids(draw("\n".join((steps(1), *lines)))) == ["host_code"]
+
+
+def test_a_frame_without_a_name_is_not_called_by_the_name_of_another() -> None:
+    nameless = {key: value for key, value in event(frame("lost", 200, 8_000)).items() if key != "name"}
+    picture = "\n".join((steps(1), BEFORE, AFTER))
+    assert unrecorded(draw(picture, nameless)) is None
+    found = unrecorded(draw("\n".join((picture, frame("data.py(4):~load", 150, 8_500))), nameless))
+    assert found is not None and found.name == "data.py(4): load"

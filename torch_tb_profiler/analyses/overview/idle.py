@@ -125,7 +125,7 @@ def _deepest(trace: Trace, stretches: Intervals) -> Iterator[tuple[int, int]]:
 def _slices(trace: Trace, length: int) -> Int32:
     """Host slices of half this length on threads that launch; marks of the loop and what has no name are none."""
     rows = of_kind(trace, *HOST)
-    named = ~name_mask(trace.strings, lambda text: is_mark(text) or is_unnamed(text))
+    named = name_mask(trace.strings, lambda text: not (is_mark(text) or is_unnamed(text)))
     rows = rows[named[trace.events.name[rows]] & (2 * trace.events.duration[rows] >= length)]
     _, launch = launches(trace)
     threads = distinct(trace.events.thread[launch[launch >= 0]])

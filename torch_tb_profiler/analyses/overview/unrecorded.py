@@ -73,7 +73,8 @@ def _functions(trace: Trace) -> Int32:
     """Calls of named Python functions on the main thread that hold no whole step."""
     rows = of_kind(trace, Kind.PYTHON)
     rows = rows[trace.events.thread[rows] == main_thread(trace)]
-    rows = rows[~name_mask(trace.strings, is_unnamed)[trace.events.name[rows]]]
+    named = name_mask(trace.strings, lambda name: not is_unnamed(name))  # a frame may have no name at all
+    rows = rows[named[trace.events.name[rows]]]
     spans = steps(trace)
     next_step = np.searchsorted(spans.host_starts, trace.events.start[rows], "left")
     until = np.append(spans.host_ends, np.iinfo(np.int64).max)[next_step]
