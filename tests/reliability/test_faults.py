@@ -17,7 +17,7 @@ from tests.support.logs import all_payloads, expected, opened, payload, settings
 from tests.support.waiting import until
 from torch_tb_profiler.base.errors import StorageError, TooLargeError
 from torch_tb_profiler.cache import Cache
-from torch_tb_profiler.executors import ProcessExecutor
+from torch_tb_profiler.executors.processes import ProcessExecutor
 from torch_tb_profiler.session import Root, Session, jobs
 from torch_tb_profiler.session.kept.structure import entry_key
 from torch_tb_profiler.storage import FileId, open_location
@@ -81,7 +81,7 @@ def test_a_file_replaced_while_it_is_read_is_never_half_old_half_new(tmp_path: P
     with pytest.raises(StorageError, match="changed while it was read"):
         jobs.load_file(jobs.LoadRequest(str(log), entry.path, entry.size, listed, 0), cache, replace_once)
     assert swapped
-    assert cache.load_trace(entry_key(cache, listed)) is None
+    assert cache.load_trace(entry_key(listed)) is None
     with opened(log) as session:
         assert payload(session, "kernels") == _alone(tmp_path / "alone", trace(5, 6000))
 

@@ -86,7 +86,7 @@ def test_the_first_answers_are_made_once_somebody_looks_and_a_file_comes_between
         slugs.add(queue.run_first())
     assert {*SLUGS} <= slugs
     target, cache = session.find(None, "one", None), Cache.from_settings(settings)
-    trace = cache.load_trace(entry_key(cache, target.file.id))
+    trace = cache.load_trace(entry_key(target.file.id))
     for slug in SLUGS:
         kept = session._files.result(target.file.id, slug, None)
         view: Any = find_view(slug)
@@ -157,7 +157,7 @@ def test_the_first_page_is_kept_as_the_overview_where_it_is_all_of_it(
     if kernel:
         assert kept is None
     else:
-        trace, view = cache.load_trace(entry_key(cache, target.file.id)), find_view("overview")
+        trace, view = cache.load_trace(entry_key(target.file.id)), find_view("overview")
         assert (
             trace is not None and isinstance(view, TraceView) and kept == encode(view.build(trace, view.params()))
         )
@@ -173,7 +173,7 @@ def test_what_the_page_asks_a_timeline_first_is_answered_without_the_trace(
     while queue.jobs:
         queue.run_first()
     target, cache = session.find(None, "one", None), Cache.from_settings(settings)
-    trace = cache.load_trace(entry_key(cache, target.file.id))
+    trace = cache.load_trace(entry_key(target.file.id))
     opened: list[str] = []
 
     def open_(*_: object) -> tuple[FileState, Any]:

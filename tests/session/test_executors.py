@@ -13,7 +13,8 @@ import pytest
 
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.errors import UsageError, WorkerDiedError
-from torch_tb_profiler.executors import ProcessExecutor, make_executor
+from torch_tb_profiler.executors import make_executor
+from torch_tb_profiler.executors.processes import ProcessExecutor
 
 
 def _pid() -> int:
@@ -59,7 +60,7 @@ def test_executors_are_named_by_a_setting() -> None:
 
 WHILE_PYTHON_ENDS = """
 import os, signal
-from torch_tb_profiler.executors import ProcessExecutor
+from torch_tb_profiler.executors.processes import ProcessExecutor
 
 def say(future):
     print(type(future.exception()).__name__)

@@ -55,7 +55,7 @@ def test_a_large_file_is_read_here_kept_and_not_opened_again(
     assert command.view("operators", worker="one", wait=True, timeout=PATIENCE).payload and not queue.jobs
     file = command.find(None, "one", None).file.id
     cache = Cache.from_settings(settings)
-    assert cache.load_trace(entry_key(cache, file)) is not None
+    assert cache.load_trace(entry_key(file)) is not None
     _, trace = command.trace(worker="one")
     assert trace is not None and trace.events.start.flags.owndata, "it is the one that was read, no mapped file"
 

@@ -22,7 +22,7 @@ from torch_tb_profiler import cache
 from torch_tb_profiler.base.errors import NotFoundError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.discovery import Catalog
-from torch_tb_profiler.executors import ProcessExecutor
+from torch_tb_profiler.executors.processes import ProcessExecutor
 from torch_tb_profiler.session import Root, Session, loading, open_traces
 from torch_tb_profiler.session.kept.structure import entry_key
 from torch_tb_profiler.session.log import SETTLED_SECONDS, LogFolders
@@ -208,7 +208,7 @@ def test_a_cached_trace_is_the_trace(folder: Path) -> None:
         key = session.load(target.span)
         state, kept = session._files.open(key, None)
         kept_in = cache.Cache.from_settings(large)
-        again = kept_in.load_trace(entry_key(kept_in, key))
+        again = kept_in.load_trace(entry_key(key))
     assert state.state == "ready"
     assert kept is not None and again is not None
     for name in kept.events.__slots__:

@@ -4,8 +4,8 @@ A trace is one record batch with a single row: every array is a list cell, so ar
 share a file and come back as views of the mapped file, without a copy. Pages are shared between processes
 and given back to the system under pressure.
 
-A key names the source's place and content, and the structure of all that is kept of it: when a column or a
-field changes, older entries are not found any more and die out. Any damage means that the file is parsed again,
+A key names the source's place and content, and the program that wrote what is kept of it: after an update, older
+entries are not found any more and die out. Any damage means that the file is parsed again,
 never an error.
 
 The place is a folder of this machine, bounded in size, or a URL that a server shares with the workers of a

@@ -5,11 +5,9 @@ from __future__ import annotations
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.executors.job import JobExecutor, ProgressTuple, SerialExecutor, report_progress
 from torch_tb_profiler.executors.memory import give_back_memory, limited_memory
-from torch_tb_profiler.executors.processes import ProcessExecutor
 
 __all__ = [
     "JobExecutor",
-    "ProcessExecutor",
     "ProgressTuple",
     "SerialExecutor",
     "give_back_memory",
@@ -30,6 +28,8 @@ def make_executor(spec: str, memory: int = 0) -> JobExecutor:
     if name == "serial" and not rest:
         return SerialExecutor()
     if name == "processes" and rest.isdigit() and int(rest) > 0:
+        from torch_tb_profiler.executors.processes import ProcessExecutor
+
         return ProcessExecutor(int(rest), memory)
     address = rest.removeprefix("//").rstrip("/")
     if name == "dask" and rest.startswith("//") and address.rpartition(":")[2].isdigit():

@@ -25,7 +25,7 @@ def answer_in_worker(request: LoadRequest, part: int | None, slug: str, cache_di
     of these answers stand in its own then, and its columns are kept beside it); nothing if that is kept, or the
     trace is lost."""
     cache = Cache(cache_dir, cache_bytes)
-    key, name = entry_key(cache, request.id, request.catalog), result_name(slug, part)
+    key, name = entry_key(request.id, request.catalog), result_name(slug, part)
     if cache.load_json(key, name) is not None:
         return
     use_compiled()

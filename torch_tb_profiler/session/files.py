@@ -253,7 +253,7 @@ class Files:
         stop()
 
     def _key(self, id_: FileId) -> str:
-        return entry_key(self._cache, id_, self._catalog)
+        return entry_key(id_, self._catalog)
 
     def _look_up(self, file: _File, summary: FileSummary | None = None) -> None:
         """Ask the shared cache in the background: a request must not wait for it."""

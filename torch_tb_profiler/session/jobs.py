@@ -95,7 +95,7 @@ def load_in_worker(request: LoadRequest, cache_dir: str, cache_bytes: int, stays
     if not loaded.cached:
         return loaded
     if stays and loaded.trace is not None:
-        _open[entry_key(cache, request.id, request.catalog)] = loaded.trace
+        _open[entry_key(request.id, request.catalog)] = loaded.trace
     return replace(loaded, trace=None)
 
 
@@ -185,7 +185,7 @@ def _load(
             where=location.uri(path),
             hint="it is read again, as it is now, with the next listing",
         )
-    key = entry_key(cache, request.id, request.catalog)
+    key = entry_key(request.id, request.catalog)
     report(("analyzing", size, size, len(trace)))
     with ThreadPoolExecutor(1, thread_name_prefix="profiler-save") as saver:
         saved = saver.submit(cache.save_trace, key, trace)  # writing leaves the other core to the analyses

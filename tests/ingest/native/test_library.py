@@ -17,7 +17,7 @@ from tests.ingest.native.comparison import NEEDED, outcome
 from tests.ingest.test_mutations import KINETO
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.errors import WorkerDiedError
-from torch_tb_profiler.executors import ProcessExecutor
+from torch_tb_profiler.executors.processes import ProcessExecutor
 from torch_tb_profiler.ingest.kineto import native
 from torch_tb_profiler.ingest.kineto.native import library
 from torch_tb_profiler.model.trace import Trace

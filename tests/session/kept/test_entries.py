@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
-from dataclasses import make_dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,13 +19,13 @@ from tests.support.views import add_tab
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler import views
 from torch_tb_profiler.base.settings import Settings
-from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery import ListedFile
 from torch_tb_profiler.model.health import Note
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.session import Root, Session, loading
 from torch_tb_profiler.session.kept import structure
-from torch_tb_profiler.view import NoParams, Reduction, RunView, Tab, TraceView
+from torch_tb_profiler.storage import FileId
+from torch_tb_profiler.view import NoParams, Tab, TraceView
 
 
 class HealthOnly(msgspec.Struct, frozen=True):
@@ -40,6 +43,18 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The files of a program, whose text names entries."""
+    root = tmp_path / "program"
+    (root / "views").mkdir(parents=True)
+    (root / "views" / "one.py").write_text("x = 1")
+    monkeypatch.setattr(structure, "_PACKAGE", str(root))
+    structure.structure.cache_clear()
+    yield root
+    structure.structure.cache_clear()
+
+
 def overview(session: Session) -> dict[str, Any]:
     answer = session.view("overview", wait=True, timeout=PATIENCE)
     assert answer.payload is not None, answer.state
@@ -47,8 +62,10 @@ def overview(session: Session) -> dict[str, Any]:
     return payload
 
 
-def test_an_entry_of_another_structure_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After an update that changes what a view keeps of a trace, the trace is read again."""
+def test_an_entry_of_another_structure_is_not_read(
+    folder: Path, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an update, which may change what a field holds without changing its type, the trace is read again."""
     opened: list[str] = []
     load = loading.Loader.load
 
@@ -66,50 +83,69 @@ def test_an_entry_of_another_structure_is_not_read(folder: Path, monkeypatch: py
 
     load_again(1)
     load_again(1)
-    module = sys.modules["torch_tb_profiler.views.distributed"]
-    tab: Tab = module.TAB
-    assert isinstance(tab.view, RunView)
-    changed = make_dataclass("Changed", [("events", int)])
-    view = replace(tab.view, reduction=Reduction("distributed", changed, lambda trace: changed(len(trace))))
-    monkeypatch.setattr(module, "TAB", replace(tab, view=view))
-    load_again(1)  # the structure is known of the program's files
-    _write_program(monkeypatch)
+    (program / "views" / "one.py").write_text("x = 2")
+    structure.structure.cache_clear()
     load_again(2)
 
 
-def _write_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a new process finds a program whose files were written."""
-    monkeypatch.setattr(structure, "_known", {})
-    monkeypatch.setattr(structure, "_stamp", lambda slugs: "0" * 40)
-    monkeypatch.setattr(structure, "_spelled", structure._spelled.__wrapped__)
+def names_after(program: Path, *changes: Callable[[], object]) -> list[str]:
+    """The name of one file's entry, as it is and after each change of the program, as new processes give it."""
+    names = []
+    for change in (lambda: None, *changes):
+        change()
+        structure.structure.cache_clear()
+        names.append(structure.entry_key(FileId("/log/w.json", "1-2")))
+    return names
 
 
-def test_a_process_knows_the_structure_from_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache = Cache(str(tmp_path), 1 << 20)
-    _write_program(monkeypatch)
-    spelled = structure.structure(cache)
+def test_each_change_of_the_program_gives_other_names(program: Path) -> None:
+    one, two = program / "views" / "one.py", program / "two.py"
+    changes = (
+        lambda: one.write_text("x = 3"),
+        lambda: two.write_text(""),
+        lambda: two.rename(program / "three.py"),
+        lambda: (one.write_text("x ="), (program / "three.py").write_text(" 3")),
+    )
+    names = names_after(program, *changes)
+    assert len({*names}) == len(names)
 
-    def never(slugs: tuple[str, ...]) -> str:
-        raise AssertionError("it is kept")
 
-    monkeypatch.setattr(structure, "_known", {})
-    monkeypatch.setattr(structure, "_spelled", never)
-    assert structure.structure(cache) == spelled
+def test_nothing_else_gives_other_names(program: Path, tmp_path: Path) -> None:
+    """Neither a new time of a file, nor what Python or a build lays beside, nor where the program lies."""
+    one = program / "views" / "one.py"
+    changes = (
+        lambda: os.utime(one, (1, 1)),
+        lambda: _write(program / "views" / "__pycache__" / "one.py", "y"),
+        lambda: _write(program / "static" / "index.py", "y"),
+        lambda: _write(program / "views" / "notes.txt", "y"),
+    )
+    names = names_after(program, *changes)
+    moved = tmp_path / "elsewhere"
+    program.rename(moved)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(structure, "_PACKAGE", str(moved))
+        names += names_after(moved)
+    assert len({*names}) == 1
 
 
-def test_a_file_of_the_program_that_is_written_changes_the_stamp(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = tmp_path / "views" / "_shared" / "one.py"
-    source.parent.mkdir(parents=True)
-    source.write_text("x = 1")
-    monkeypatch.setattr(structure, "_PACKAGE", str(tmp_path))
-    stamps = [structure._stamp.__wrapped__(())]
-    source.write_text("x = 12")
-    stamps.append(structure._stamp.__wrapped__(()))
-    (tmp_path / "two.py").write_text("")
-    stamps.append(structure._stamp.__wrapped__(()))
-    assert len({*stamps}) == 3
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+
+
+def test_the_name_of_an_entry_is_the_same_in_every_process_and_takes_no_view() -> None:
+    code = (
+        "import sys; from torch_tb_profiler.session.kept.structure import entry_key; "
+        "from torch_tb_profiler.storage import FileId; "
+        "print(entry_key(FileId('/log/w.json', '1-2')), 'numpy' in sys.modules)"
+    )
+    printed = set()
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        command = [sys.executable, "-c", code]
+        printed.add(subprocess.check_output(command, env=environment, text=True, timeout=PATIENCE))
+    assert len(printed) == 1
+    assert printed.pop().endswith(" False\n")
 
 
 def test_a_summary_of_other_views_is_out_of_date(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ def keep_job(folder: Path, cache: Cache, ranks: int) -> None:
     for member in large_job(ranks):
         path = f"{folder.name}/{member.worker}.pt.trace.json"
         (folder.parent / path).write_bytes(b"{}")
-        key = entry_key(cache, FileId(place.uri(path), place.entry(path).identity))
+        key = entry_key(FileId(place.uri(path), place.entry(path).identity))
         summary = FileSummary(1000, member.rank, (), 1, {}, (), Sketch((), ()))
         kept = {RANK_SUMMARIES.kept_as: member.result, RANK_DETAILS.kept_as: member.details()}
         if member.rank == 0:

@@ -8,11 +8,15 @@ from torch_tb_profiler.session.targets import Names, Targets
 
 
 def kept_answer(files: Files, targets: Targets, slug: str, names: Names) -> Answer | None:
-    """What was kept of a view's answer without parameters; None if nothing was, or the file is not read."""
+    """What was kept of a view's answer without parameters; None if nothing was, or the file is not read.
+
+    The file is asked for in any case: its reading begins before the view is imported.
+    """
     target = targets.find(names)
-    if files.kept_summary(target.file.id) is None:
-        return None
+    read = files.kept_summary(target.file.id) is not None
     targets.request(target.file)
+    if not read:
+        return None
     target = targets.find(names)  # which part of the file it is, is known now
     payload = files.result(target.file.id, slug, target.part)
     if payload is None:
