@@ -5802,10 +5802,12 @@ export interface components {
     /**
      * Configuration
      * @description What was recorded, and how. What a file that is cut off lacks is not in `recorded`: it may lie behind.
+     *
+     *     device_type   CPU where no device worked; None where the file does not tell which kind did, or whether any
      */
     Configuration: {
       workers: number;
-      device_type: string;
+      device_type: string | null;
       rank: number | null;
       world_size: number | null;
       backend: string | null;

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from unittest.mock import PropertyMock, patch
 
-from tests.support.traces import draw
+import pytest
+
+from tests.support.traces import document, draw, event, read_bytes
 from torch_tb_profiler.analyses.shared.breakdown import Breakdown, breakdown
-from torch_tb_profiler.views.overview.recorded import step_list
+from torch_tb_profiler.views.overview.recorded import busy_type, configuration, step_list
 
 COUNT = 50
 STEPS = "\n".join(f"host user_annotation ProfilerStep#{n} {100 * n} {60 + n % 30}" for n in range(COUNT))
@@ -23,3 +25,29 @@ def test_steps_are_listed_with_their_times_which_are_computed_once() -> None:
         (str(n), 100_000 * n, 1000 * (60 + n % 30)) for n in range(COUNT)
     ]
     assert all(each.categories.other == each.duration_ns for each in steps)
+
+
+OPERATOR = "host cpu_op aten::mm 0 5"
+LAUNCHES = f"{OPERATOR}\nhost cuda_runtime cudaLaunchKernel 10 5 correlation=1"
+
+
+@pytest.mark.parametrize(
+    ("lines", "shown", "busy"),
+    [
+        (OPERATOR, "CPU", None),
+        (f"{LAUNCHES}\ngpu0 kernel gemm 20 30 correlation=1 stream=7", "CUDA", "CUDA"),
+        (LAUNCHES, "CUDA", None),  # the device worked, and was not recorded
+        (LAUNCHES.replace("cudaLaunch", "hipLaunch"), "ROCm", None),
+        (LAUNCHES.replace("cudaLaunch", "launch"), None, None),  # what kind of device that was is not told
+    ],
+)
+def test_the_type_of_the_device(lines: str, shown: str | None, busy: str | None) -> None:
+    configured = configuration(draw(lines))
+    assert (configured.device_type, busy_type(configured)) == (shown, busy)
+
+
+def test_a_file_that_is_cut_off_before_any_device_work_is_not_of_a_cpu() -> None:
+    lines = [event(line) for line in (OPERATOR, "host cpu_op aten::add 10 5")]
+    cut = configuration(read_bytes(document(lines)[:-25]))
+    assert (cut.device_type, busy_type(cut)) == (None, None)
+    assert configuration(read_bytes(document(lines))).device_type == "CPU"

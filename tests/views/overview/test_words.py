@@ -27,7 +27,10 @@ def categories(**times: float) -> Categories:
 
 
 def says(
-    times: dict[str, float], device: str = "CUDA", recorded: bool = True, hardware: HardwareUse | None = None
+    times: dict[str, float],
+    device: str | None = "CUDA",
+    recorded: bool = True,
+    hardware: HardwareUse | None = None,
 ) -> str:
     average = Average(sum(times.values()), categories(**times), 2, [], sum(times.values()))
     whole = "the average step" if recorded else "the trace"
@@ -89,15 +92,13 @@ def test_a_host_that_waits_for_the_device_is_not_why_it_waits(submitted: float, 
 
 def test_without_a_device_the_largest_part_is_named() -> None:
     assert (
-        says({"cpu_exec": 8, "other": 2}, "CPU") == "The largest part of the average step, 80%, is host operators."
+        says({"cpu_exec": 8, "other": 2}, None) == "The largest part of the average step, 80%, is host operators."
     )
     assert says({"kernel": 1, "other": 1}, "other").startswith("The device waits")
 
 
 def test_a_trace_without_steps_is_not_called_a_step() -> None:
-    assert (
-        says({"cpu_exec": 1}, "CPU", recorded=False) == "The largest part of the trace, 100%, is host operators."
-    )
+    assert says({"cpu_exec": 1}, None, recorded=False) == "The largest part of the trace, 100%, is host operators."
 
 
 def test_nothing_to_average() -> None:
@@ -196,7 +197,7 @@ def test_time_in_which_nothing_is_recorded_is_named_by_its_frame() -> None:
         "most of it in train.py(9): preprocess."
     )
     assert frame in said
-    alone = spent(Average(100.0, categories(other=80), 2, [], 100.0), "CPU", "the trace", frame)
+    alone = spent(Average(100.0, categories(other=80), 2, [], 100.0), None, "the trace", frame)
     assert plain(alone).endswith("outside of operators and calls, most of it in train.py(9): preprocess.")
     loading = spent(Average(100.0, categories(kernel=20, dataloader=80), 2, [], 100.0), "CUDA", "the trace", frame)
     assert "preprocess" not in plain(loading)
@@ -213,9 +214,9 @@ def test_no_advice_is_not_called_a_step_without_waits() -> None:
         plain(no_advice(waiting, "the file is cut off", "CUDA", "the trace"))
         == "Nothing is advised: the file is cut off."
     )
-    assert plain(no_advice(None, None, "CPU", "the trace")) == "Nothing is advised: there is no complete step."
+    assert plain(no_advice(None, None, None, "the trace")) == "Nothing is advised: there is no complete step."
     talking = Average(100.0, categories(communication=50, other=50), 2, [], 100.0)  # of the host, as gloo does
-    assert plain(no_advice(talking, None, "CPU", "the trace")) == "No rule finds 2% of the trace to gain."
+    assert plain(no_advice(talking, None, None, "the trace")) == "No rule finds 2% of the trace to gain."
 
 
 def test_how_steps_vary() -> None:

@@ -40,6 +40,7 @@ from torch_tb_profiler.views.overview.payload import Average, Configuration, Har
 from torch_tb_profiler.views.overview.ranks import build as beside
 from torch_tb_profiler.views.overview.recorded import (
     average_of,
+    busy_type,
     configuration,
     device,
     doubts,
@@ -71,7 +72,7 @@ def build(trace: Trace, params: NoParams) -> Overview:
         recommendations=recommendations,
         no_advice=()
         if recommendations
-        else words.no_advice(first.average, no_advice(trace), first.configuration.device_type, whole),
+        else words.no_advice(first.average, no_advice(trace), busy_type(first.configuration), whole),
         reasons=reasons,
     )
 
@@ -112,9 +113,7 @@ def _measured(trace: Trace) -> Overview:
         configuration=configured,
         gains=(),
         recommendations=[recommendation(each, _whole(trace)) for each in measured_advice(trace)],
-        no_advice=()
-        if reason is None
-        else words.no_advice(average, reason, configured.device_type, _whole(trace)),
+        no_advice=() if reason is None else words.no_advice(average, reason, busy_type(configured), _whole(trace)),
         beside=(),
         waiting=None,
         reasons=explained(reasons),
@@ -140,7 +139,7 @@ def _spent(
     name = None if frame is None else Phrase(frame.name, link("trace", event=frame.event))
     waiting = total(idle(trace))
     submitted = total(device_late(trace)) / waiting if waiting else 0.0
-    spent = words.spent(average, configured.device_type, _whole(trace), name, hardware, submitted, _largest(trace))
+    spent = words.spent(average, busy_type(configured), _whole(trace), name, hardware, submitted, _largest(trace))
     spent = words.reachable(spent, configured.recorded.get("host", False))
     return sentences(spent, words.bound(bounds, _whole(trace), _exposed(trace, average)))
 

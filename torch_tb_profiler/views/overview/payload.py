@@ -93,10 +93,13 @@ class HardwareUse(msgspec.Struct, frozen=True):
 
 
 class Configuration(msgspec.Struct, frozen=True):
-    """What was recorded, and how. What a file that is cut off lacks is not in `recorded`: it may lie behind."""
+    """What was recorded, and how. What a file that is cut off lacks is not in `recorded`: it may lie behind.
+
+    device_type   CPU where no device worked; None where the file does not tell which kind did, or whether any
+    """
 
     workers: int
-    device_type: str
+    device_type: str | None
     rank: int | None
     world_size: int | None
     backend: str | None

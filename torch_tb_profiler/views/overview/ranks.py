@@ -23,6 +23,7 @@ from torch_tb_profiler.views._shared.job.verdict import headline
 from torch_tb_profiler.views.overview import rank_words, words
 from torch_tb_profiler.views.overview.advice import recommendation
 from torch_tb_profiler.views.overview.payload import Average, Overview, Recommendation
+from torch_tb_profiler.views.overview.recorded import busy_type
 
 
 def build(alone: Overview, worker: str, members: Members[RankSummary], params: NoParams) -> Overview:
@@ -55,7 +56,7 @@ def build(alone: Overview, worker: str, members: Members[RankSummary], params: N
         recommendations=recommendations,
         no_advice=()
         if recommendations
-        else alone.no_advice or words.no_advice(average, None, alone.configuration.device_type, whole),
+        else alone.no_advice or words.no_advice(average, None, busy_type(alone.configuration), whole),
         beside=rank_words.parts(members, verdict, waiting, by_kernels),
         waiting=waiting,
     )

@@ -98,12 +98,26 @@ def configuration(trace: Trace) -> Configuration:
     world, backend = info.get("world_size"), info.get("backend")
     return Configuration(
         workers=1,
-        device_type=device_kind(trace) if known else "CPU",
+        device_type=_device_type(trace, known),
         rank=rank(trace),
         world_size=world if isinstance(world, int) else None,
         backend=backend if isinstance(backend, str) else None,
         recorded={key: here for key, here in recorded.items() if here or not is_truncated(trace.health)},
     )
+
+
+def _device_type(trace: Trace, known: bool) -> str | None:
+    if known:
+        return device_kind(trace)
+    if missing_kernels(trace) is not None:  # devices worked, and only the calls of the host tell
+        kind = device_kind(trace)
+        return None if kind == "other" else kind
+    return None if is_truncated(trace.health) else "CPU"
+
+
+def busy_type(configured: Configuration) -> str | None:
+    """The devices whose work is recorded, None where there is none."""
+    return configured.device_type if configured.recorded.get("device", False) else None
 
 
 def unknown(trace: Trace, times: Breakdown) -> dict[str, str]:

@@ -102,14 +102,17 @@ def gains(recommendations: Sequence[Recommendation], explained: float | None, re
     )
 
 
-def no_advice(average: Average | None, reason: str | None, device_type: str, whole: str) -> Text:
-    """Why nothing is advised. Where the device waits, that does not mean that nothing can be done."""
+def no_advice(average: Average | None, reason: str | None, device_type: str | None, whole: str) -> Text:
+    """Why nothing is advised. Where the device waits, that does not mean that nothing can be done.
+
+    `device_type`: None where no work of a device is recorded.
+    """
     if reason is not None:
         return text("Nothing is advised: {reason}.", reason=reason)
     if average is None or average.duration_ns <= 0:
         return text("Nothing is advised: there is no complete step.")
     busy = sum(getattr(average.categories, name) or 0.0 for name in BUSY) / average.duration_ns
-    if device_type != "CPU" and 0 < busy < 1 - IDLE:
+    if device_type is not None and 0 < busy < 1 - IDLE:
         return text("No rule explains what the device waits for. The {timeline} shows it.", timeline=_TIMELINE)
     return text(
         "No rule finds {share} of {whole} to gain.",
@@ -120,7 +123,7 @@ def no_advice(average: Average | None, reason: str | None, device_type: str, who
 
 def spent(
     average: Average | None,
-    device_type: str,
+    device_type: str | None,
     whole: str,
     frame: Phrase | None = None,
     hardware: HardwareUse | None = None,
@@ -129,10 +132,10 @@ def spent(
 ) -> Text:
     """How the average step is spent.
 
-    `whole`: see `whole_of`. `frame`: what the host does for half or more
-    of the time in which nothing else is recorded. `hardware`: what a busy device makes of its peak.
-    `submitted`: share of the device's waiting in which its next work is submitted: what the host does then is not
-    why it waits. `largest`: which kernel a busy device runs most, see `largest`.
+    `device_type`: None where no work of a device is recorded. `whole`: see `whole_of`. `frame`: what the
+    host does for half or more of the time in which nothing else is recorded. `hardware`: what a busy device
+    makes of its peak. `submitted`: share of the device's waiting in which its next work is submitted: what the
+    host does then is not why it waits. `largest`: which kernel a busy device runs most, see `largest`.
     """
     if average is None:
         return text("There is no complete step to analyze.")
@@ -140,7 +143,7 @@ def spent(
     times = {name: getattr(average.categories, name) or 0.0 for name in CATEGORIES}
     if total <= 0:
         return text("No time passes in {whole}.", whole=whole)
-    if device_type == "CPU":
+    if device_type is None:
         return _largest(times, total, whole, frame)
     busy = sum(times[name] for name in BUSY) / total
     least, most = ("at least ", "at most ") if average.categories.memcpy is None else ("", "")
