@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +26,25 @@ def give_back_memory() -> None:
     """What was freed goes back to the system, where the C library otherwise keeps it (glibc)."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)
+
+
+# malloc.h of glibc; the others have none of it.
+_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3
+_MOST = (1 << 31) - 1
+
+
+def recycle_memory() -> None:
+    """What this process frees stays with it, for the next column, until `give_back_memory` (glibc).
+
+    By default each large column is a mapping of its own, whose pages the system clears one by one and takes back
+    with the column. Neither does numpy ask for huge pages, if it is imported after this: for them the system moves
+    other pages out of the way.
+    """
+    os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
+    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
+        libc.mallopt(_M_MMAP_THRESHOLD, 1 << 30)
+        libc.mallopt(_M_TRIM_THRESHOLD, _MOST)
+        libc.mallopt(_M_TOP_PAD, 1 << 26)
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from torch_tb_profiler.executors.job import (
     ProgressTuple,
     report_from_now_on_to,
 )
-from torch_tb_profiler.executors.memory import limit_memory
+from torch_tb_profiler.executors.memory import limit_memory, recycle_memory
 
 IDLE_SECONDS = 30.0
 
@@ -40,6 +40,7 @@ def _start_worker(shared: Any, memory: int) -> None:
     It may take `memory` bytes (0: any number), where the system knows such a limit, and ends with its parent.
     """
     limit_memory(memory)
+    recycle_memory()
     os.environ.setdefault(*NATIVE_READER)
     threading.Thread(target=_end_with_parent, name="profiler-parent", daemon=True).start()
 

@@ -78,6 +78,10 @@ class Loader:
         report      called with the progress, unless `progress` knows it
         past_cache  the trace comes back with the result instead of through the cache
         """
+        if self._own_process:
+            from torch_tb_profiler.executors.memory import recycle_memory
+
+            recycle_memory()  # before numpy is imported
         from torch_tb_profiler.session.jobs import load_alone, load_file, load_in_worker
 
         request = self._request(file)

@@ -1,0 +1,86 @@
+"""A process that only reads files keeps what it freed for its next column, until it is told to give it back."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.traces import document
+from tests.support.waiting import PATIENCE
+from torch_tb_profiler.executors.memory import give_back_memory
+from torch_tb_profiler.executors.processes import ProcessExecutor
+
+pytestmark = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library has no such settings")
+
+MEGABYTES = 64
+
+PROGRAM = """
+import sys
+from torch_tb_profiler.executors.memory import recycle_memory
+
+if sys.argv[1] == "recycled":
+    recycle_memory()
+
+from tests.session.test_recycling import kept_here
+print(*kept_here())
+"""
+
+
+def kept_here() -> tuple[int, int]:
+    """MB that stay when a column is freed, and when that is given back."""
+    import numpy as np
+
+    before = _resident()
+    np.ones(MEGABYTES << 17)
+    freed = _resident()
+    give_back_memory()
+    return freed - before, _resident() - before
+
+
+def _resident() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") >> 20
+
+
+@pytest.mark.parametrize(("mode", "kept"), [("recycled", True), ("plain", False)])
+def test_what_is_freed_stays_until_it_is_given_back(mode: str, kept: bool) -> None:
+    printed = subprocess.check_output([sys.executable, "-c", PROGRAM, mode], text=True, timeout=PATIENCE)
+    freed, given_back = map(int, printed.split())
+    assert (freed >= MEGABYTES - 1) is kept
+    assert given_back < MEGABYTES / 2
+
+
+def _huge_pages() -> bool:
+    import numpy as np
+
+    asked: bool = np._core.multiarray._get_madvise_hugepage()
+    return asked
+
+
+def test_a_worker_recycles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NUMPY_MADVISE_HUGEPAGE", raising=False)
+    executor = ProcessExecutor(1)
+    try:
+        assert executor.submit(kept_here).result(PATIENCE)[0] >= MEGABYTES - 1
+        assert not executor.submit(_huge_pages).result(PATIENCE)
+    finally:
+        executor.shutdown()
+
+
+def test_a_command_that_reads_recycles(tmp_path: Path) -> None:
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 0, "dur": 5}
+    (tmp_path / "w.1.pt.trace.json").write_bytes(document([event]))
+    program = (
+        "import sys; from torch_tb_profiler.cli import main; assert main() == 0; "
+        "import numpy; sys.stderr.write(str(numpy._core.multiarray._get_madvise_hugepage()))"
+    )
+    environment = {**os.environ, "TORCH_PROFILER_SMALL_FILE_BYTES": "0"}
+    environment.pop("NUMPY_MADVISE_HUGEPAGE", None)
+    command = [sys.executable, "-c", program, "view", "overview", str(tmp_path)]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=True)
+    assert run.stderr == "False"
