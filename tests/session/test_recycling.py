@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -56,9 +57,7 @@ def test_what_is_freed_stays_until_it_is_given_back(mode: str, kept: bool) -> No
 
 
 def _huge_pages() -> bool:
-    import numpy as np
-
-    asked: bool = np._core.multiarray._get_madvise_hugepage()
+    asked: bool = import_module("numpy._core.multiarray")._get_madvise_hugepage()
     return asked
 
 

@@ -90,6 +90,8 @@ def _labeled_ranks(trace: Trace) -> dict[int, Trace]:
     their place in sglang's own order. The first file's `distributedInfo` says nothing of the others."""
     matches = [_LABEL.match(str(thread.pid)) for thread in trace.threads]
     labels = [None if match is None else match[1] for match in matches]
+    if not any(labels):
+        return {}
     host = set(distinct(trace.events.thread[of_kind(trace, *HOST)]))
     places = {label: _place(label) for code, label in enumerate(labels) if label is not None and code in host}
     if len(places) < 2:
