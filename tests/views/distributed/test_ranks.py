@@ -9,6 +9,7 @@ from tests.support.job_views import kinds, view
 from tests.support.jobs import Job, ddp
 from tests.support.simulation.ranks import ready
 from tests.support.traces import read_bytes
+from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.view import Member, Members, NoParams
 from torch_tb_profiler.views._shared.text import plain
 from torch_tb_profiler.views.distributed.build import build
@@ -81,15 +82,29 @@ def test_the_device_tree_has_nodes_processes_and_devices() -> None:
     assert process.devices[0].memory_bytes == 2**34
 
 
+def without_kernels(job: Job, rank: int) -> list[Member[RankSummary]]:
+    """A job of which the file of one rank lacks the kernels, as one that is cut off does."""
+    documents = {each: json.loads(content) for each, content in job.documents().items()}
+    events = documents[rank]["traceEvents"]
+    documents[rank]["traceEvents"] = [each for each in events if each.get("cat") != "kernel"]
+    return [
+        ready(f"w{each}", each, read_bytes(json.dumps(content).encode())) for each, content in documents.items()
+    ]
+
+
 def test_a_rank_whose_communication_has_no_time_takes_no_part_in_what_the_others_spend_on_it() -> None:
-    """Its file lacks the kernels, as one that is cut off does: how long its launches take is no communication."""
-    job = Job(4, ddp(4), straggler=2)
-    documents = {rank: json.loads(content) for rank, content in job.documents().items()}
-    events = documents[1]["traceEvents"]
-    documents[1]["traceEvents"] = [each for each in events if each.get("cat") != "kernel"]
-    members = [ready(f"w{rank}", rank, read_bytes(json.dumps(each).encode())) for rank, each in documents.items()]
+    """How long its launches take is no communication."""
+    members = without_kernels(Job(4, ddp(4), straggler=2), 1)
     payload = build(Members(members), NoParams())
     others = build(Members([members[0], *members[2:]]), NoParams())
     assert "unmatched" in kinds(payload) and payload.verdict.rank == others.verdict.rank == 2
     assert plain(payload.explanation).startswith("Ranks 0 and 3 spend ")
     assert plain(payload.explanation).partition(".")[0] == plain(others.explanation).partition(".")[0]
+
+
+def test_a_step_without_its_kernels_is_not_complete_and_in_no_average() -> None:
+    """What its host does beside the launches is neither the computation of the device nor hidden by it."""
+    payload = build(Members(without_kernels(Job(4, ddp(4)), 1)), NoParams())
+    assert {row.rank for row in payload.overview if not row.complete} == {1}
+    assert {row.rank for row in payload.overview} == {0, 1, 2, 3}
+    assert [row.rank for row in payload.averages] == [0, 2, 3]

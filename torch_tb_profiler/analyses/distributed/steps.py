@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
+from torch_tb_profiler.analyses.distributed.matching.matching import untimed
 from torch_tb_profiler.analyses.distributed.reduction.rank_steps import STEP
 from torch_tb_profiler.analyses.shared.optional import optional_floats
 from torch_tb_profiler.model.trace import Bool, Float64, Int64
@@ -14,7 +15,8 @@ from torch_tb_profiler.model.trace import Bool, Float64, Int64
 class StepColumns(msgspec.Struct, frozen=True):
     """The steps of all ranks, columns of length n in order of rank; times in ns.
 
-    member  position in the job's sources; step: code of its name in `Job.steps`
+    member    position in the job's sources; step: code of its name in `Job.steps`
+    complete  with the device work: no step of a rank whose operations all lack their kernels is
     """
 
     member: Int64
@@ -35,11 +37,10 @@ def step_columns(comparison: Comparison) -> StepColumns:
     numbers = {names: [codes[name] for name in names] for names in {steps.names for steps in each}}
     step = [number for steps in each for number in numbers[steps.names]]
     table = np.frombuffer(b"".join([steps.parts for steps in each]), STEP)
-    return StepColumns(
-        member=np.repeat(np.arange(len(each)), [len(steps) for steps in each]),
-        step=np.array(step, np.int64),
-        **{name: table[name].astype(STEP[name].newbyteorder("=")) for name in STEP.names or ()},
-    )
+    columns = {name: table[name].astype(STEP[name].newbyteorder("=")) for name in STEP.names or ()}
+    member = np.repeat(np.arange(len(each)), [len(steps) for steps in each])
+    columns["complete"] &= ~np.isin(member, untimed(comparison.job))
+    return StepColumns(member=member, step=np.array(step, np.int64), **columns)
 
 
 class AverageStep(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
+from torch_tb_profiler.analyses.distributed.matching.matching import untimed
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.steps import AverageStep
 from torch_tb_profiler.base.text import natural_order
@@ -76,20 +77,21 @@ def nodes(comparison: Comparison) -> list[Node]:
 
 def step_times(comparison: Comparison) -> list[StepTimes]:
     """Every step of every rank."""
+    without = untimed(comparison.job)
     return [
         StepTimes(
             worker=source.worker,
             rank=source.rank,
             step=name,
             start_ns=start,
-            complete=complete,
+            complete=complete and position not in without,
             duration_ns=duration,
             computation_ns=computation,
             overlap_ns=overlap,
             exposed_ns=exposed,
             other_ns=other,
         )
-        for source in comparison.sources
+        for position, source in enumerate(comparison.sources)
         for name, (start, duration, computation, overlap, exposed, other, complete) in zip(
             source.summary.steps.names, source.summary.steps.table().tolist(), strict=True
         )
