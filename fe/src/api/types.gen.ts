@@ -8489,10 +8489,12 @@ export interface components {
      *     workers   the rows of the maps; steps: their columns, "4" or "4–7"
      *     links     by row and column of the maps the iteration with the most exposed communication, on the timeline
      *     recorded_headline  whether what was recorded is what the ranges give
+     *     reading   how many files are still to be read; empty once all are: until then all figures are of what is read
      */
     OverlapPayload: {
       headline: components['schemas']['Phrase'][];
       details: components['schemas']['Phrase'][];
+      reading: components['schemas']['Phrase'][];
       ranks: components['schemas']['RankRow'][];
       workers: string[];
       steps: string[];

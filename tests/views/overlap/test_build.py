@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tests.support.producers.aorta import Busy, active, iteration, line, write
+from tests.support.traces import read_bytes
 from tests.support.waiting import PATIENCE
+from torch_tb_profiler.analyses.overlap.summary import RankOverlap, summarize
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.session import Root, Session
+from torch_tb_profiler.view import Member, Members
+from torch_tb_profiler.views._shared.text import plain
+from torch_tb_profiler.views.overlap.build import build
+from torch_tb_profiler.views.overlap.payload import OverlapParams
 
 
 def said(parts: Sequence[Mapping[str, Any]]) -> str:
@@ -40,6 +47,31 @@ def test_the_headline_is_the_exposed_communication(tmp_path: Path) -> None:
     assert payload["headline"][0]["link"] == "trace?worker=rank1&span=1&at=0-500000"
     assert "rank1 has the most exposed communication: 77.0 µs per iteration." in said(payload["details"])
     assert [row["exposed_ns"] for row in payload["ranks"]] == [75_000, 77_000]
+
+
+def test_ranks_that_are_still_to_be_read_are_told_and_no_rank_has_the_most_yet(tmp_path: Path) -> None:
+    """The slowest may come last: 75 µs of one rank are not the job's 76."""
+    write(tmp_path, 0, [line(0, iteration(0), 500, rank=0)])
+    write(tmp_path, 1, [line(0, iteration(6), 500, rank=1)])
+    read = [
+        Member(f"rank{rank}", rank, "1", "ready", None, summarize(read_bytes(file.read_bytes())))
+        for rank, file in enumerate(sorted(tmp_path.iterdir()))
+    ]
+    waits = replace(read[1], state="loading", result=None)
+
+    def built(*members: Member[RankOverlap]) -> tuple[str, str, str]:
+        payload = build(Members(list(members)), OverlapParams())
+        return plain(payload.headline), plain(payload.details), plain(payload.reading)
+
+    headline, details, reading = built(read[0], waits)
+    assert headline.endswith(" is exposed longest in what is read so far.") and headline.startswith("75.0 µs of")
+    assert details.endswith("means over 1 iteration of 1 rank.")
+    assert reading == "1 of 2 traces is still being read"
+    _, details, _ = built(*read, replace(waits, worker="rank2"))
+    assert "has the most" not in details
+    headline, details, reading = built(*read)
+    assert headline.endswith(" is exposed longest.") and headline.startswith("76.0 µs of")
+    assert "rank1 has the most" in details and reading == ""
 
 
 def test_a_rank_has_the_means_of_its_iterations(tmp_path: Path) -> None:

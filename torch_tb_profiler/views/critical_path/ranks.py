@@ -14,7 +14,8 @@ from torch_tb_profiler.base.units import plural
 from torch_tb_profiler.model.trace import NO_CODE, derived
 from torch_tb_profiler.view import Member, Members, Reduction, RunView
 from torch_tb_profiler.views._shared.job.judgment import judge_members
-from torch_tb_profiler.views._shared.job.members import RANK_DETAILS, coming, compare_members
+from torch_tb_profiler.views._shared.job.members import RANK_DETAILS, compare_members
+from torch_tb_profiler.views._shared.job.reading import coming
 from torch_tb_profiler.views._shared.job.verdict import headline
 from torch_tb_profiler.views._shared.text import explained, link
 from torch_tb_profiler.views.critical_path import words

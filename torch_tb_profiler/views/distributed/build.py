@@ -10,7 +10,8 @@ from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.trace import Trace, derived
 from torch_tb_profiler.view import Members, NoParams, RunView, Tab
 from torch_tb_profiler.views._shared.job.judgment import judge_members
-from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, coming, compare_members
+from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES, compare_members
+from torch_tb_profiler.views._shared.job.reading import coming
 from torch_tb_profiler.views._shared.job.verdict import headline
 from torch_tb_profiler.views.distributed import columns, operations, ranks, scale, words
 from torch_tb_profiler.views.distributed import stragglers as late_ranks

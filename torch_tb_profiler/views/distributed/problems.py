@@ -12,8 +12,9 @@ from torch_tb_profiler.analyses.distributed.job import Source
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.base.units import format_duration, plural
 from torch_tb_profiler.view import Members
-from torch_tb_profiler.views._shared.job.members import coming, compare_members, rank_of
+from torch_tb_profiler.views._shared.job.members import compare_members, rank_of
 from torch_tb_profiler.views._shared.job.rank_names import RANKS_TABLE, rank_names, short_ranks
+from torch_tb_profiler.views._shared.job.reading import coming, still_read
 from torch_tb_profiler.views._shared.names import worker_name
 from torch_tb_profiler.views._shared.text import Phrase, link, text
 from torch_tb_profiler.views.distributed.payload.job import Problem
@@ -63,15 +64,9 @@ def _bounded(problems: Sequence[Problem]) -> Iterator[Problem]:
 
 
 def _of_members(members: Members[RankSummary]) -> Iterator[Problem]:
-    loading, duplicates = coming(members), compare_members(members).duplicates
+    loading, duplicates = still_read(members), compare_members(members).duplicates
     if loading:
-        words = text(
-            "{count} of {all} {are} still being read",
-            are="is" if loading == 1 else "are",
-            count=f"{loading:,}",
-            all=plural(len(members), "trace"),
-        )
-        yield Problem("loading", words, None, None)
+        yield Problem("loading", loading, None, None)
     for member in members:
         rank, name = rank_of(member), _name(rank_of(member), member.worker, "Rank")
         if member.state == "failed":

@@ -13,12 +13,13 @@ from torch_tb_profiler.analyses.distributed.verdict import Communication, Verdic
 from torch_tb_profiler.base.units import format_duration, format_ratio, plural
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.causes import cause_sentence
-from torch_tb_profiler.views._shared.job.members import coming, compare_members
+from torch_tb_profiler.views._shared.job.members import compare_members
 from torch_tb_profiler.views._shared.job.rank_names import (
     MOST_NAMES,
     names_of,
     per_step,
 )
+from torch_tb_profiler.views._shared.job.reading import coming
 from torch_tb_profiler.views._shared.job.verdict import differences, most_costly
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
 

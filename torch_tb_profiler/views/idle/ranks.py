@@ -13,7 +13,8 @@ from torch_tb_profiler.model.trace import Int64
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.exposed import MOST_RANKS, communication_parts, not_read
 from torch_tb_profiler.views._shared.job.judgment import judge_members
-from torch_tb_profiler.views._shared.job.members import coming, compare_members
+from torch_tb_profiler.views._shared.job.members import compare_members
+from torch_tb_profiler.views._shared.job.reading import coming
 from torch_tb_profiler.views._shared.job.verdict import headline
 from torch_tb_profiler.views._shared.text import Text, text
 from torch_tb_profiler.views.idle import words

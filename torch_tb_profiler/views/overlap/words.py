@@ -31,20 +31,25 @@ def title(name: str) -> str:
     return TITLES.get(name) or f"Stream {name.removeprefix('stream ')}"
 
 
-def headline(total: float | None, exposed: float | None, collectives: dict[str, float], worst: str | None) -> Text:
-    """How much of an iteration only communicates. Means in ns; `collectives`: how long each is exposed."""
+def headline(
+    total: float | None, exposed: float | None, collectives: dict[str, float], worst: str | None, whole: bool
+) -> Text:
+    """How much of an iteration only communicates. Means in ns; `collectives`: how long each is exposed;
+    `whole`: all ranks are read."""
+    yet = "" if whole else " in what is read so far"
     if not total or exposed is None:
         return text("No iteration has been read yet.")
     if not collectives:
-        return text("No collective was recorded on a stream.")
+        return text("No collective was recorded on a stream{yet}.", yet=yet)
     if exposed == 0:
-        return text("Computation hides all communication.")
+        return text("Computation hides all communication{yet}.", yet=yet)
     longest = max(collectives, key=lambda name: collectives[name])
     return text(
-        "{exposed} of an iteration only communicates, {share} of it; {collective} is exposed longest.",
+        "{exposed} of an iteration only communicates, {share} of it; {collective} is exposed longest{yet}.",
         exposed=Phrase(format_duration(exposed), worst),
         share=format_ratio(exposed / total),
         collective=TITLES[longest].lower(),
+        yet=yet,
     )
 
 
@@ -61,8 +66,8 @@ def details(rows: Sequence[RankRow], summary: Dataset, hidden: float | None) -> 
         ranks=plural(len(ready), "rank"),
     )
     longest = max(ready, key=lambda row: row.exposed_ns or 0.0)
-    if len(ready) == 1 or not longest.exposed_ns:
-        return ratios
+    if len(ready) == 1 or not longest.exposed_ns or any(row.state in ("waiting", "loading") for row in rows):
+        return ratios  # another rank, which is still to be read, may have more
     return ratios + text(
         " {worker} has the most exposed communication: {time} per iteration.",
         worker=Phrase(longest.worker, longest.link),

@@ -18,7 +18,8 @@ from torch_tb_profiler.views._shared.job.exposed import (
     not_read,
 )
 from torch_tb_profiler.views._shared.job.judgment import judge_members
-from torch_tb_profiler.views._shared.job.members import coming, compare_members
+from torch_tb_profiler.views._shared.job.members import compare_members
+from torch_tb_profiler.views._shared.job.reading import coming
 from torch_tb_profiler.views._shared.job.verdict import headline
 from torch_tb_profiler.views.overview import rank_words, words
 from torch_tb_profiler.views.overview.advice import recommendation

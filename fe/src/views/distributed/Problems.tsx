@@ -1,6 +1,7 @@
 import type { Distributed } from '../../api/types';
 import { formatCount } from '../../base/format';
 import { Icon } from '../../widgets/Icon';
+import { Reading } from '../../widgets/Reading';
 import { Sentence } from '../../widgets/Sentence';
 import css from './index.module.css';
 
@@ -13,9 +14,9 @@ export function Problems({ payload }: { payload: Distributed }) {
   return (
     <>
       {loading && (
-        <p className={css.progress} role="status">
-          <progress value={payload.read_count} max={payload.rank_count} /> <Sentence text={loading.text} />
-        </p>
+        <Reading read={payload.read_count} of={payload.rank_count}>
+          <Sentence text={loading.text} />
+        </Reading>
       )}
       {problems.length > 0 && (
         <ul className={css.problems} data-part="job-problems">

@@ -14,6 +14,20 @@ it('answers first, and names the rank with the most exposed communication', () =
   expect(screen.getByText(/overlap_ratio/)).toBeTruthy();
 });
 
+it('says how many ranks are still to be read, and nothing once all are', () => {
+  const { overlap } = golden;
+  const [first, ...others] = overlap.ranks;
+  const waits = others.map(each => ({ ...each, state: 'loading' as const }));
+  const reading = [{ text: 'some are still being read', link: null }];
+  const { unmount } = drawView(View, { ...overlap, ranks: [first!, ...waits], reading });
+  const status = screen.getByRole('status');
+  expect(status.textContent).toContain('some are still being read');
+  expect((within(status).getByRole('progressbar') as HTMLProgressElement).value).toBe(1);
+  unmount();
+  drawView(View, overlap);
+  expect(screen.queryByRole('progressbar')).toBeNull();
+});
+
 it('opens the iteration of a cell on the timeline', async () => {
   drawView(View, golden.overlap);
   const map = screen.getByRole('figure', { name: 'Exposed communication by rank and iteration' });

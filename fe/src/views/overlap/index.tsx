@@ -5,6 +5,7 @@ import { useRuns } from '../../state/queries';
 import { useSelection } from '../../state/selection';
 import { Answer } from '../../widgets/Answer';
 import { Panel } from '../../widgets/Panel';
+import { Reading } from '../../widgets/Reading';
 import { Sentence, targetOf } from '../../widgets/Sentence';
 import { Term } from '../../widgets/Term';
 import { Compared } from './Compared';
@@ -31,6 +32,14 @@ export default function OverlapView({ payload, run, span }: Props) {
       >
         <Sentence text={payload.headline} />
       </Answer>
+      {payload.reading.length > 0 && (
+        <Reading
+          read={payload.ranks.filter(each => each.state === 'ready' || each.state === 'failed').length}
+          of={payload.ranks.length}
+        >
+          <Sentence text={payload.reading} />
+        </Reading>
+      )}
       <Maps payload={payload} onOpen={open} />
       <Ranks payload={payload} onOpen={open} />
       <Panel

@@ -53,8 +53,3 @@ def host_and_process(worker: str) -> tuple[str | None, str | None]:
     """Of a worker that is named `<host>_<process>`; (None, None) of others."""
     match = _HOST_AND_PROCESS.match(worker)
     return (match["host"], match["process"]) if match else (None, None)
-
-
-def coming(members: Members[RankSummary]) -> int:
-    """How many traces are still to be read."""
-    return sum(member.state in ("waiting", "loading") for member in members)

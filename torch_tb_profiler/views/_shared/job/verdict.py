@@ -12,8 +12,9 @@ from torch_tb_profiler.analyses.distributed.stragglers import Straggler
 from torch_tb_profiler.analyses.distributed.verdict import WORTH_NAMING, Verdict
 from torch_tb_profiler.base.units import format_duration, format_ratio, plural
 from torch_tb_profiler.view import Members
-from torch_tb_profiler.views._shared.job.members import coming, compare_members
+from torch_tb_profiler.views._shared.job.members import compare_members
 from torch_tb_profiler.views._shared.job.rank_names import RANKS_TABLE, names_of, per_step, rank_names
+from torch_tb_profiler.views._shared.job.reading import coming
 from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
 
 
