@@ -102,7 +102,7 @@ export function draw(element: ReactElement, params: Record<string, string> = {})
     );
   }
   const drawn = render(
-    <MantineProvider>
+    <MantineProvider env="test">
       <QueryClientProvider client={queries}>
         <ClientContext value={client}>
           <Page />

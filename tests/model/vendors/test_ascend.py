@@ -182,9 +182,9 @@ def test_scalars_and_lists_are_no_tensors_of_a_shape() -> None:
 
 
 def test_where_memory_lies_is_said(session: Session) -> None:
+    said = payload(session, "trace")["reasons"]["memory"]
     reasons = session.unavailable(session.find("run", "rank1", None))
     assert reasons is not None and "`operator_memory.csv`" in reasons["memory"]
-    said = payload(session, "trace")["reasons"]["memory"]
     assert "profile_memory" not in words(said) and "`memory_record.csv`" in words(said)
 
 

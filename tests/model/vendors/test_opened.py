@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import pytest
@@ -207,6 +207,13 @@ class Opened(NamedTuple):
         assert answer.payload is not None
         return json.loads(answer.payload)
 
+    def unavailable(self) -> Mapping[str, str]:
+        """View -> why it has nothing to show, once the file is read."""
+        self.view("trace")
+        reasons = self.session.unavailable(self.session.find(None, self.producer.worker, None))
+        assert reasons is not None
+        return reasons
+
     @property
     def slices(self) -> list[Event]:
         return [each for each in self.producer.events if each["ph"] == "X"]
@@ -298,9 +305,7 @@ def test_everything_drawn_is_on_the_timeline(opened: Opened) -> None:
 
 def test_memory(opened: Opened) -> None:
     if opened.producer.memory is None:
-        opened.view("trace")  # so that the file is read
-        reasons = opened.session.unavailable(opened.session.find(None, opened.producer.worker, None))
-        assert reasons is not None and reasons["memory"].startswith("no memory events are recorded")
+        assert opened.unavailable()["memory"].startswith("no memory events are recorded")
     else:
         (device,) = opened.view("memory")["devices"]
         assert (device["name"], device["peak_allocated"]["bytes"]) == opened.producer.memory
@@ -320,5 +325,5 @@ def test_communication(opened: Opened) -> None:
         hidden = opened.busy("communication") & opened.busy("kernel")
         assert row["exposed_ns"] == row["latency_ns"] - 250 * len(hidden)
     else:
-        reasons = opened.session.unavailable(opened.session.find(None, opened.producer.worker, None))
-        assert reasons is not None and "no communication between ranks" in reasons["distributed"]
+        reasons = opened.unavailable()
+        assert "no communication between ranks" in reasons["distributed"]

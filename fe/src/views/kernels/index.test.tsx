@@ -87,11 +87,8 @@ it('lists the others of a ring, and each of them opens its row', async () => {
   drawView(View, { ...golden.kernels, rows: named(['a', 'b', 'c', 'd', 'e', 'f', 'g']) });
   fireEvent.click(screen.getByRole('button', { name: /^2 others/ }));
   const others = within((await screen.findByRole('dialog')) as HTMLElement);
-  expect((await others.findAllByRole('button', { hidden: true })).map(line => line.textContent![0])).toEqual([
-    'f',
-    'g',
-  ]);
-  fireEvent.click(others.getByRole('button', { name: /^g/, hidden: true }));
+  expect((await others.findAllByRole('button')).map(line => line.textContent![0])).toEqual(['f', 'g']);
+  fireEvent.click(others.getByRole('button', { name: /^g/ }));
   expect(readState().select).toBe('g');
   fireEvent.click(document.querySelector('[aria-label="Kernel time"] path')!);
   expect(readState().select).toBe('a');
