@@ -90,9 +90,11 @@ def chromium() -> str:
     if path := os.environ.get("CHROMIUM") or shutil.which(shell):
         return path
     debian = bool(shutil.which("apt-get")) and os.geteuid() == 0
-    install = ["apt-get", "-qq", "install", "-y"]
+    # Another run of this script, or the system itself, may be installing something: both are waited for.
+    apt = ["flock", "/var/lib/apt/lists", "apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300"]
+    install = [*apt, "install", "-y"]
     # Older releases of Debian have no such package.
-    if debian and all(subprocess.call(each) == 0 for each in (["apt-get", "-qq", "update"], [*install, shell])):
+    if debian and all(subprocess.call(each) == 0 for each in ([*apt, "update"], [*install, shell])):
         return shutil.which(shell) or ""
     if debian and not any(map(shutil.which, whole)):
         run([*install, "chromium"])
