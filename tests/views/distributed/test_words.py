@@ -122,6 +122,27 @@ def test_while_ranks_are_read_nothing_is_claimed() -> None:
     assert plain(compared.headline) == "Of the 2 ranks read so far, none stands out."
 
 
+def test_while_ranks_are_read_a_late_rank_is_late_among_those_read() -> None:
+    members = Job(4, ddp(4), straggler=2).members()
+    whole, partly = of(members), of([*members[:3], lose(members[3], "loading")])
+    assert plain(whole.headline).startswith("Rank 2 keeps the others waiting: ")
+    assert plain(partly.headline).startswith("Of the 3 ranks read so far, rank 2 keeps the others waiting: ")
+    assert links(partly.headline)["rank 2"] == "trace?worker=host0_1002"
+
+
+@pytest.mark.parametrize(("world", "read", "straggler"), [(6, 2, None), (4, 3, 3)], ids=["few", "absent"])
+def test_while_ranks_are_read_those_that_tell_nothing_are_counted(
+    world: int, read: int, straggler: int | None
+) -> None:
+    members = Job(world, ddp(world), straggler=straggler).members()
+    payload = of([*members[:read], *(lose(each, "loading") for each in members[read:])])
+    assert plain(payload.headline) == "Reading the ranks."
+    expected = f"The {read} ranks read so far do not tell who keeps the others waiting."
+    assert plain(payload.explanation) == expected
+    lost = of([*members[:read], *(lose(each, "failed") for each in members[read:])])
+    assert "so far" not in sentences(lost)
+
+
 def test_without_any_rank_there_is_none_to_compare() -> None:
     payload = of([lose(each, "failed") for each in Job(2, ddp(2)).members()])
     assert plain(payload.headline) == "No rank of this job can be compared."

@@ -28,8 +28,11 @@ def explanation(members: Members[RankSummary], verdict: Verdict) -> Text:
     """What the delay and the communication cost, and why the rank is late; may be empty."""
     comparison = compare_members(members)
     if verdict.kind == "unknown":
-        if coming(members):
+        if coming(members) and verdict.reason in ("empty", "alone"):
             return text("Waiting can be attributed once two of them are read.")
+        if coming(members):
+            count = f"{len(comparison.sources):,}"
+            return text("The {count} ranks read so far do not tell who keeps the others waiting.", count=count)
         return most_costly(comparison, verdict.most) if verdict.reason in ("few", "absent") else ()
     return sentences(
         differences(comparison, verdict) if verdict.kind == "balanced" else (),

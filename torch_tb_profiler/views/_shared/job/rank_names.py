@@ -48,9 +48,9 @@ def _timeline(source: Source) -> str:
     return link("trace", worker=source.worker)
 
 
-def names_of(comparison: Comparison, members: Sequence[int]) -> Text:
+def names_of(comparison: Comparison, members: Sequence[int], capital: bool = True) -> Text:
     """Of these positions, in order."""
-    return rank_names([comparison.sources[member] for member in sorted(members)])
+    return rank_names([comparison.sources[member] for member in sorted(members)], capital)
 
 
 def per_step(comparison: Comparison) -> str:

@@ -19,14 +19,18 @@ from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
 
 
 def headline(members: Members[RankSummary], verdict: Verdict) -> Text:
-    """Who keeps the others waiting, or may; that no rank (read so far) stands out; or why that is unknown."""
+    """Who keeps the others waiting, or may; that no rank stands out; or why that is unknown. Until all ranks are
+    read, it speaks of those that are."""
     comparison = compare_members(members)
     if verdict.kind == "unknown":
         return text("Reading the ranks.") if coming(members) else _unknown(comparison, verdict)
+    if coming(members):
+        sentence = _costly(comparison, verdict, capital=False) if verdict.kind == "straggler" else "none stands out."
+        return text(
+            "Of the {count} ranks read so far, {sentence}", count=f"{len(comparison.sources):,}", sentence=sentence
+        )
     if verdict.kind == "straggler":
         return _costly(comparison, verdict)
-    if coming(members):
-        return text("Of the {count} ranks read so far, none stands out.", count=f"{len(comparison.sources):,}")
     if verdict.kind == "uncertain" and verdict.weak is not None:
         return _doubtful(comparison, verdict.weak)
     return text("No rank stands out.")
@@ -73,8 +77,8 @@ def _unknown(comparison: Comparison, verdict: Verdict) -> Text:
     return text("No collective could be compared between the ranks, so waiting cannot be attributed.")
 
 
-def _costly(comparison: Comparison, verdict: Verdict) -> Text:
-    names = names_of(comparison, [row.member for row in verdict.ranks])
+def _costly(comparison: Comparison, verdict: Verdict, capital: bool = True) -> Text:
+    names = names_of(comparison, [row.member for row in verdict.ranks], capital)
     suspect, row = verdict.suspect, verdict.ranks[0]
     cost = format_duration(suspect.cost if suspect else row.cost)
     others = "the other" if len(comparison.sources) == 2 else "the others"
