@@ -54,7 +54,7 @@ export function PathGroups({ by, path, selectors }: Props) {
           placeholder={`Filter ${by}s`}
           noun={by}
           empty="Nothing is on the path."
-          foot="each piece belongs to the innermost: the rows sum to the step"
+          foot="each piece belongs to the innermost: the rows sum to the path"
         />
       </div>
     </>

@@ -40,6 +40,7 @@ export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
   const listed = all ? payload.stragglers.length : LISTED;
   const { stragglers, meanwhile } = payload;
   const most = Math.max(...stragglers.map(row => row.cost_ns), payload.verdict.cost_ns ?? 0, 1);
+  const per = payload.steps.length > 1 ? ' per step' : '';
   const shown = meanwhile.find(row => row.worker === picked) ?? meanwhile[0];
   return (
     <div className={css.grid}>
@@ -71,8 +72,8 @@ export function Stragglers({ payload, onWorker, onLate, onName }: Props) {
               <span>{capital(rowNoun(payload))}</span>
               <span className="num">last in</span>
               <span />
-              <span className="num">costs per step</span>
-              <span className="num">waits per step</span>
+              <span className="num">costs{per}</span>
+              <span className="num">waits{per}</span>
               <span>why</span>
             </li>
             {byNode(payload, listed).map(row =>

@@ -10,7 +10,7 @@ import { DataTable } from '../../widgets/table/DataTable';
 import splitCss from '../../widgets/table/Split.module.css';
 import { causeColor } from '../../base/causes';
 import { Gaps } from './Gaps';
-import { onTimeline, type Row } from './select';
+import { onTimeline, perStep, type Row } from './select';
 
 const BY = [
   ['cause', 'what the host was in'],
@@ -92,8 +92,8 @@ export function Causes({ payload, rows }: { payload: IdlePayload; rows: Row[] })
             )}
           </>
         }
-        empty="No idle time in these steps."
-        foot={`${plural(payload.gaps, 'gap')}; the causes sum to ${formatDuration(idle)} of idle time a step`}
+        empty="No idle time here."
+        foot={`${plural(payload.gaps, 'gap')}; the causes sum to ${formatDuration(idle)} of idle time${perStep(payload)}`}
       />
       {open && <Gaps key={open.key} payload={payload} row={open} onClose={() => put({ select: '' })} />}
     </div>
@@ -120,7 +120,7 @@ function columnsOf(payload: IdlePayload, idle: number): Column<Row>[] {
     },
     {
       id: 'time',
-      title: 'Time a step',
+      title: `Time${perStep(payload)}`,
       kind: 'duration',
       term: 'idle_cause',
       value: row => row.time,

@@ -8,7 +8,7 @@ import { Icon } from '../../widgets/Icon';
 import { RowDetail } from '../../widgets/table/RowDetail';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
 import { causeColor } from '../../base/causes';
-import { chosen, onTimeline, type Row } from './select';
+import { chosen, onTimeline, perStep, type Row } from './select';
 import css from './Gaps.module.css';
 
 const LONGEST = 50;
@@ -39,7 +39,8 @@ export function Gaps({ payload, row, onClose }: { payload: IdlePayload; row: Row
       onClose={onClose}
     >
       <p className="dim">
-        {formatDuration(row.time)} a step, {formatRatio(idle > 0 ? row.time / idle : 0)} of the idle time
+        {formatDuration(row.time)}
+        {perStep(payload)}, {formatRatio(idle > 0 ? row.time / idle : 0)} of the idle time
       </p>
       <div className={rowDetailCss.actions}>
         <Button

@@ -37,6 +37,16 @@ it('parts exposed communication by the rank that it waits for, once the others a
   expect(communication(alone as unknown as IdlePayload, job.counted)).toHaveLength(1);
 });
 
+it('says per step where there are several, and only there', () => {
+  const { unmount } = drawView(View, golden.idle);
+  expect(screen.getByRole('columnheader', { name: /Time per step/ })).toBeTruthy();
+  expect(screen.getByText(/of idle time per step$/)).toBeTruthy();
+  unmount();
+  drawView(View, { ...golden.idle, counted: 1, steps_recorded: false });
+  expect(screen.queryByText(/per step/)).toBeNull();
+  expect(screen.getByText(/of idle time$/)).toBeTruthy();
+});
+
 it('opens the gaps of a row, and a gap on the timeline', async () => {
   drawView(View, golden.idle);
   const table = within(screen.getByRole('treegrid', { name: 'idle' }));

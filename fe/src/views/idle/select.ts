@@ -25,6 +25,9 @@ export interface Row {
   below?: Row[];
 }
 
+/** What the times of rows refer to: of one step, or of the whole trace, that needs no word. */
+export const perStep = ({ counted }: IdlePayload): string => (counted > 1 ? ' per step' : '');
+
 /** The causes, most time first, each with its subjects; times are per step. */
 export function causeRows({ causes, sums, counted, by }: IdlePayload): Row[] {
   const steps = Math.max(counted, 1);
