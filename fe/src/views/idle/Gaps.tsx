@@ -8,7 +8,7 @@ import { Icon } from '../../widgets/Icon';
 import { RowDetail } from '../../widgets/table/RowDetail';
 import rowDetailCss from '../../widgets/table/RowDetail.module.css';
 import { causeColor } from '../../base/causes';
-import { chosen, onTimeline, perStep, type Row } from './select';
+import { blameless, chosen, onTimeline, perStep, type Row } from './select';
 import css from './Gaps.module.css';
 
 const LONGEST = 50;
@@ -77,7 +77,7 @@ export function Gaps({ payload, row, onClose }: { payload: IdlePayload; row: Row
                   {formatDuration(gap.end_ns - gap.begin_ns)}
                 </Button>
                 <span className="clip" title={gap.name ?? undefined}>
-                  {gap.short_name ?? 'nothing recorded'}
+                  {gap.short_name ?? blameless(row.cause)}
                 </span>
                 <span className="dim">step {gap.step}</span>
               </li>

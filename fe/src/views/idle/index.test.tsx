@@ -75,6 +75,19 @@ it('says of a cause what all of its rows together would gain', () => {
   expect(rows.get('tail')!.gain).toBe(null);
 });
 
+it('says of time that the host has nothing to do with that the work is submitted', () => {
+  const [row] = payload.causes;
+  const nameless = { ...row!, subject: null, short_subject: null, others: 0 };
+  const titles = (cause: string, by: IdlePayload['by']) =>
+    causeRows({ ...payload, by, causes: [{ ...nameless, cause }] })[0]!.below![0]!.title;
+  expect(titles('device_wait', 'cause')).toBe('the work is submitted');
+  expect(titles('kernel_gap', 'operator')).toBe('the work is submitted');
+  expect(titles('unlinked', 'module')).toBe('when it was submitted is not recorded');
+  expect(titles('tail', 'cause')).toBe('no work follows');
+  expect(titles('unrecorded', 'cause')).toBe('nothing recorded');
+  expect(titles('unrecorded', 'operator')).toBe('outside operators');
+});
+
 it('colors every frame by its cause', () => {
   const root = flameRoot(golden['idle/flame']);
   const colors = new Map(root.children.map(child => [child.name, child.color]));

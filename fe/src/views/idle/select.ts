@@ -80,8 +80,25 @@ function subjectTitle(row: IdleRow, by: IdlePayload['by']): string {
   if (row.others > 0) {
     return `${formatCount(row.others)} more`;
   }
-  return row.short_subject ?? (by === 'emptied_by' ? 'caught up' : NOTHING[by]);
+  return row.short_subject ?? (by === 'emptied_by' ? 'caught up' : (NOT_LATE[row.cause] ?? NOTHING[by]));
 }
+
+/** What is said of the host where the slice to blame is not known: it may not be late at all. */
+export const blameless = (cause: string): string => NOT_LATE[cause] ?? NOTHING.cause;
+
+const SUBMITTED = 'the work is submitted';
+const UNKNOWN = 'when it was submitted is not recorded';
+
+const NOT_LATE: Record<string, string> = {
+  launch_latency: SUBMITTED,
+  kernel_gap: SUBMITTED,
+  graph_gap: SUBMITTED,
+  waits_for_stream: SUBMITTED,
+  device_wait: SUBMITTED,
+  unlinked: UNKNOWN,
+  before_recording: UNKNOWN,
+  tail: 'no work follows',
+};
 
 const NOTHING = {
   cause: 'nothing recorded',
