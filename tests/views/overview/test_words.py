@@ -191,16 +191,27 @@ def test_gains_say_where_they_come_from() -> None:
 def test_time_in_which_nothing_is_recorded_is_named_by_its_frame() -> None:
     average = Average(100.0, categories(kernel=20, other=80), 2, [], 100.0)
     frame = Phrase("train.py(9): preprocess", "trace?event=4")
-    said = spent(average, "CUDA", "the average step", frame)
+    said = spent(average, "CUDA", "the average step", {"other": frame})
     assert plain(said) == (
         "The GPU waits for 80% of the average step; 100% of that is time outside of operators and calls, "
         "most of it in train.py(9): preprocess."
     )
     assert frame in said
-    alone = spent(Average(100.0, categories(other=80), 2, [], 100.0), None, "the trace", frame)
+    alone = spent(Average(100.0, categories(other=80), 2, [], 100.0), None, "the trace", {"other": frame})
     assert plain(alone).endswith("outside of operators and calls, most of it in train.py(9): preprocess.")
-    loading = spent(Average(100.0, categories(kernel=20, dataloader=80), 2, [], 100.0), "CUDA", "the trace", frame)
-    assert "preprocess" not in plain(loading)
+    average = Average(100.0, categories(kernel=20, dataloader=80), 2, [], 100.0)
+    assert "preprocess" not in plain(spent(average, "CUDA", "the trace", {"other": frame}))
+
+
+def test_without_a_device_the_operator_of_most_host_time_is_named() -> None:
+    average = Average(100.0, categories(cpu_exec=80, other=20), 2, [], 100.0)
+    within = {
+        "cpu_exec": Phrase("aten::mm", "trace?event=4"),
+        "other": Phrase("train.py(9): step", "trace?event=5"),
+    }
+    said = spent(average, None, "the average step", within)
+    assert plain(said) == ("The largest part of the average step, 80%, is host operators, most of it in aten::mm.")
+    assert within["cpu_exec"] in said
 
 
 def test_no_advice_is_not_called_a_step_without_waits() -> None:

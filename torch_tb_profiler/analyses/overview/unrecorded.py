@@ -17,19 +17,19 @@ from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, name_mas
 @derived
 def unrecorded(trace: Trace) -> Covering | None:
     """The frame under which half of that time or more passes, None if there is none."""
-    return _deepest(trace, _rest(trace))
+    return deepest(trace, _rest(trace), _functions(trace))
 
 
 def host_alone(trace: Trace) -> Covering | None:
     """The same of stretches of more than a millisecond: what passes between two operators anyway is shorter. None
     where the frame runs operators for most of its time: it is then a part of the program, not beside it."""
-    deepest = _deepest(trace, long_stretches(_rest(trace)))
-    if deepest is None:
-        return None
     rows = _functions(trace)
-    rows = rows[trace.events.name[rows] == trace.events.name[deepest.event]]
+    found = deepest(trace, long_stretches(_rest(trace)), rows)
+    if found is None:
+        return None
+    rows = rows[trace.events.name[rows] == trace.events.name[found.event]]
     lasts = total(intersect(step_windows(trace), merge(trace.events.start[rows], ends(trace)[rows])))
-    return deepest if 2 * total(deepest.during) >= lasts else None
+    return found if 2 * total(found.during) >= lasts else None
 
 
 @derived
@@ -37,13 +37,11 @@ def _rest(trace: Trace) -> Intervals:
     return subtract(step_windows(trace), union(*role_intervals(trace).values()))
 
 
-def _deepest(trace: Trace, rest: Intervals) -> Covering | None:
-    """The deepest frame of the main thread under whose calls half of the stretches or more passes.
+def deepest(trace: Trace, rest: Intervals, rows: Int32) -> Covering | None:
+    """The deepest of these slices under whose calls half of the stretches or more passes.
 
-    Calls of one name count together, so that a loop over many short ones is found; what holds a whole step
-    explains nothing in it. Other threads wait, or work beside.
+    Calls of one name count together, so that a loop over many short ones is found.
     """
-    rows = _functions(trace)
     if total(rest) == 0 or len(rows) == 0:
         return None
     # Sums of calls are more than the time under a name, which may call itself: they say for which names to look.
@@ -70,7 +68,8 @@ def _covering(trace: Trace, rest: Intervals, rows: Int32) -> Covering:
 
 @derived
 def _functions(trace: Trace) -> Int32:
-    """Calls of named Python functions on the main thread that hold no whole step."""
+    """Calls of named Python functions on the main thread (others wait, or work beside) that hold no whole step:
+    these explain nothing in it."""
     rows = of_kind(trace, Kind.PYTHON)
     rows = rows[trace.events.thread[rows] == main_thread(trace)]
     named = name_mask(trace.strings, lambda name: not is_unnamed(name))  # a frame may have no name at all

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.kernels.largest import largest_kernel
 from torch_tb_profiler.analyses.overview.advice import advice, measured_advice
+from torch_tb_profiler.analyses.overview.host_operators import main_operator
 from torch_tb_profiler.analyses.overview.idle import device_late, idle
 from torch_tb_profiler.analyses.overview.job import no_advice
 from torch_tb_profiler.analyses.overview.unrecorded import unrecorded
@@ -135,13 +136,26 @@ def _spent(
     """`bounds`: ns of the path by what bounds the step; None where that is not known."""
     if is_truncated(trace.health):
         return truncated()
-    frame = unrecorded(trace)
-    name = None if frame is None else Phrase(frame.name, link("trace", event=frame.event))
     waiting = total(idle(trace))
     submitted = total(device_late(trace)) / waiting if waiting else 0.0
-    spent = words.spent(average, busy_type(configured), _whole(trace), name, hardware, submitted, _largest(trace))
+    spent = words.spent(
+        average,
+        busy_type(configured),
+        _whole(trace),
+        _within(trace, configured),
+        hardware,
+        submitted,
+        _largest(trace),
+    )
     spent = words.reachable(spent, configured.recorded.get("host", False))
     return sentences(spent, words.bound(bounds, _whole(trace), _exposed(trace, average)))
+
+
+def _within(trace: Trace, configured: Configuration) -> dict[str, Phrase]:
+    """In what most of a category's time passes. Where a device waits, the advice says more of the operators."""
+    operator = main_operator(trace) if busy_type(configured) is None else None
+    found = {"other": unrecorded(trace), "cpu_exec": operator}
+    return {key: Phrase(each.name, link("trace", event=each.event)) for key, each in found.items() if each}
 
 
 def _largest(trace: Trace) -> Text:

@@ -125,17 +125,17 @@ def spent(
     average: Average | None,
     device_type: str | None,
     whole: str,
-    frame: Phrase | None = None,
+    within: Mapping[str, Phrase] | None = None,
     hardware: HardwareUse | None = None,
     submitted: float = 0.0,
     largest: Text = (),
 ) -> Text:
     """How the average step is spent.
 
-    `device_type`: None where no work of a device is recorded. `whole`: see `whole_of`. `frame`: what the
-    host does for half or more of the time in which nothing else is recorded. `hardware`: what a busy device
-    makes of its peak. `submitted`: share of the device's waiting in which its next work is submitted: what the
-    host does then is not why it waits. `largest`: which kernel a busy device runs most, see `largest`.
+    `device_type`: None where no work of a device is recorded. `whole`: see `whole_of`. `within`: in what half or
+    more of a category's time passes. `hardware`: what a busy device makes of its peak. `submitted`: share of the
+    device's waiting in which its next work is submitted: what the host does then is not why it waits.
+    `largest`: which kernel a busy device runs most, see `largest`.
     """
     if average is None:
         return text("There is no complete step to analyze.")
@@ -144,7 +144,7 @@ def spent(
     if total <= 0:
         return text("No time passes in {whole}.", whole=whole)
     if device_type is None:
-        return _largest(times, total, whole, frame)
+        return _largest(times, total, whole, within or {})
     busy = sum(times[name] for name in BUSY) / total
     least, most = ("at least ", "at most ") if average.categories.memcpy is None else ("", "")
     if times["communication"] / total > EXPOSED and times["communication"] / total >= 1 - busy:
@@ -176,7 +176,7 @@ def spent(
         device=device,
         share=waiting,
         portion=format_ratio(waits[cause] / ((1 - busy) * total)),
-        cause=_cause(cause, frame),
+        cause=_cause(cause, within or {}),
     )
 
 
@@ -208,21 +208,21 @@ def _talk(times: Mapping[str, float], busy_ns: float) -> str:
     )
 
 
-def _largest(times: Mapping[str, float], total: float, whole: str, frame: Phrase | None) -> Text:
+def _largest(times: Mapping[str, float], total: float, whole: str, within: Mapping[str, Phrase]) -> Text:
     top = max(times, key=lambda name: times[name])
     return text(
         "The largest part of {whole}, {share}, is {category}.",
         whole=whole,
         share=format_ratio(times[top] / total),
-        category=_cause(top, frame),
+        category=_cause(top, within),
     )
 
 
-def _cause(name: str, frame: Phrase | None) -> Text:
-    """The category; of the time in which nothing else is recorded, the frame in which most of it passes."""
-    if name != "other" or frame is None:
+def _cause(name: str, within: Mapping[str, Phrase]) -> Text:
+    """The category, and in what most of it passes."""
+    if name not in within:
         return (_category(name),)
-    return text("{rest}, most of it in {frame}", rest=_category(name), frame=frame)
+    return text("{category}, most of it in {what}", category=_category(name), what=within[name])
 
 
 def _category(name: str) -> Phrase:

@@ -25,7 +25,9 @@ def headline(members: Members[RankSummary], verdict: Verdict) -> Text:
     if verdict.kind == "unknown":
         return text("Reading the ranks.") if coming(members) else _unknown(comparison, verdict)
     if coming(members):
-        sentence = _costly(comparison, verdict, capital=False) if verdict.kind == "straggler" else "none stands out."
+        sentence = (
+            _costly(comparison, verdict, capital=False) if verdict.kind == "straggler" else "none stands out."
+        )
         return text(
             "Of the {count} ranks read so far, {sentence}", count=f"{len(comparison.sources):,}", sentence=sentence
         )
