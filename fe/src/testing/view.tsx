@@ -37,7 +37,7 @@ const canvas = new Proxy({} as CanvasRenderingContext2D, {
     if (name === 'canvas') {
       return document.body;
     }
-    return name === 'measureText' ? () => ({ width: 6 }) : () => canvas;
+    return name === 'measureText' ? (text: string) => ({ width: 6 * text.length }) : () => canvas;
   },
   set: () => true,
 });

@@ -25,6 +25,13 @@ class Stop(TypedDict):
     seen: bool
 
 
+SAID = """at => {
+  const heard = at.cloneNode(true);
+  heard.querySelectorAll('[aria-hidden=true]').forEach(e => e.remove());
+  return (at.getAttribute('aria-label') ?? heard.textContent ?? '').slice(0, 80);
+}"""
+"""What is heard of an element: a name that is cut is drawn anew once its room is known, and is heard whole."""
+
 _STOP = """() => {
   const at = document.activeElement, page = document.querySelector('#page');
   if (at === document.body || !page.contains(at) || at === page) {
@@ -55,9 +62,8 @@ _STOP = """() => {
     return 'scroll';
   };
   const kind = [tag, role, type, at.getAttribute('class'), at.closest('[data-part]')?.dataset.part].join(' ');
-  const text = (at.getAttribute('aria-label') ?? at.textContent ?? '').slice(0, 80);
-  return {kind, text, does: does(), seen: lit !== unlit};
-}"""
+  return {kind, text: (SAID)(at), does: does(), seen: lit !== unlit};
+}""".replace("SAID", SAID)
 
 
 def stops(page: Page, most: int) -> list[Stop]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.evidence.stops import Stop, operate, stops
+from tests.e2e.evidence.stops import SAID, Stop, operate, stops
 from tests.e2e.page.places import VIEWS, go, start
 from tests.support.page import NewPage
 from torch_tb_profiler.views import SLUGS
@@ -19,7 +19,7 @@ MOST = 400
 """More stops than any page of these has: the focus is caught in a ring."""
 
 
-_TEXT = "(e => (e.getAttribute('aria-label') ?? e.textContent ?? '').slice(0, 80))(document.activeElement)"
+_TEXT = f"({SAID})(document.activeElement)"
 
 
 def stand(page: Page, stop: Stop) -> None:

@@ -3,7 +3,7 @@ import { Popover } from '@mantine/core';
 import { useMemo, useState } from 'react';
 import { Button } from '../inputs/Button';
 import { formatCount, formatRatio, plural } from '../../base/format';
-import { shortenedApart } from '../../base/text';
+import { fitting, legendMeasure } from './fitting';
 import { useWidth } from './useWidth';
 import css from './Donut.module.css';
 
@@ -27,19 +27,15 @@ interface Props {
   picked?: string | undefined;
 }
 
-/** Pixels that an average letter of a name takes, of which many are capitals; what a line needs beside its name. */
-const LETTER = 6.6;
-const BESIDE = 58;
-
-/** Of names in lines of so many pixels, 0 until they are known, what fits. */
-const fitting = (names: string[], room: number) =>
-  room > 0 ? shortenedApart(names, Math.max(Math.floor((room - BESIDE) / LETTER), 3)) : names;
+/** Pixels that a line needs beside its name: one less than the style sheet asks for, as widths are whole here. */
+const BESIDE = 67;
 
 /** Of the others, how many are named; the table beside the rings has them all. */
 const NAMED = 200;
 
 /** Width of the list of the others, px. */
 const OTHERS = 340;
+const PADDING = 24;
 const SIZE = 72;
 const OUTER = 34;
 const INNER = 21;
@@ -71,14 +67,14 @@ export function Donut({ title, note, shares, top, color, format, onPick, picked 
     path: outline(slices[i]!) ?? undefined,
     fill: typeof color === 'string' ? shade(color, i, parts.length) : color(part.key),
   }));
-  const names = fitting(
-    parts.map(part => part.title),
-    width,
-  );
+  const measure = useMemo(legendMeasure, []);
+  const titles = parts.map(part => part.title);
+  const names = width > 0 ? fitting(titles, width - BESIDE, measure) : titles;
   const listing = listed ? rest.slice(0, NAMED) : [];
   const listingNames = fitting(
     listing.map(part => part.title),
-    OTHERS - 24,
+    OTHERS - PADDING - BESIDE,
+    measure,
   );
   const said = (part: Share) => `${part.title}: ${format(part.value)}, ${formatRatio(part.value / total)}`;
   return (
