@@ -67,7 +67,7 @@ export function Donut({ title, note, shares, top, color, format, onPick, picked 
     path: outline(slices[i]!) ?? undefined,
     fill: typeof color === 'string' ? shade(color, i, parts.length) : color(part.key),
   }));
-  const measure = useMemo(legendMeasure, []);
+  const measure = useMemo(() => legendMeasure(), []);
   const titles = parts.map(part => part.title);
   const names = width > 0 ? fitting(titles, width - BESIDE, measure) : titles;
   const listing = listed ? rest.slice(0, NAMED) : [];
