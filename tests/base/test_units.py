@@ -14,7 +14,6 @@ from torch_tb_profiler.base.units import (
     format_number,
     format_ratio,
     parse_duration,
-    plural,
 )
 
 # The table that the page follows too: fe/src/base/format.test.ts.
@@ -49,7 +48,3 @@ def test_durations_are_a_number_and_a_unit(text: str, ns: int) -> None:
 def test_what_is_not_a_duration_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="not a valid duration"):
         parse_duration(text)
-
-
-def test_a_count_and_its_noun() -> None:
-    assert [plural(count, "block") for count in (0, 1, 1200)] == ["0 blocks", "1 block", "1,200 blocks"]

@@ -104,8 +104,3 @@ def format_ratio(ratio: float | None) -> str:
     if tenths == 0:
         return "0%" if percent == 0 else f"{MINUS if percent < 0 else ''}<0.1%"
     return f"{tenths:,f}".removesuffix(".0").replace("-", MINUS) + "%"
-
-
-def plural(count: int, noun: str) -> str:
-    """1 block, 1,200 blocks."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.base.units import plural
+from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.ingest.formats import FileKind
 from torch_tb_profiler.storage import Entry, FileId, Location
 

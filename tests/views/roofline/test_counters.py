@@ -11,7 +11,7 @@ from tests.model.work.drawn import counted, instructions, kernel, launch, operat
 from tests.support.traces import read
 from torch_tb_profiler.analyses.roofline.counted import SHARED
 from torch_tb_profiler.analyses.roofline.speeds import COUNTED, untold
-from torch_tb_profiler.views._shared.text import explained, plain
+from torch_tb_profiler.views._shared.text import plain, reason_texts
 from torch_tb_profiler.views.operators.build import build as operators
 from torch_tb_profiler.views.operators.payload import OperatorsParams
 from torch_tb_profiler.views.overview.hardware import hardware_use
@@ -44,7 +44,7 @@ def test_counters_alone_tell_work_but_no_time() -> None:
         "How long the kernels ran is not recorded beside counters."
     )
     assert payload.rows == []
-    assert payload.reasons == explained(dict.fromkeys(("coverage", "mfu", "hfu"), COUNTED))
+    assert payload.reasons == reason_texts(dict.fromkeys(("coverage", "mfu", "hfu"), COUNTED))
     assert unavailable(trace) is None
     assert untold(trace) == hardware_use(trace) == COUNTED
     assert plain(operators(trace, OperatorsParams()).reasons["speed"]) == COUNTED

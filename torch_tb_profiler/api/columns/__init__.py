@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torch_tb_profiler.api.columns import device, host
 from torch_tb_profiler.base import html
-from torch_tb_profiler.base.units import plural
+from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.model.trace import Trace
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ def link(tab: str, **state: object) -> str:
     return f"{tab}?{urlencode(given)}" if given else tab
 
 
-def state_of(params: msgspec.Struct) -> dict[str, object]:
+def set_params(params: msgspec.Struct) -> dict[str, object]:
     """The parameters of a view that were set, for a `link` that keeps them."""
     defaults = {field.name: field.default for field in msgspec.structs.fields(params)}
     values = msgspec.structs.asdict(params)
@@ -50,7 +50,7 @@ def text(template: str, **parts: str | Phrase | Text) -> Text:
     return _joined(phrases)
 
 
-def explained(reasons: Mapping[str, str | Text]) -> dict[str, Text]:
+def reason_texts(reasons: Mapping[str, str | Text]) -> dict[str, Text]:
     """Why fields are null, by field; plain words open nothing."""
     return {name: (Phrase(words),) if isinstance(words, str) else words for name, words in reasons.items()}
 
@@ -64,7 +64,7 @@ def sentences(*texts: Text) -> Text:
     return _joined(spaced)
 
 
-def listed(items: Iterable[str | Phrase]) -> Text:
+def join_phrases(items: Iterable[str | Phrase]) -> Text:
     """One; one and two; one, two and three."""
     phrases = [item if isinstance(item, Phrase) else Phrase(item) for item in items]
     spaced: list[Phrase] = []

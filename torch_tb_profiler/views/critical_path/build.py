@@ -17,7 +17,7 @@ from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.model.vendors.records import option
 from torch_tb_profiler.view import Tab, TraceView
-from torch_tb_profiler.views._shared.text import Text, explained
+from torch_tb_profiler.views._shared.text import Text, reason_texts
 from torch_tb_profiler.views._shared.truncated import truncated
 from torch_tb_profiler.views.critical_path import words
 from torch_tb_profiler.views.critical_path.parts import PARTS, target_row
@@ -51,7 +51,7 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
         what_if=[*_unnamed(targets), *_asked(trace, params)],
         explained=graph.explained,
         clock_shift_ns=graph.clock_shift_ns,
-        reasons=explained(_reasons(trace)),
+        reasons=reason_texts(_reasons(trace)),
     )
 
 
@@ -117,7 +117,7 @@ def _asked(trace: Trace, params: CriticalPathParams) -> list[WhatIf]:
 def _reasons(trace: Trace) -> dict[str, str]:
     reasons = {}
     if not devices(trace):
-        reasons["explained"] = "no device work is recorded: the path is the main thread's"
+        reasons["reason_texts"] = "no device work is recorded: the path is the main thread's"
     unlinked = schedule(trace).items.call == NO_CODE
     if unlinked.any():
         count = f"{int(unlinked.sum()):,} of {len(unlinked):,}"

@@ -13,7 +13,7 @@ from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Trace
 from torch_tb_profiler.view import TraceView
-from torch_tb_profiler.views._shared.text import explained
+from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views.critical_path import words
 from torch_tb_profiler.views.critical_path.payload import (
     GroupsParams,
@@ -95,7 +95,7 @@ def build_groups(trace: Trace, params: GroupsParams) -> PathGroupsPayload:
         duration_ns=int(groups.times.sum()) / count,
         steps=count,
         rows=[*rows[:MOST_GROUPS], *_rest(rows[MOST_GROUPS:])],
-        reasons=explained({} if groups.name != (None,) else {"rows": words.no_places(trace, params.by)}),
+        reasons=reason_texts({} if groups.name != (None,) else {"rows": words.no_places(trace, params.by)}),
     )
 
 

@@ -10,14 +10,14 @@ from torch_tb_profiler.analyses.distributed.path.rank_path import RankPath, redu
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.analyses.schedule.categories import CATEGORIES, by_bound, group_of
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.base.units import plural
+from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.model.trace import NO_CODE, derived
 from torch_tb_profiler.view import Member, Members, Reduction, RunView
 from torch_tb_profiler.views._shared.job.judgment import judge_members
 from torch_tb_profiler.views._shared.job.members import RANK_DETAILS, compare_members
 from torch_tb_profiler.views._shared.job.reading import coming
 from torch_tb_profiler.views._shared.job.verdict import headline
-from torch_tb_profiler.views._shared.text import explained, link
+from torch_tb_profiler.views._shared.text import link, reason_texts
 from torch_tb_profiler.views.critical_path import words
 from torch_tb_profiler.views.critical_path.payload import (
     Category,
@@ -48,7 +48,7 @@ def build(members: Members[RankPath], params: RanksParams) -> JobPathPayload:
         total=len(legs),
         late_ranks=[comparison.sources[each].worker for each in suspect.members] if suspect else [],
         late_gain_ns=suspect.cost if suspect else None,
-        reasons=explained(_reasons(summaries, path)),
+        reasons=reason_texts(_reasons(summaries, path)),
     )
 
 

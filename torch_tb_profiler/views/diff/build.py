@@ -24,7 +24,7 @@ from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.records import option
 from torch_tb_profiler.view import PairView, Tab
-from torch_tb_profiler.views._shared.text import explained
+from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views.diff import notes, verdicts, whole, words, work_words
 from torch_tb_profiler.views.diff.level import build_part, level
 from torch_tb_profiler.views.diff.payload import (
@@ -76,7 +76,7 @@ def build(pair: Pair, params: DiffParams) -> DiffPayload:
         devices=whole.devices(comparison),
         memory=whole.memory(pair),
         communication=whole.communication(comparison, short),
-        reasons={**root.reasons, **explained(_reasons(pair, step))},
+        reasons={**root.reasons, **reason_texts(_reasons(pair, step))},
     )
 
 

@@ -10,7 +10,7 @@ from torch_tb_profiler.analyses.diff.level import ComparedLevel, ComparedPart, c
 from torch_tb_profiler.analyses.diff.roles import Role
 from torch_tb_profiler.model.families import pair_kernel_names
 from torch_tb_profiler.model.pair import Pair
-from torch_tb_profiler.views._shared.text import explained
+from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views.diff.payload import DiffCrumb, DiffLevel, DiffPart, DiffPartParams
 from torch_tb_profiler.views.diff.rows import names, operators
 
@@ -30,7 +30,7 @@ def level(compared: ComparedLevel, short: Mapping[str, str]) -> DiffLevel:
         part=_part(compared.part, short),
         parts=_accumulated([_part(part, short) for part in compared.parts]),
         operators=operators(compared.operators, compared.computed),
-        reasons=explained(compared.reasons),
+        reasons=reason_texts(compared.reasons),
     )
 
 

@@ -10,7 +10,8 @@ from torch_tb_profiler.analyses.distributed.gaps import exclusions
 from torch_tb_profiler.analyses.distributed.groups import expected_ranks, world_sizes
 from torch_tb_profiler.analyses.distributed.job import Source
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
-from torch_tb_profiler.base.units import format_duration, plural
+from torch_tb_profiler.base.grammar import plural
+from torch_tb_profiler.base.units import format_duration
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.members import compare_members, rank_of
 from torch_tb_profiler.views._shared.job.rank_names import RANKS_TABLE, rank_names, short_ranks

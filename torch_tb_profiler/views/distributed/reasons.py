@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.gaps import gaps
 from torch_tb_profiler.model.vendors.records import Topic, option_of
-from torch_tb_profiler.views._shared.text import Text, explained
+from torch_tb_profiler.views._shared.text import Text, reason_texts
 
 _ALONE = "there is only one rank here; the traces of the others are needed"
 _NOT_COMPARED = "no other rank recorded the same operation alike, with a time"
@@ -49,7 +49,7 @@ def reasons(comparison: Comparison) -> dict[str, Text]:
         reason["computation_ns"] = "without kernels, computation is the host's CPU Exec"
     if not comparison.arrivals.attributable.any():
         reason["stragglers"] = "no collective has a last arrival that can be attributed to a rank"
-    return explained(reason)
+    return reason_texts(reason)
 
 
 _PARTS = {
@@ -68,7 +68,7 @@ _PARTS = {
 
 def elsewhere(ranks: int) -> dict[str, Text]:
     """List of the payload -> which part has it page by page, of a job so large that it is left out."""
-    return explained(
+    return reason_texts(
         {name: f"of {ranks:,} ranks; `distributed/{part}` has them page by page" for name, part in _PARTS.items()}
     )
 

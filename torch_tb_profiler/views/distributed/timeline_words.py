@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.distributed.job import Source
-from torch_tb_profiler.base.units import plural
+from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.views._shared.job.rank_names import rank_names
 from torch_tb_profiler.views._shared.text import Text, sentences, text
 

@@ -10,7 +10,8 @@ from torch_tb_profiler.analyses.distributed.meanwhile import Meanwhile
 from torch_tb_profiler.analyses.distributed.reduction.rank_summary import RankSummary
 from torch_tb_profiler.analyses.distributed.stragglers import Straggler
 from torch_tb_profiler.analyses.distributed.verdict import Communication, Verdict
-from torch_tb_profiler.base.units import format_duration, format_ratio, plural
+from torch_tb_profiler.base.grammar import plural
+from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.job.causes import cause_sentence
 from torch_tb_profiler.views._shared.job.members import compare_members

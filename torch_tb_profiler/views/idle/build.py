@@ -30,7 +30,7 @@ from torch_tb_profiler.model.vendors.records import no_device_work
 from torch_tb_profiler.view import RankView, Tab, TraceView
 from torch_tb_profiler.views._shared.job.exposed import MOST_RANKS
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
-from torch_tb_profiler.views._shared.text import Text, explained
+from torch_tb_profiler.views._shared.text import Text, reason_texts
 from torch_tb_profiler.views._shared.truncated import truncated
 from torch_tb_profiler.views.idle.launches import LAUNCH_PARTS
 from torch_tb_profiler.views.idle.parts import PARTS
@@ -90,7 +90,7 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
         explained=schedule(trace).explained,
         clock_shift_ns=clock_shift_ns(trace),
         limits=limits(schedule(trace).explained, clock_shift_ns(trace)),
-        reasons=explained(_reasons(trace)),
+        reasons=reason_texts(_reasons(trace)),
     )
     if is_truncated(trace.health):
         return structs.replace(payload, headline=truncated())

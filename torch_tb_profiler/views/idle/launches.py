@@ -16,7 +16,7 @@ from torch_tb_profiler.model.families import shown_name
 from torch_tb_profiler.model.kinds import DEVICE, ends, of_kind
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import TraceView
-from torch_tb_profiler.views._shared.text import explained
+from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views.idle import words
 from torch_tb_profiler.views.idle.launch_payload import (
     Bandwidth,
@@ -128,7 +128,7 @@ def build_sequences(trace: Trace, params: SequencesParams) -> SequencesPayload:
         )
     share = repeated.covered_ns / repeated.time_ns if repeated.time_ns else None
     reason = unexplained(trace)
-    reasons = explained({"capture_ns": words.no_capture(reason)} if rows and reason is not None else {})
+    reasons = reason_texts({"capture_ns": words.no_capture(reason)} if rows and reason is not None else {})
     return SequencesPayload(rows, share, repeated.time_ns, reasons)
 
 

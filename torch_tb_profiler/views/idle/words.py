@@ -9,7 +9,7 @@ from torch_tb_profiler.views._shared.causes import SPOKEN
 from torch_tb_profiler.views._shared.clock import clock_moved
 from torch_tb_profiler.views._shared.job.exposed import CommunicationParts, parts_sentence
 from torch_tb_profiler.views._shared.names import spoken_name, worker_name
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, listed, plain, sentences, text
+from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, link, plain, sentences, text
 from torch_tb_profiler.views.idle.payload import IdlePayload, IdleRow, WaitedFor
 
 WAITING = text(
@@ -164,7 +164,7 @@ def beside(parts: CommunicationParts, waits: Sequence[WaitedFor]) -> Text:
         )
         for each in named
     ]
-    return parts_sentence(parts, text(" ({whom})", whom=listed(whom)) if whom else ())
+    return parts_sentence(parts, text(" ({whom})", whom=join_phrases(whom)) if whom else ())
 
 
 def by_cause(rows: Sequence[IdleRow]) -> dict[str, tuple[int, IdleRow]]:

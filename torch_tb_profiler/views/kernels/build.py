@@ -35,7 +35,7 @@ from torch_tb_profiler.model.vendors.records import no_device_work, option
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.instances import Instances, instances
 from torch_tb_profiler.views._shared.tensor_cores import cores_name, tensor_core_time
-from torch_tb_profiler.views._shared.text import explained
+from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views.kernels.engines import engines_of
 from torch_tb_profiler.views.kernels.payload import (
     KernelFamily,
@@ -72,7 +72,7 @@ def build(trace: Trace, params: KernelsParams) -> KernelsPayload:
         device_type=device_kind(trace),
         streams=[KernelStream(each.device, each.stream, each.calls, each.total) for each in stream_times(trace)],
         steps=list(dict.fromkeys(recorded.names)) if recorded.recorded else [],
-        reasons=explained(_reasons(trace, rows, params.group_by)),
+        reasons=reason_texts(_reasons(trace, rows, params.group_by)),
     )
 
 

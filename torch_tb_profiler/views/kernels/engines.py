@@ -7,7 +7,7 @@ from typing import Literal
 from torch_tb_profiler.analyses.kernels.engines import EngineTimes, engine_times
 from torch_tb_profiler.base.units import format_ratio
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, listed, sentences, text
+from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, link, sentences, text
 from torch_tb_profiler.views.kernels.payload import EngineRow, Engines, RecipeRow
 
 DEVICE_BOUND = 0.9
@@ -50,7 +50,7 @@ def _busy(times: EngineTimes) -> Text:
         "{engines} work for {share} of the steps: {classes}.",
         engines=Phrase("The engines", link("trace")),
         share=format_ratio(times.busy / times.window),
-        classes=listed(shares),
+        classes=join_phrases(shares),
     )
 
 

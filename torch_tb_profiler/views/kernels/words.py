@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch_tb_profiler.base.units import format_ratio
 from torch_tb_profiler.views._shared.tensor_cores import TensorCoreTime
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, state_of, text
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, set_params, text
 from torch_tb_profiler.views.kernels.payload import KernelRow, KernelsParams
 
 
@@ -34,7 +34,7 @@ def headline(
     return text(
         "{family}{name} takes {share} of the kernel time{cores}.",
         family="The family " if params.group_by == "family" else "",
-        name=Phrase(top.short_name, link("kernels", **state_of(params), select=select)),
+        name=Phrase(top.short_name, link("kernels", **set_params(params), select=select)),
         share=format_ratio(top.total_ns / total_ns),
         cores=_tensor_cores(cores, total_ns, called),
     )

@@ -10,7 +10,7 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.module_rows import ModuleRow, class_rows, module_rows, reasons, unplaced
 from torch_tb_profiler.views._shared.module_words import modules_details, modules_headline
-from torch_tb_profiler.views._shared.text import explained
+from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views.lightning.payload import HookRow, LightningPayload
 from torch_tb_profiler.views.lightning.words import hooks_details, hooks_headline
 
@@ -41,7 +41,7 @@ def build(trace: Trace, _: NoParams) -> LightningPayload:
         unlinked=unlinked,
         has_device=has_device,
         has_backward=has_backward,
-        reasons=explained(missing),
+        reasons=reason_texts(missing),
     )
 
 

@@ -21,7 +21,7 @@ from torch_tb_profiler.model.memory.blocks import State, has_addresses
 from torch_tb_profiler.model.modules.modules import has_modules
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Page, TraceView
-from torch_tb_profiler.views._shared.text import Text, explained
+from torch_tb_profiler.views._shared.text import Text, reason_texts
 from torch_tb_profiler.views.memory.reasons import NO_ADDRESSES
 
 
@@ -91,7 +91,7 @@ def build_events(trace: Trace, params: EventsParams) -> MemoryEvents:
         total=len(chosen),
         total_bytes=total_bytes(trace, chosen),
         rows=[_row(trace, block, with_modules) for block in page],
-        reasons=explained({} if has_addresses(trace) else {"released_ns": NO_ADDRESSES}),
+        reasons=reason_texts({} if has_addresses(trace) else {"released_ns": NO_ADDRESSES}),
     )
 
 

@@ -21,7 +21,7 @@ from torch_tb_profiler.model.modules.modules import has_modules
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams
-from torch_tb_profiler.views._shared.text import Text, explained, sentences
+from torch_tb_profiler.views._shared.text import Text, reason_texts, sentences
 from torch_tb_profiler.views.memory import words
 from torch_tb_profiler.views.memory.payload import (
     MemoryDevice,
@@ -59,7 +59,7 @@ def build(trace: Trace, _: NoParams) -> MemoryPayload:
         has_modules=has_modules(trace),
         trace_start_ns=trace.trace_start_ns,
         base_ns=trace.base_ns,
-        reasons=explained(reasons(trace, [memory for _, memory in measured], len(grown))),
+        reasons=reason_texts(reasons(trace, [memory for _, memory in measured], len(grown))),
     )
 
 

@@ -13,7 +13,7 @@ from torch_tb_profiler.analyses.tracks.sources import Frame, frame
 from torch_tb_profiler.model.memory.blocks import has_addresses
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import Page, TraceView
-from torch_tb_profiler.views._shared.text import Text, explained
+from torch_tb_profiler.views._shared.text import Text, reason_texts
 from torch_tb_profiler.views.memory.reasons import NO_ADDRESSES
 
 
@@ -95,7 +95,7 @@ def build_live(trace: Trace, params: LiveParams) -> MemoryLive:
         older_released_bytes=alive.older_released,
         total_rows=alive.total_groups,
         rows=[_row(trace, group, params.group_by, alive.bytes + (alive.older or 0)) for group in alive.groups],
-        reasons=explained(_reasons(trace, level, alive, index)),
+        reasons=reason_texts(_reasons(trace, level, alive, index)),
     )
 
 

@@ -24,7 +24,7 @@ from torch_tb_profiler.analyses.memory.snapshot import (
 from torch_tb_profiler.analyses.tracks.sources import Frame, frame
 from torch_tb_profiler.model.memory.snapshot import Snapshot
 from torch_tb_profiler.view import FileParams, FileView, Float64s
-from torch_tb_profiler.views._shared.text import Text, explained
+from torch_tb_profiler.views._shared.text import Text, reason_texts
 from torch_tb_profiler.views.memory import file_words
 from torch_tb_profiler.views.memory.curve import Points
 
@@ -165,7 +165,7 @@ def build_snapshot(snapshot: Snapshot, params: SnapshotParams) -> MemorySnapshot
         reserved_last=drawn.reserved_last,
         peak_allocated_bytes=max(held.allocated, past.peak_allocated),
         peak_entry=past.peak,
-        reasons=explained(_reasons(snapshot, past)),
+        reasons=reason_texts(_reasons(snapshot, past)),
     )
 
 

@@ -12,7 +12,7 @@ from torch_tb_profiler.model.vendors.records import option
 from torch_tb_profiler.view import NoParams
 from torch_tb_profiler.views._shared.module_rows import class_rows, module_rows, reasons, unplaced
 from torch_tb_profiler.views._shared.module_words import modules_details, modules_headline
-from torch_tb_profiler.views._shared.text import explained
+from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views.modules.payload import ModulesPayload
 
 
@@ -33,7 +33,7 @@ def build(trace: Trace, _: NoParams) -> ModulesPayload:
         unlinked=unlinked,
         has_device=has_device,
         has_backward=has_backward,
-        reasons=explained(reasons(trace, model, times)),
+        reasons=reason_texts(reasons(trace, model, times)),
     )
 
 

@@ -19,7 +19,7 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.records import no_device_work, option
 from torch_tb_profiler.view import Tab, TraceView
 from torch_tb_profiler.views._shared.tensor_cores import cores_name
-from torch_tb_profiler.views._shared.text import explained
+from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views.operators.parts import PARTS, no_stacks
 from torch_tb_profiler.views.operators.payload import (
     OperatorRow,
@@ -55,7 +55,7 @@ def build(trace: Trace, params: OperatorsParams) -> OperatorsPayload:
         phases=list(PHASES),
         families=launched_families(trace),
         has_stacks=has_stacks(trace),
-        reasons=explained(_reasons(trace, device, params.group_by)),
+        reasons=reason_texts(_reasons(trace, device, params.group_by)),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from torch_tb_profiler.base.units import format_ratio
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, listed, state_of, text
+from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, link, set_params, text
 from torch_tb_profiler.views.operators.payload import OperatorRow, OperatorsParams, OperatorTotals
 
 MOST_OF_THE_TIME = 0.6
@@ -30,11 +30,11 @@ def headline(rows: Sequence[OperatorRow], totals: OperatorTotals, params: Operat
     keys: dict[str, str] = {}
     for row in top:
         keys.setdefault(row.name.removeprefix("aten::"), row_key(row))
-    state = state_of(params)
+    state = set_params(params)
     names = [Phrase(name, link("operators", **state, select=key)) for name, key in keys.items()]
     return text(
         "{names} {take} {share} of the {kind} time of all operators{cores}.",
-        names=listed(names),
+        names=join_phrases(names),
         take="take" if len(names) > 1 else "takes",
         share=format_ratio(sum(map(time, top)) / whole),
         kind="device" if by_device else "host",

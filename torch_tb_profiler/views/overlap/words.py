@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.overlap.job import Dataset, Difference
-from torch_tb_profiler.base.units import MINUS, format_duration, format_ratio, plural
-from torch_tb_profiler.views._shared.text import Phrase, Text, listed, text
+from torch_tb_profiler.base.grammar import plural
+from torch_tb_profiler.base.units import MINUS, format_duration, format_ratio
+from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, text
 from torch_tb_profiler.views.overlap.payload import RankRow
 
 TITLES = {
@@ -86,7 +87,7 @@ def recorded_headline(differences: Sequence[Difference]) -> Text:
         "{count} of {all} recorded totals differ from what the ranges give: {names}.",
         count=str(len(differing)),
         all=str(len(differences)),
-        names=listed(title(each.name).lower() for each in differing),
+        names=join_phrases(title(each.name).lower() for each in differing),
     )
 
 

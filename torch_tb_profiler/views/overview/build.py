@@ -30,7 +30,7 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.view import NoParams, RankView, Tab, TraceView
 from torch_tb_profiler.views._shared.job.exposed import MOST_RANKS
 from torch_tb_profiler.views._shared.job.members import RANK_SUMMARIES
-from torch_tb_profiler.views._shared.text import Phrase, Text, explained, link, sentences
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, reason_texts, sentences
 from torch_tb_profiler.views._shared.token_words import tokens_sentence
 from torch_tb_profiler.views._shared.truncated import truncated
 from torch_tb_profiler.views.overview import words
@@ -117,7 +117,7 @@ def _measured(trace: Trace) -> Overview:
         no_advice=() if reason is None else words.no_advice(average, reason, busy_type(configured), _whole(trace)),
         beside=(),
         waiting=None,
-        reasons=explained(reasons),
+        reasons=reason_texts(reasons),
         health=[*trace.health, *doubts(trace, times)],
     )
 

@@ -8,7 +8,7 @@ from torch_tb_profiler.analyses.roofline.utilization import utilization
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.work.attainable import device_peaks
-from torch_tb_profiler.views._shared.text import explained
+from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views.overview.payload import HardwareUse
 
 CUT_OFF = "the file is cut off, and what it lacks may be the work of the devices"
@@ -36,5 +36,5 @@ def hardware_use(trace: Trace) -> HardwareUse | str:
         complete=used.modeled_ns == used.device_ns,
         peaks=" and ".join(names) or None,
         sources=list(dict.fromkeys(each.source for each in peaks if each.source is not None)),
-        reasons=explained(reasons),
+        reasons=reason_texts(reasons),
     )

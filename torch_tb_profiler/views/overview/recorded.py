@@ -18,7 +18,7 @@ from torch_tb_profiler.model.ranks import rank
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.records import option
 from torch_tb_profiler.views._shared.tensor_cores import tensor_core_time
-from torch_tb_profiler.views._shared.text import explained
+from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views.overview.payload import Average, Categories, Configuration, Device, Step
 
 
@@ -79,7 +79,7 @@ def device(entry: Utilization) -> Device:
         achieved_occupancy=entry.achieved_occupancy,
         tensor_core_ratio=entry.tensor_core_ratio,
         tensor_cores=tensor_core_time(entry.cores),
-        reasons=explained(reasons),
+        reasons=reason_texts(reasons),
     )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN
-from torch_tb_profiler.base.units import format_duration, format_ratio, plural
+from torch_tb_profiler.base.grammar import plural
+from torch_tb_profiler.base.units import format_duration, format_ratio
 from torch_tb_profiler.model.schedule.schedule import LEAST_EXPLAINED
 from torch_tb_profiler.views._shared.bounds import bounded
 from torch_tb_profiler.views._shared.names import spoken_name
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, listed, sentences, text
+from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, link, sentences, text
 from torch_tb_profiler.views.overview.payload import Average, Categories, HardwareUse, Recommendation, Step
 
 CATEGORIES = Categories.__struct_fields__
@@ -290,7 +291,7 @@ def _variation(complete: Sequence[Step], cut_off: bool) -> Text:
 
 def _outliers(complete: Sequence[Step], average: Average) -> Text:
     far = [step for step in complete if step.name in average.outliers]
-    named = listed(f"{step.name} ({format_duration(step.duration_ns)})" for step in far)
+    named = join_phrases(f"{step.name} ({format_duration(step.duration_ns)})" for step in far)
     template = (
         "{steps} {named} {are} far from the others: without {them} the average step is {typical}, not {mean}."
     )

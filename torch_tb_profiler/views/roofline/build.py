@@ -22,7 +22,7 @@ from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.work.attainable import device_peaks
 from torch_tb_profiler.view import Tab, TraceView
-from torch_tb_profiler.views._shared.text import explained
+from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views._shared.truncated import truncated
 from torch_tb_profiler.views.roofline.counters import hardware_counters
 from torch_tb_profiler.views.roofline.payload import (
@@ -75,7 +75,7 @@ def build(trace: Trace, params: RooflineParams) -> RooflinePayload:
         devices=peaks,
         steps=list(dict.fromkeys(recorded.names)) if recorded.recorded else [],
         note=trace.catalog.note,
-        reasons=explained(_reasons(trace, used, peaks)),
+        reasons=reason_texts(_reasons(trace, used, peaks)),
     )
 
 

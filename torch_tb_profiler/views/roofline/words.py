@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.roofline.utilization import Utilization
-from torch_tb_profiler.base.units import format_duration, format_number, format_ratio, plural
+from torch_tb_profiler.base.grammar import plural
+from torch_tb_profiler.base.units import format_duration, format_number, format_ratio
 from torch_tb_profiler.model.hardware.clocks import RecordedClock
 from torch_tb_profiler.model.hardware.peaks import Peaks
 from torch_tb_profiler.views._shared.names import spoken_name
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, state_of, text
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, set_params, text
 from torch_tb_profiler.views.roofline.payload import Counters, DevicePeaks, RooflineParams, RooflineRow
 
 
@@ -116,7 +117,7 @@ def _saving(rows: Sequence[RooflineRow], params: RooflineParams) -> Text:
     name = spoken_name(best.short_name.removeprefix("aten::"))
     return text(
         "At its roof, {name} would take {then}, not {busy}.",
-        name=Phrase(name, link("roofline", **state_of(params), select=row_key(best))),
+        name=Phrase(name, link("roofline", **set_params(params), select=row_key(best))),
         then=_short(best.busy_ns - best.saved_ns),
         busy=format_duration(best.busy_ns),
     )

@@ -8,7 +8,7 @@ from torch_tb_profiler.analyses.distributed.comparison import Comparison
 from torch_tb_profiler.analyses.distributed.job import Source
 from torch_tb_profiler.model.communication.groups import spell_ranks
 from torch_tb_profiler.views._shared.names import worker_name
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, listed, text
+from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, link, text
 
 MOST_NAMES = 5
 """More ranks than these are not named one by one."""
@@ -32,7 +32,7 @@ def rank_names(sources: Sequence[Source], capital: bool = True) -> Text:
         ranks = [source.rank for source in sources if source.rank is not None]
         return (Phrase(f"{prefix}{short_ranks(ranks)}" if numbered else f"{len(sources):,} workers", RANKS_TABLE),)
     names = [Phrase(str(each.rank) if numbered else each.worker, _timeline(each)) for each in sources]
-    return text("{prefix}{names}", prefix=prefix, names=listed(names))
+    return text("{prefix}{names}", prefix=prefix, names=join_phrases(names))
 
 
 def short_ranks(ranks: Sequence[int]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from torch_tb_profiler.base.units import plural
+from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.view import Members
 from torch_tb_profiler.views._shared.text import Text, text
 

@@ -1,0 +1,72 @@
+"""Grammar of generated sentences: plurals, articles, agreement, lists, and what shares and times refer to.
+
+f"{plural(count, 'copy')} {agree(count, 'is', 'are')} pageable"      1 copy is pageable; 1,200 copies are pageable
+f"{with_article('NPU')} with {with_article('user annotation')}"      an NPU with a user annotation
+f"idle for 68% of {share_base(steps, recorded)}"                     of an average step, of the step, of the trace
+f"costs 41 ms {per_step(recorded)}"                                  per step, in the trace
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_SIBILANT = re.compile(r"(?:s|x|z|ch|sh)$")
+_CONSONANT_Y = re.compile(r"[^aeiou]y$")
+_ACRONYM = re.compile(r"[A-Z](?![a-z])")
+_VOWEL_LETTERS = "AEFHILMNORSX"
+"""Letters whose English name begins with a vowel sound: an NPU, an HPU, an XPU, but a GPU."""
+_VOWEL_SOUND = re.compile(r"[aeio]|u(?!ni|s[eu])|8|1[18](?![0-9])|hour|honest", re.IGNORECASE)
+_LIKE_ONE = re.compile(r"(?:one|once)\b|eu", re.IGNORECASE)
+
+
+def plural(count: int, noun: str) -> str:
+    """Return the count with its noun: 1 block, 1,200 blocks, 2 memory copies, 3 processes."""
+    return f"{count:,} {noun if count == 1 else pluralize(noun)}"
+
+
+def pluralize(noun: str) -> str:
+    """Return the plural of a regular noun or of a phrase that ends in one."""
+    if _SIBILANT.search(noun):
+        return f"{noun}es"
+    return f"{noun[:-1]}ies" if _CONSONANT_Y.search(noun) else f"{noun}s"
+
+
+def agree(count: int, one: str, many: str) -> str:
+    """Return the word that agrees with a count: agree(1, "is", "are"), agree(2, "it", "them")."""
+    return one if count == 1 else many
+
+
+def with_article(noun: str) -> str:
+    """Return the noun with "a" or "an", by how its first word is spoken."""
+    if _ACRONYM.match(noun):
+        vowel = noun[0] in _VOWEL_LETTERS
+    else:
+        vowel = bool(_VOWEL_SOUND.match(noun)) and not _LIKE_ONE.match(noun)
+    return f"{'an' if vowel else 'a'} {noun}"
+
+
+def capitalize(text: str) -> str:
+    """Return the text with a capital first letter; the others stay, as names need theirs."""
+    return text[:1].upper() + text[1:]
+
+
+def join_words(words: Sequence[str]) -> str:
+    """Return "one", "one and two", or "one, two and three"."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def share_base(steps: int, recorded: bool) -> str:
+    """Return what percentages refer to: "an average step", "the step" (one is no average), or "the trace".
+
+    steps     complete steps that were averaged
+    recorded  False where the trace records no steps and is shown as one
+    """
+    if not recorded:
+        return "the trace"
+    return "the step" if steps == 1 else "an average step"
+
+
+def per_step(recorded: bool) -> str:
+    """Return what times refer to: "per step", or "in the trace" where no steps are recorded."""
+    return "per step" if recorded else "in the trace"
