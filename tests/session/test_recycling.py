@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.traces import document
 from tests.support.waiting import PATIENCE
-from torch_tb_profiler.executors.memory import give_back_memory
+from torch_tb_profiler.executors.memory import release_memory
 from torch_tb_profiler.executors.processes import ProcessExecutor
 
 pytestmark = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library has no such settings")
@@ -39,7 +39,7 @@ def kept_here() -> tuple[int, int]:
     before = _resident()
     np.ones(MEGABYTES << 17)
     freed = _resident()
-    give_back_memory()
+    release_memory()
     return freed - before, _resident() - before
 
 

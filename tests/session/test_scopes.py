@@ -16,7 +16,7 @@ from tests.support.views import add_tab
 from tests.support.waiting import PATIENCE
 from torch_tb_profiler.base.errors import NotFoundError, UndecidedError, UsageError
 from torch_tb_profiler.base.settings import Settings
-from torch_tb_profiler.cache.seal import sealed
+from torch_tb_profiler.cache.cache import append_checksum
 from torch_tb_profiler.model.trace import Trace, derived
 from torch_tb_profiler.session import Root, Session
 from torch_tb_profiler.session.kept.packed import pack
@@ -215,7 +215,7 @@ def test_a_result_that_the_cache_has_not_is_made_again(tmp_path: Path, kept: byt
     if kept is None:
         result.unlink()
     else:
-        result.write_bytes(sealed(kept))
+        result.write_bytes(append_checksum(kept))
     assert counted() == 300
 
 

@@ -267,8 +267,8 @@ def test_a_worker_that_dies_while_reading_is_a_failed_file_that_can_be_retried(
         target = session.find(None, "w", None)
         span = replace(target.span, file=replace(target.span.file, path="run/slow.pt.trace.json"))
         key = session.load(span)
-        assert until(lambda: bool(executor._slots[0].pool and executor._slots[0].pool._processes))
-        for process in executor._slots[0].pool._processes.values():  # type: ignore[union-attr]
+        assert until(lambda: bool(executor._workers[0].pool and executor._workers[0].pool._processes))
+        for process in executor._workers[0].pool._processes.values():  # type: ignore[union-attr]
             assert process.pid is not None
             os.kill(process.pid, how)
         assert session.wait(key, 60)

@@ -1,21 +1,20 @@
-"""The columnar cache: parsed traces as Arrow files, opened by mapping them into memory.
+"""The cache on disk: parsed traces as Arrow files, which are memory-mapped when they are opened.
 
-A trace is one record batch with a single row: every array is a list cell, so arrays of different lengths
-share a file and come back as views of the mapped file, without a copy. Pages are shared between processes
-and given back to the system under pressure.
+A trace is one record batch with a single row: every array is a list cell, so arrays of different lengths share a
+file and come back as views of the mapped file, without a copy. Processes share the pages, and the system takes
+them back when memory is short.
 
-A key names the source's place and content, and the program that wrote what is kept of it: after an update, older
-entries are not found any more and die out. Any damage means that the file is parsed again,
-never an error.
+A key identifies the source, its content, and the program version that wrote the entry: after an update, older
+entries are not found any more and are evicted in time. A damaged entry means that the file is parsed again, never
+an error.
 
-The place is a folder of this machine, bounded in size, or a URL that a server shares with the workers of a
-cluster: what is written goes to both the URL and a local folder, what is read comes from the local folder
-and is fetched from the URL once.
+The cache is a folder of this machine, limited in size, or a URL that a server shares with the workers of a
+cluster: writes go to both the URL and a local folder, reads come from the local folder, and what is missing there
+is fetched from the URL once.
 """
 
 from __future__ import annotations
 
-from torch_tb_profiler.cache.cache import Cache
-from torch_tb_profiler.cache.key import cache_key
+from torch_tb_profiler.cache.cache import Cache, cache_key
 
 __all__ = ["Cache", "cache_key"]

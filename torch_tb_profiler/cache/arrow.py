@@ -1,4 +1,4 @@
-"""A Trace as one Arrow IPC file, and back without copying a column."""
+"""Write a Trace as one Arrow IPC file, and read it back without copying a column."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _DTYPES = {pa.from_numpy_dtype(dtype): np.dtype(dtype) for dtype in np.typecodes
 
 
 def write_trace(trace: Trace, path: str) -> None:
-    """Write all columns; OSError if that fails."""
+    """Write all columns of a trace; OSError if that fails."""
     names, arrays = [], []
-    for name, values in _columns(trace):
+    for name, values in _trace_columns(trace):
         names.append(name)
-        arrays.append(_cell(values))
-    facts = {
+        arrays.append(_list_cell(values))
+    header = {
         "metadata": dict(trace.metadata),
         "threads": [[thread.pid, thread.tid] for thread in trace.threads],
         "trace_start_ns": trace.trace_start_ns,
@@ -38,57 +38,58 @@ def write_trace(trace: Trace, path: str) -> None:
         "args": {key: column.kind for key, column in trace.args.items()},
     }
     batch = pa.RecordBatch.from_arrays(arrays, names=names)
-    schema = batch.schema.with_metadata({"trace": json.dumps(facts)})
+    schema = batch.schema.with_metadata({"trace": json.dumps(header)})
     with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
         writer.write_batch(batch.replace_schema_metadata(schema.metadata))
 
 
 def read_trace_file(content: pa.Buffer) -> Trace:
-    """A written trace, its columns views of `content`; raises whatever Arrow raises if that is damaged."""
+    """Return the trace in a file, its columns views of `content`; raises an Arrow error if it is damaged."""
     reader = pa.ipc.open_file(pa.BufferReader(content))
     batch = reader.get_batch(0)
-    facts = json.loads(reader.schema.metadata[b"trace"])
+    header = json.loads(reader.schema.metadata[b"trace"])
     column = {name: batch.column(i) for i, name in enumerate(batch.schema.names)}
 
     def numbers(name: str) -> npt.NDArray[Any]:
-        return _view(column[name].values)
+        return _numpy_view(column[name].values)
 
     args = {}
-    for key, kind in facts["args"].items():
+    for key, kind in header["args"].items():
         texts = f"arg:{key}:texts"
         dictionary = Texts(column[texts].values) if texts in column else ()
         args[key] = ArgColumn(kind, numbers(f"arg:{key}:rows"), numbers(f"arg:{key}:values"), dictionary)
     return Trace(
         events=Events(*(numbers(f"event:{name}") for name in Events.__slots__)),
         strings=column[_STRINGS].values.to_pylist(),
-        threads=[Thread(pid, tid) for pid, tid in facts["threads"]],
+        threads=[Thread(pid, tid) for pid, tid in header["threads"]],
         text_ids=column[_TEXT_IDS].values.to_pylist(),
         args=args,
-        metadata=facts["metadata"],
-        trace_start_ns=facts["trace_start_ns"],
-        base_ns=facts["base_ns"],
-        health=tuple(Note(*note) for note in facts["health"]),
-        producer=facts["producer"],
-        clock=facts["clock"],
-        recordings=tuple(facts["recordings"]),
+        metadata=header["metadata"],
+        trace_start_ns=header["trace_start_ns"],
+        base_ns=header["base_ns"],
+        health=tuple(Note(*note) for note in header["health"]),
+        producer=header["producer"],
+        clock=header["clock"],
+        recordings=tuple(header["recordings"]),
     )
 
 
 def write_columns(columns: Mapping[str, npt.NDArray[Any]], path: str) -> None:
-    """Write arrays by name; OSError if that fails."""
-    batch = pa.RecordBatch.from_arrays([_cell(values) for values in columns.values()], names=list(columns))
+    """Write named arrays; OSError if that fails."""
+    batch = pa.RecordBatch.from_arrays([_list_cell(values) for values in columns.values()], names=list(columns))
     with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
         writer.write_batch(batch)
 
 
 def read_columns_file(content: pa.Buffer) -> dict[str, npt.NDArray[Any]]:
-    """Written arrays, views of `content`; raises whatever Arrow raises if that is damaged."""
+    """Return the arrays in a file as views of `content`; raises any of Arrow's errors if that is damaged."""
     batch = pa.ipc.open_file(pa.BufferReader(content)).get_batch(0)
     names = batch.schema.names
-    return {name: _view(batch.column(i).values) for i, name in enumerate(names)}
+    return {name: _numpy_view(batch.column(i).values) for i, name in enumerate(names)}
 
 
-def _columns(trace: Trace) -> Iterator[tuple[str, Any]]:
+def _trace_columns(trace: Trace) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the values of each column."""
     for name in Events.__slots__:
         yield f"event:{name}", getattr(trace.events, name)
     yield _STRINGS, trace.strings
@@ -100,21 +101,27 @@ def _columns(trace: Trace) -> Iterator[tuple[str, Any]]:
             yield f"arg:{key}:texts", column.dictionary
 
 
-def _cell(values: Any) -> pa.Array:
-    """One row whose list holds all values."""
-    flat = _numbers(values) if isinstance(values, np.ndarray) else text_array(values, "replace")
-    return pa.LargeListArray.from_arrays(_numbers(np.array([0, len(flat)], np.int64)), flat)
+def _list_cell(values: Any) -> pa.Array:
+    """Return an array of one row, a list of all values."""
+    flat = _arrow_array(values) if isinstance(values, np.ndarray) else text_array(values, "replace")
+    return pa.LargeListArray.from_arrays(_arrow_array(np.array([0, len(flat)], np.int64)), flat)
 
 
-def _numbers(values: npt.NDArray[Any]) -> pa.Array:
-    """The values where they lie. (`pa.array` imports pandas, if it is there, to ask whether they are its own.)"""
+def _arrow_array(values: npt.NDArray[Any]) -> pa.Array:
+    """Return an Arrow array that shares the memory of `values`.
+
+    `pa.array` would import pandas, if it is installed, to check for its types.
+    """
     values = np.ascontiguousarray(values)
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
 
 
-def _view(values: pa.Array) -> npt.NDArray[Any]:
-    """The numbers where they lie. (`to_numpy` imports pandas, if it is there, which takes half a second; so does
-    asking for the dtype of a type in some versions.)"""
+def _numpy_view(values: pa.Array) -> npt.NDArray[Any]:
+    """Return a numpy array that shares the memory of an Arrow array.
+
+    `to_numpy` would import pandas, if it is installed, which takes half a second; so would asking for the dtype of
+    a type in some versions.
+    """
     dtype = _DTYPES[values.type]
     if not len(values):
         return np.empty(0, dtype)

@@ -1,37 +1,52 @@
-"""Entries by key and name: in a folder of this machine, and in a shared place behind it if there is one."""
+"""Cache entries by key and name: in a local folder, with a shared store behind it if there is one."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import mmap
+import os
+import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import platformdirs
+from isal import isal_zlib
 
 from torch_tb_profiler.base.errors import StorageError
 from torch_tb_profiler.base.settings import Settings
 from torch_tb_profiler.cache.folder import AbsentError, BoundedFolder
-from torch_tb_profiler.cache.seal import content_length, seal_file, sealed
-from torch_tb_profiler.storage import Depot, local_path
+from torch_tb_profiler.storage import Depot, FileId, local_path
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 logger = logging.getLogger(__name__)
 
+_CHECKSUM = struct.Struct("<4sI")
+_CHECKSUM_MARK = b"TTPC"
+
+
+def cache_key(file: FileId, contents: str) -> str:
+    """Return the hex name of a file's cache entry; it reveals neither the path nor the credentials of the source.
+
+    contents  describes what the entry holds: entries with other contents get other names
+    """
+    return hashlib.sha256("\0".join((contents, *file)).encode()).hexdigest()[:40]
+
 
 class Cache:
-    """A folder of entries, with a shared one behind it if the place is a URL; turned off by a limit of 0."""
+    """Cache entries in a folder, with a shared store behind it if `place` is a URL; a limit of 0 turns it off."""
 
-    def __init__(self, place: str, limit: int) -> None:
-        own = local_path(place) if place else platformdirs.user_cache_dir("torch-tb-profiler")
-        self._shared = Depot(place) if own is None else None
+    def __init__(self, place: str, max_bytes: int) -> None:
+        folder = local_path(place) if place else platformdirs.user_cache_dir("torch-tb-profiler")
+        self._shared = Depot(place) if folder is None else None
         self._folder = BoundedFolder(
-            Path(own or platformdirs.user_cache_dir("torch-tb-profiler")).absolute(), limit
+            Path(folder or platformdirs.user_cache_dir("torch-tb-profiler")).absolute(), max_bytes
         )
-        self._limit = limit
-        self.place = place if own is None else str(self._folder.path)
+        self._max_bytes = max_bytes
+        self.place = place if folder is None else str(self._folder.path)
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Cache:
@@ -39,101 +54,101 @@ class Cache:
 
     @property
     def enabled(self) -> bool:
-        return self._limit > 0
+        return self._max_bytes > 0
 
     @property
     def shared(self) -> bool:
-        """True if reading may go over a network."""
+        """True if a read may go over a network."""
         return self._shared is not None
 
     def save_trace(self, key: str, trace: Any) -> bool:
-        """Keep a trace; False if it cannot be kept (disk full, no permission), which costs nothing else."""
+        """Store a trace; return False if it can't be stored (disk full, no permission), which is no error."""
 
         def write(path: str) -> None:
             from torch_tb_profiler.cache.arrow import write_trace
 
             write_trace(trace, path)
-            seal_file(path)
+            _append_checksum_to_file(path)
 
         return self._save(_trace_name(key), write)
 
     def save_columns(self, key: str, name: str, columns: Mapping[str, npt.NDArray[Any]]) -> bool:
-        """Keep arrays of numbers beside a trace."""
+        """Store arrays of numbers next to a trace."""
 
         def write(path: str) -> None:
             from torch_tb_profiler.cache.arrow import write_columns
 
             write_columns(columns, path)
-            seal_file(path)
+            _append_checksum_to_file(path)
 
         return self._save(_columns_name(key, name), write)
 
     def save_json(self, key: str, name: str, payload: bytes) -> bool:
-        """Keep a small result beside a trace."""
-        return self._save(_json_name(key, name), lambda path: _write(path, sealed(payload)))
+        """Store a small result next to a trace."""
+        return self._save(_json_name(key, name), lambda path: _write_with_checksum(path, payload))
 
     def save_reduced(self, key: str, name: str, content: bytes) -> bool:
-        """Keep what a trace was reduced to."""
-        return self._save(_reduced_name(key, name), lambda path: _write(path, sealed(content)))
+        """Store the reduction of a trace (`view.Reduction`)."""
+        return self._save(_reduced_name(key, name), lambda path: _write_with_checksum(path, content))
 
     def load_trace(self, key: str) -> Any | None:
-        """The trace kept under a key, or None."""
+        """Return the trace of a key, or None."""
 
         def read(path: Path) -> Any:
             from torch_tb_profiler.cache.arrow import read_trace_file
 
-            return read_trace_file(_mapped(path))
+            return read_trace_file(_map_entry(path))
 
         return self._load(_trace_name(key), read)
 
     def load_columns(self, key: str, name: str) -> dict[str, npt.NDArray[Any]] | None:
-        """Arrays kept under a key, mapped into memory, or None."""
+        """Return the memory-mapped arrays of a key, or None."""
 
         def read(path: Path) -> dict[str, npt.NDArray[Any]]:
             from torch_tb_profiler.cache.arrow import read_columns_file
 
-            return read_columns_file(_mapped(path))
+            return read_columns_file(_map_entry(path))
 
         columns: dict[str, npt.NDArray[Any]] | None = self._load(_columns_name(key, name), read)
         return columns
 
     def load_json(self, key: str, name: str) -> bytes | None:
-        """A small result kept under a key, or None."""
+        """Return a small result of a key, or None."""
 
         def read(path: Path) -> bytes:
             content = path.read_bytes()
-            return content[: content_length(content)]
+            return content[: checked_length(content)]
 
         content: bytes | None = self._load(_json_name(key, name), read)
         return content
 
     def load_reduced(self, key: str, name: str, mapped: bool) -> memoryview | None:
-        """What a trace was reduced to, or None; mapped into memory, or a copy, which keeps no file open."""
+        """Return the reduction of a trace, or None; memory-mapped, or as a copy, which keeps no file open."""
 
         def read(path: Path) -> memoryview:
-            content = memoryview(_mapped(path) if mapped else path.read_bytes())
-            return content if mapped else content[: content_length(content)]
+            content = memoryview(_map_entry(path) if mapped else path.read_bytes())
+            return content if mapped else content[: checked_length(content)]
 
         content: memoryview | None = self._load(_reduced_name(key, name), read)
         return content
 
     def fetch_reduced(self, key: str, name: str) -> None:
-        """Bring what a trace was reduced to from the shared place here, if it is there and not yet here."""
+        """Copy the reduction of a trace from the shared store, if it is there and not yet here."""
         entry = _reduced_name(key, name)
         if self.enabled and not (self._folder.path / entry).is_file():
             self._fetch(entry)
 
     def fetch_json(self, key: str, name: str) -> None:
-        """Bring a small result from the shared place here, if it is there and not yet here."""
-        if self.enabled and not self.holds_json(key, name):
+        """Copy a small result from the shared store, if it is there and not yet here."""
+        if self.enabled and not self.has_json(key, name):
             self._fetch(_json_name(key, name))
 
-    def holds_json(self, key: str, name: str) -> bool:
-        """True if a small result is kept under a key on this machine."""
+    def has_json(self, key: str, name: str) -> bool:
+        """Return True if this machine holds a small result of a key."""
         return self.enabled and (self._folder.path / _json_name(key, name)).is_file()
 
-    def holds_trace(self, key: str) -> bool:
-        """True if a trace is kept under a key here or in the shared place."""
+    def has_trace(self, key: str) -> bool:
+        """Return True if this machine or the shared store holds the trace of a key."""
         name = _trace_name(key)
         if (self._folder.path / name).is_file():
             return True
@@ -163,15 +178,15 @@ class Cache:
             content = read(path)
             self._folder.touch(path)
         except FileNotFoundError:
-            return None  # another server dropped it
-        except Exception as error:  # Arrow raises what it likes on damaged files
-            logger.warning("the cache entry %s is damaged and is dropped: %s", name, error)
-            self._drop(name)
+            return None  # another server evicted it
+        except Exception as error:  # Arrow raises many kinds of errors on damaged files
+            logger.warning("cache entry %s is damaged, so it is deleted: %s", name, error)
+            self._remove(name)
             return None
         return content
 
     def _fetch(self, name: str) -> bool:
-        """Bring an entry from the shared place; False if it is not there."""
+        """Copy an entry from the shared store; return False if it isn't there."""
         shared = self._shared
         if shared is None:
             return False
@@ -186,7 +201,7 @@ class Cache:
 
         return self._folder.save(name, fetch)
 
-    def _drop(self, name: str) -> None:
+    def _remove(self, name: str) -> None:
         self._folder.remove(self._folder.path / name)
         try:
             if self._shared is not None:
@@ -211,14 +226,47 @@ def _columns_name(key: str, name: str) -> str:
     return f"{key}.{name}.arrow"
 
 
-def _mapped(path: Path) -> Any:
-    """The bytes of an entry as an Arrow buffer, read when they are touched."""
+def _map_entry(path: Path) -> Any:
+    """Return the content of an entry as a memory-mapped Arrow buffer."""
     import pyarrow as pa
 
     with pa.memory_map(str(path)) as file:
         content = file.read_buffer()
-    return content.slice(0, content_length(content))
+    return content.slice(0, checked_length(content))
 
 
-def _write(path: str, content: bytes) -> None:
-    Path(path).write_bytes(content)
+# Every entry ends with a checksum, so that damage is detected before any of its numbers is used.
+
+
+class DamagedError(ValueError):
+    """The content of an entry is not what was written."""
+
+
+def append_checksum(content: bytes) -> bytes:
+    """Return the content followed by its checksum."""
+    return content + _CHECKSUM.pack(_CHECKSUM_MARK, isal_zlib.crc32(content))
+
+
+def checked_length(entry: Any) -> int:
+    """Return how many bytes of a buffer precede its checksum; DamagedError if the checksum doesn't match."""
+    view = memoryview(entry)
+    length = len(view) - _CHECKSUM.size
+    if length < 0:
+        raise DamagedError("it is truncated")
+    mark, checksum = _CHECKSUM.unpack(view[length:])
+    if mark != _CHECKSUM_MARK or isal_zlib.crc32(view[:length]) != checksum:
+        raise DamagedError("its checksum doesn't match")
+    return length
+
+
+def _write_with_checksum(path: str, content: bytes) -> None:
+    Path(path).write_bytes(append_checksum(content))
+
+
+def _append_checksum_to_file(path: str) -> None:
+    """Append the checksum of a file's content to it; OSError if that fails."""
+    with open(path, "r+b") as file:
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            checksum = isal_zlib.crc32(content)
+        file.seek(0, os.SEEK_END)
+        file.write(_CHECKSUM.pack(_CHECKSUM_MARK, checksum))

@@ -1,4 +1,4 @@
-"""A bounded folder of this machine: whole files under their names, the least recently used go first."""
+"""A local folder with a size limit: writes are atomic, and the least recently used files are evicted first."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ logger = logging.getLogger(__name__)
 
 _PART = ".part"
 STALE_SECONDS = 3600.0
-"""A file that is being written for longer than this was left behind by a process that was killed."""
+"""A partial file older than this was left behind by a process that was killed."""
 
-LOOKS = 64
-"""The folder is looked through each time it has grown by this part of its limit."""
+EVICTIONS_PER_LIMIT = 64
+"""The folder is checked for eviction each time that it has grown by its limit divided by this."""
 
 
 class AbsentError(OSError):
-    """What should be written is not there; raised by a `write`."""
+    """The content to write does not exist; raised by the `write` of `BoundedFolder.save`."""
 
 
 class BoundedFolder:
-    """Files appear whole or not at all; several processes and servers may share the folder."""
+    """A folder of files that appear complete or not at all; several processes and servers may share it."""
 
-    def __init__(self, folder: Path, limit: int) -> None:
+    def __init__(self, folder: Path, max_bytes: int) -> None:
         self.path = folder
-        self._limit = limit
-        self._grown = limit  # bytes since the folder was last looked through; at first nobody knows
+        self._max_bytes = max_bytes
+        self._grown_bytes = max_bytes  # since the last check; unknown at first, so the first save checks
 
     def save(self, name: str, write: Callable[[str], None]) -> bool:
-        """Let `write(path)` make a file, then give it its name.
+        """Let `write(path)` create a temporary file, then rename it to `name`.
 
-        False if it cannot be kept (disk full, no permission, larger than the limit), which costs nothing else.
+        Return False if it can't be stored (disk full, no permission, larger than the limit), which is no error.
         """
         temporary = None
         try:
@@ -43,7 +43,7 @@ class BoundedFolder:
             os.close(handle)
             write(temporary)
             size = os.path.getsize(temporary)
-            if size > self._limit:
+            if size > self._max_bytes:
                 self.remove(Path(temporary))
                 return False
             os.replace(temporary, self.path / name)
@@ -51,39 +51,40 @@ class BoundedFolder:
             if temporary is not None:
                 self.remove(Path(temporary))
             if not isinstance(error, AbsentError):
-                logger.warning("the cache in %s cannot be written: %s", self.path, error)
+                logger.warning("can't write to the cache in %s: %s", self.path, error)
             return False
-        self._grown += size
-        if self._grown > self._limit // LOOKS:
-            self._shrink()
+        self._grown_bytes += size
+        if self._grown_bytes > self._max_bytes // EVICTIONS_PER_LIMIT:
+            self._evict()
         return True
 
     def touch(self, path: Path) -> None:
-        """Mark as used now."""
+        """Mark a file as used now."""
         try:
             os.utime(path)
         except OSError:
-            logger.debug("%s cannot be marked as used", path.name)
+            logger.debug("can't mark %s as used", path.name)
 
     def remove(self, path: Path) -> None:
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
-            logger.warning("%s cannot be removed: %s", path.name, error)
+            logger.warning("can't remove %s: %s", path.name, error)
 
-    def _shrink(self) -> None:
-        """Drop the files that were used longest ago until the folder is within its limit."""
-        self._grown = 0
+    def _evict(self) -> None:
+        """Remove the least recently used files until the folder is within its limit."""
+        self._grown_bytes = 0
         entries = sorted(self._entries())
         total = sum(size for _, size, _ in entries)
         now = time.time()
         for used, size, path in entries:
             part = path.suffix == _PART
-            if (total > self._limit and not part) or (part and now - used > STALE_SECONDS):
+            if (total > self._max_bytes and not part) or (part and now - used > STALE_SECONDS):
                 self.remove(path)
                 total -= size
 
     def _entries(self) -> Iterator[tuple[float, int, Path]]:
+        """Yield (time of last use, bytes, path) of each file."""
         try:
             with os.scandir(self.path) as listing:
                 entries: Sequence[os.DirEntry[str]] = list(listing)
@@ -93,5 +94,5 @@ class BoundedFolder:
             try:
                 stat = entry.stat()
             except OSError:
-                continue  # another server dropped it
+                continue  # another server evicted it
             yield stat.st_mtime, stat.st_size, Path(entry.path)

@@ -1,28 +1,28 @@
-"""Where jobs run: `serial`, `processes:N` or `dask://scheduler:port`, as `concurrent.futures.Executor`s."""
+"""Executors of jobs, each a `concurrent.futures.Executor`: `serial`, `processes:N`, `dask://scheduler:port`."""
 
 from __future__ import annotations
 
 from torch_tb_profiler.base.errors import UsageError
 from torch_tb_profiler.executors.job import JobExecutor, ProgressTuple, SerialExecutor, report_progress
-from torch_tb_profiler.executors.memory import give_back_memory, limited_memory
+from torch_tb_profiler.executors.memory import limited_memory, release_memory
 
 __all__ = [
     "JobExecutor",
     "ProgressTuple",
     "SerialExecutor",
-    "give_back_memory",
     "limited_memory",
     "make_executor",
+    "release_memory",
     "report_progress",
 ]
 
 
 def make_executor(spec: str, memory: int = 0) -> JobExecutor:
-    """The executor that a setting names; nothing is started or connected before its first job.
+    """Create the executor of a setting; nothing is started or connected before its first job.
 
-    memory  bytes that a worker process of this machine may take, 0 for any number
+    memory  limit in bytes of each worker process on this machine, 0 for none
 
-    UsageError says what is possible, MissingExtraError what to install.
+    Raises UsageError, which lists the valid settings, or MissingExtraError, which says what to install.
     """
     name, _, rest = spec.partition(":")
     if name == "serial" and not rest:
@@ -36,6 +36,4 @@ def make_executor(spec: str, memory: int = 0) -> JobExecutor:
         from torch_tb_profiler.executors.cluster import ClusterExecutor
 
         return ClusterExecutor(address)
-    raise UsageError(
-        f"there is no executor {spec!r}", hint="give `serial`, `processes:N` or `dask://scheduler:port`"
-    )
+    raise UsageError(f"unknown executor {spec!r}", hint="use `serial`, `processes:N` or `dask://scheduler:port`")

@@ -1,7 +1,7 @@
 """Jobs on a Dask cluster: `dask://scheduler:port`, for logs that outgrow one machine.
 
-The cluster keeps what it is good at: it queues, spreads, and gives the job of a lost worker to another one.
-Jobs carry strings and small results; traces go through the shared cache.
+Dask queues the jobs, distributes them, and reruns the job of a lost worker on another one. Jobs carry strings and
+small results; traces go through the shared cache.
 """
 
 from __future__ import annotations
@@ -23,13 +23,18 @@ from torch_tb_profiler.base.errors import (
     ShutdownError,
     WorkerDiedError,
 )
-from torch_tb_profiler.executors.job import NATIVE_READER, JobExecutor, ProgressTuple, reporting_to
+from torch_tb_profiler.executors.job import NATIVE_READER, JobExecutor, ProgressTuple, report_progress_to
 
 logger = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 10
+"""Timeout for connecting to the scheduler."""
+
 REPORT_SECONDS = 0.3
+"""Shortest time between two progress reports of a job."""
+
 TOPIC = "torch-tb-profiler"
+"""Dask topic of the progress reports."""
 
 _Job = tuple["Future[Any]", Callable[..., Any], tuple[Any, ...]]
 
@@ -39,22 +44,25 @@ def _import_distributed() -> Any:
         import distributed
     except ImportError as error:
         raise MissingExtraError(
-            "a Dask cluster needs a package that is not installed",
+            "Dask is not installed",
             hint='pip install "torch-tb-profiler[dask]"',
         ) from error
     return distributed
 
 
 class ClusterExecutor(JobExecutor):
-    """Submits to the scheduler at `address` (host:port); connects with the first job, and again after a loss."""
+    """An executor for the Dask scheduler at `address` (host:port).
 
-    elsewhere = True
+    It connects with the first job, and again after the connection was lost.
+    """
+
+    remote = True
 
     def __init__(self, address: str) -> None:
         self._distributed = _import_distributed()
         self._address = address
         self._lock = threading.Lock()
-        # The one thread that talks to the cluster: neither a request nor the client's own loop ever waits.
+        # Only this thread talks to the cluster, so neither a request nor the client's event loop ever waits.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="profiler-cluster")
         self._client: Any = None
         self._waiting: list[_Job] = []
@@ -62,8 +70,11 @@ class ClusterExecutor(JobExecutor):
         self._progress: dict[str, ProgressTuple | None] = {}
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Run `fn(*args)` on the cluster; ClusterError if it cannot be reached, WorkerDiedError if the job
-        kills every worker that takes it."""
+        """Run `fn(*args)` on the cluster.
+
+        The future raises ClusterError if the cluster can't be reached, and WorkerDiedError if the job kills
+        every worker that runs it.
+        """
         future: Future[Any] = Future()
         with self._lock:
             self._waiting.append((future, fn, args))
@@ -75,11 +86,11 @@ class ClusterExecutor(JobExecutor):
             return self._progress.get(self._names.get(future, ""))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Forget all jobs and leave; what a worker has begun it ends for the cache."""
-        self._thread.submit(self._leave)
+        """Drop all jobs and disconnect; workers finish the jobs that they have started and cache the results."""
+        self._thread.submit(self._disconnect)
         self._thread.shutdown(wait=wait)
 
-    def _leave(self) -> None:
+    def _disconnect(self) -> None:
         with self._lock:
             client, self._client = self._client, None
             dropped = [*self._names, *(future for future, _, _ in self._waiting)]
@@ -90,13 +101,13 @@ class ClusterExecutor(JobExecutor):
             self._end(future, None, ShutdownError())
 
     def _send(self) -> None:
-        """Submit all jobs that wait; one attempt to connect serves (or fails) them together."""
+        """Submit all waiting jobs; if the connection fails, all of them fail."""
         with self._lock:
             jobs, self._waiting = self._waiting, []
         if not jobs:
             return
         try:
-            client = self._connected()
+            client = self._connect()
         except ProfilerError as error:
             for future, _, _ in jobs:
                 self._end(future, None, error)
@@ -111,7 +122,7 @@ class ClusterExecutor(JobExecutor):
             inner = cluster.submit(_run, name, fn, args)
             inner.add_done_callback(partial(self._hand_over, future))
 
-    def _connected(self) -> Any:
+    def _connect(self) -> Any:
         if self._client is None or self._client.status not in ("running", "connecting"):
             try:
                 client = self._distributed.Client(
@@ -120,7 +131,7 @@ class ClusterExecutor(JobExecutor):
                 client.subscribe_topic(TOPIC, self._on_event)
             except (OSError, TimeoutError) as error:
                 raise ClusterError(
-                    "the Dask scheduler cannot be reached",
+                    "can't reach the Dask scheduler",
                     where=self._address,
                     hint="start it with `dask scheduler`, then try again",
                 ) from error
@@ -128,10 +139,10 @@ class ClusterExecutor(JobExecutor):
         return self._client
 
     def _on_event(self, event: Any) -> None:
-        """A report of a worker, with its time."""
+        """Store the progress that a worker reports; an event is (time, message)."""
         _, (name, *progress) = event
         with self._lock:
-            if name in self._progress:  # the jobs of other servers report here too
+            if name in self._progress:  # jobs of other servers report to the same topic
                 self._progress[name] = tuple(progress)
 
     def _hand_over(self, future: Future[Any], inner: Future[Any]) -> None:
@@ -145,23 +156,24 @@ class ClusterExecutor(JobExecutor):
             error: BaseException | None = ClusterError(
                 "the connection to the Dask scheduler was lost",
                 where=self._address,
-                hint="try again once it is back; what its workers had finished is in the cache",
+                hint="try again once it is back; files that its workers had finished are in the cache",
             )
         else:
-            error = self._translated(inner.exception())
+            error = self._translate(inner.exception())
         self._end(future, None if error else inner.result(), error)
 
-    def _translated(self, error: BaseException | None) -> BaseException | None:
+    def _translate(self, error: BaseException | None) -> BaseException | None:
+        """Return the error to show for a job's error."""
         if isinstance(error, self._distributed.scheduler.KilledWorker):
             return WorkerDiedError(
                 "every worker that read this file was killed",
-                hint="most likely it ran out of memory; give the workers more, or cut the trace",
+                hint="it likely ran out of memory; give the workers more, or cut the trace into smaller parts",
             )
         if isinstance(error, ImportError) or isinstance(error and error.__cause__, ImportError):
             return ClusterError(
-                "the workers of the cluster lack a package",
+                "a Python package is missing on the workers of the cluster",
                 where=self._address,
-                hint="install the same torch-tb-profiler, with the driver of the storage, on every worker",
+                hint="install the same torch-tb-profiler, with the storage driver, on every worker",
             )
         return error
 
@@ -177,7 +189,7 @@ class ClusterExecutor(JobExecutor):
 
 
 def _run(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """On a worker: the job, with its progress sent to whoever listens."""
+    """Run a job on a worker and publish its progress."""
     from distributed import get_worker
 
     worker, last = get_worker(), 0.0
@@ -190,5 +202,5 @@ def _run(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
             worker.log_event(TOPIC, [name, *progress])
 
     os.environ.setdefault(*NATIVE_READER)
-    with reporting_to(report):
+    with report_progress_to(report):
         return fn(*args)

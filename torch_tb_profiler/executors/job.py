@@ -1,4 +1,4 @@
-"""What all executors share: how a job reports its progress, and the plainest of them."""
+"""The base class of executors, how a job reports its progress, and the serial executor."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from contextvars import ContextVar
 from typing import Any
 
 NATIVE_READER = ("TORCH_PROFILER_NATIVE", "1")
-"""What a worker adds to its environment, unless it is set there: a crash of compiled code costs its one job."""
+"""Environment variable that workers set by default: there, a crash of compiled code costs only one job."""
 
 STAGES = ("reading", "arranging", "analyzing", "saving")
+"""Stages of a job, in order."""
 
 ProgressTuple = tuple[str, int, int, int]
 """(stage, bytes done, bytes total, events)"""
@@ -20,15 +21,15 @@ _report: ContextVar[Callable[[ProgressTuple], None] | None] = ContextVar("report
 
 
 def report_progress(progress: ProgressTuple) -> None:
-    """Called by a job, wherever it runs: its progress goes to whoever submitted it."""
+    """Report the progress of the running job to whoever submitted it; called by the job."""
     report = _report.get()
     if report is not None:
         report(progress)
 
 
 @contextmanager
-def reporting_to(report: Callable[[ProgressTuple], None]) -> Iterator[None]:
-    """Jobs that run inside report to `report`."""
+def report_progress_to(report: Callable[[ProgressTuple], None]) -> Iterator[None]:
+    """Send the progress of jobs that run inside the `with` block to `report`."""
     token = _report.set(report)
     try:
         yield
@@ -36,35 +37,36 @@ def reporting_to(report: Callable[[ProgressTuple], None]) -> Iterator[None]:
         _report.reset(token)
 
 
-def report_from_now_on_to(report: Callable[[ProgressTuple], None]) -> None:
-    """All further jobs of this thread report to `report`."""
+def set_progress_report(report: Callable[[ProgressTuple], None]) -> None:
+    """Send the progress of all further jobs of this thread to `report`."""
     _report.set(report)
 
 
 class JobExecutor(Executor):
-    """An executor that knows how far its jobs are, and whether they may run on other machines.
+    """An executor that knows the progress of its jobs.
 
-    aside  a job does not keep whoever submits it
+    remote      its jobs may run on other machines
+    background  `submit` returns before the job has run
     """
 
-    elsewhere = False
-    aside = True
+    remote = False
+    background = True
 
     def progress(self, future: Future[Any]) -> ProgressTuple | None:
-        """How far the job of a future is, None while it waits for a worker."""
+        """Return the progress of a future's job, or None while it waits for a worker."""
         return None
 
 
 class SerialExecutor(JobExecutor):
-    """Runs a job where it is submitted."""
+    """An executor that runs each job in `submit`."""
 
-    aside = False
+    background = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
         try:
             future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # handed to whoever asks the future
+        except Exception as error:  # raised by `future.result()`
             future.set_exception(error)
         return future

@@ -1,4 +1,4 @@
-"""How much memory a process may take, where the system knows such a limit, and what it gives back."""
+"""Limit the memory of a process, where the system supports that, and control when it returns freed memory."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ except ImportError:  # Windows
 
 
 def limit_memory(memory: int) -> None:
-    """This process may take so many bytes from now on, 0 for any number."""
+    """Limit the data of this process to `memory` bytes from now on; 0 sets no limit."""
     if memory and resource is not None:
-        most = resource.getrlimit(resource.RLIMIT_DATA)[1]
-        allowed = memory if most == resource.RLIM_INFINITY else min(memory, most)
-        resource.setrlimit(resource.RLIMIT_DATA, (allowed, most))
+        hard_limit = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        allowed = memory if hard_limit == resource.RLIM_INFINITY else min(memory, hard_limit)
+        resource.setrlimit(resource.RLIMIT_DATA, (allowed, hard_limit))
 
 
-def give_back_memory() -> None:
-    """What was freed goes back to the system, where the C library otherwise keeps it (glibc)."""
+def release_memory() -> None:
+    """Return freed memory to the system, where the C library would otherwise keep it (glibc)."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)
 
 
-# malloc.h of glibc; the others have none of it.
+# From malloc.h of glibc; other C libraries have no such options.
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3
-_MOST = (1 << 31) - 1
+_MAX_INT = (1 << 31) - 1
 
 
 def recycle_memory() -> None:
-    """What this process frees stays with it, for the next column, until `give_back_memory` (glibc).
+    """Keep freed memory in this process for the next column, until `release_memory` (glibc).
 
-    By default each large column is a mapping of its own, whose pages the system clears one by one and takes back
-    with the column. Neither does numpy ask for huge pages, if it is imported after this: for them the system moves
-    other pages out of the way.
+    By default each large column is a memory mapping of its own, whose pages the system clears one by one and takes
+    back with the column. If numpy is imported after this, it doesn't ask for huge pages either: the system would
+    have to move other pages to make room for them.
     """
     os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         libc.mallopt(_M_MMAP_THRESHOLD, 1 << 30)
-        libc.mallopt(_M_TRIM_THRESHOLD, _MOST)
+        libc.mallopt(_M_TRIM_THRESHOLD, _MAX_INT)
         libc.mallopt(_M_TOP_PAD, 1 << 26)
 
 
 @contextmanager
 def limited_memory(memory: int) -> Iterator[None]:
-    """Inside, this process may take so many bytes, 0 for any number."""
+    """Limit the data of this process to `memory` bytes inside the `with` block; 0 sets no limit."""
     before = None if resource is None else resource.getrlimit(resource.RLIMIT_DATA)
     limit_memory(memory)
     try:

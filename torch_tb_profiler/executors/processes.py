@@ -1,8 +1,8 @@
 """`processes:N`: worker processes on this machine.
 
-N processes are N pools of one worker each: when a worker is killed, exactly its own job fails and the others
-go on. Workers are spawned (safe with threads, the same on every system), start with the first job and leave
-when they have been idle for a while.
+N processes are N pools of one worker each: when a worker is killed, only its own job fails and the others go on.
+Workers are spawned (safe with threads, the same on every system), start with the first job, and exit when they
+have been idle for a while.
 """
 
 from __future__ import annotations
@@ -27,32 +27,33 @@ from torch_tb_profiler.executors.job import (
     STAGES,
     JobExecutor,
     ProgressTuple,
-    report_from_now_on_to,
+    set_progress_report,
 )
 from torch_tb_profiler.executors.memory import limit_memory, recycle_memory
 
 IDLE_SECONDS = 30.0
+"""A worker that has had no job for this long exits."""
 
 
 def _start_worker(shared: Any, memory: int) -> None:
-    """In a new worker process: its jobs report their progress to the parent through shared memory.
+    """Set up a new worker process: limit it to `memory` bytes (0: no limit) and report progress to its parent.
 
-    It may take `memory` bytes (0: any number), where the system knows such a limit, and ends with its parent.
+    Progress goes through the array `shared`, in shared memory. The worker exits with its parent.
     """
     limit_memory(memory)
     recycle_memory()
     os.environ.setdefault(*NATIVE_READER)
-    threading.Thread(target=_end_with_parent, name="profiler-parent", daemon=True).start()
+    threading.Thread(target=_exit_with_parent, name="profiler-parent", daemon=True).start()
 
     def report(progress: ProgressTuple) -> None:
         stage, done, total, events = progress
         shared[:] = (STAGES.index(stage), done, total, events)
 
-    report_from_now_on_to(report)
+    set_progress_report(report)
 
 
-def _end_with_parent() -> None:
-    """A killed parent cannot stop its workers, and they would wait for their next job for ever."""
+def _exit_with_parent() -> None:
+    """Exit once the parent is gone: a killed parent can't stop its workers, which would wait for jobs forever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])
@@ -60,18 +61,18 @@ def _end_with_parent() -> None:
 
 
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
-_starting = threading.Lock()
+_start_lock = threading.Lock()
 
 
 @contextmanager
-def _lean_start() -> Iterator[None]:
-    """For a process that starts inside: it loads what its job names, and nothing else.
+def _start_without_main() -> Iterator[None]:
+    """Have a process that starts inside the `with` block import only what its job needs.
 
-    numpy would give it a spinning thread per core for algebra no job does. And it would first run the main
-    module again, under another name: half a second in TensorBoard, and in a script without the usual
-    `if __name__ == "__main__"` all that the script does.
+    Otherwise OpenBLAS would start a spinning thread per core for linear algebra that no job does. And the process
+    would first run the main module again, under another name: that takes half a second in TensorBoard, and repeats
+    everything that a script does which lacks `if __name__ == "__main__"`.
     """
-    with _starting:
+    with _start_lock:
         main = vars(sys.modules["__main__"])
         hidden: dict[str, Any] = {name: main[name] for name in ("__spec__", "__file__") if name in main}
         threads = os.environ.get(_BLAS_THREADS)
@@ -85,8 +86,8 @@ def _lean_start() -> Iterator[None]:
                 os.environ.pop(_BLAS_THREADS, None)
 
 
-class _Slot:
-    """One worker process and what it is doing."""
+class _Worker:
+    """One worker process and its job."""
 
     def __init__(self, memory: int) -> None:
         self._memory = memory
@@ -109,10 +110,10 @@ class _Slot:
         return self.pool
 
     def release(self) -> ProcessPoolExecutor | None:
-        """Part with the pool without touching it: its own threads clean up after a broken one."""
+        """Detach the pool without stopping it: the pool's own threads clean up after a broken one."""
         if self.idle_timer is not None:
             self.idle_timer.cancel()
-        # Still referred to: collecting a pool takes its lock, which it may hold while it calls us.
+        # Keep a reference: garbage collecting a pool takes its lock, which it may hold while it calls us.
         self.former, self.pool = self.pool, None
         return self.former
 
@@ -123,17 +124,20 @@ class _Slot:
 
 
 class ProcessExecutor(JobExecutor):
-    """At most `count` worker processes of at most `memory` bytes, one job each; further jobs wait in order."""
+    """An executor with up to `count` worker processes of up to `memory` bytes each; further jobs wait in order."""
 
     def __init__(self, count: int, memory: int = 0) -> None:
-        self._slots = [_Slot(memory) for _ in range(count)]
+        self._workers = [_Worker(memory) for _ in range(count)]
         self._waiting: deque[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]] = deque()
         self._lock = threading.RLock()
         self._closed = False
-        _open.add(self)
+        _open_executors.add(self)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Run `fn(*args)` in a worker; a killed worker gives WorkerDiedError, shutting down ShutdownError."""
+        """Run `fn(*args)` in a worker.
+
+        The future raises WorkerDiedError if the worker is killed, and ShutdownError if the executor is shut down.
+        """
         future: Future[Any] = Future()
         with self._lock:
             if not self._closed:
@@ -145,81 +149,81 @@ class ProcessExecutor(JobExecutor):
 
     def progress(self, future: Future[Any]) -> ProgressTuple | None:
         with self._lock:
-            for slot in self._slots:
-                if slot.job is future:
-                    stage, done, total, events = slot.shared[:]
+            for worker in self._workers:
+                if worker.job is future:
+                    stage, done, total, events = worker.shared[:]
                     return STAGES[stage], done, total, events
         return None
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Stop the workers; running jobs are killed, waiting ones cancelled."""
+        """Kill the workers with their running jobs, and cancel the waiting jobs."""
         with self._lock:
             self._closed = True
             for future, _, _ in self._waiting:
                 future.cancel()
             self._waiting.clear()
-            pools = [pool for slot in self._slots if (pool := slot.release()) is not None]
-        # Without our lock: a pool that breaks right now holds its own and waits for ours in `_finish`.
-        # Each is waited for, which with killed workers takes no time: a pool that ends while the interpreter
-        # does can keep it from ending (its thread closes the pipe that the interpreter wakes it through).
+            pools = [pool for worker in self._workers if (pool := worker.release()) is not None]
+        # Don't hold our lock here: a pool that breaks right now holds its own and waits for ours in `_finish`.
+        # Wait for each pool, which takes no time as its worker is killed: a pool that shuts down together with the
+        # interpreter can block its exit (the pool's thread closes the pipe that the interpreter wakes it through).
         for pool in pools:
             for process in list((pool._processes or {}).values()):
                 process.kill()
             pool.shutdown(wait=True, cancel_futures=True)
 
     def _dispatch(self) -> None:
-        for slot in self._slots:
-            if slot.job is not None or not self._waiting:
+        for worker in self._workers:
+            if worker.job is not None or not self._waiting:
                 continue
             future, fn, args = self._waiting.popleft()
             if not future.set_running_or_notify_cancel():
                 continue
-            slot.job = future
-            with _lean_start():
+            worker.job = future
+            with _start_without_main():
                 try:
-                    inner = slot.start().submit(fn, *args)
+                    inner = worker.start().submit(fn, *args)
                 except BrokenProcessPool:
-                    slot.release()
-                    inner = slot.start().submit(fn, *args)
-            inner.add_done_callback(partial(self._finish, slot, future))
+                    worker.release()
+                    inner = worker.start().submit(fn, *args)
+            inner.add_done_callback(partial(self._finish, worker, future))
 
-    def _finish(self, slot: _Slot, future: Future[Any], done: Future[Any]) -> None:
+    def _finish(self, worker: _Worker, future: Future[Any], done: Future[Any]) -> None:
         with self._lock:
-            slot.job = None
+            worker.job = None
             error = None if done.cancelled() else done.exception()
             if done.cancelled() or (self._closed and error is not None):
                 error = ShutdownError()
             elif isinstance(error, BrokenProcessPool):
-                # Not stopped: the pool calls here while it holds the lock that stopping it needs.
-                slot.release()
+                # Don't stop it: the pool calls us while it holds the lock that stopping it needs.
+                worker.release()
                 error = WorkerDiedError(
-                    "the process that read this file was killed",
-                    hint="most likely it ran out of memory; try again, or cut the trace into smaller parts",
+                    "the process reading this file was killed",
+                    hint="it likely ran out of memory; try again, or cut the trace into smaller parts",
                 )
             if not self._closed:
                 self._dispatch()
-                if slot.job is None and slot.pool is not None:
-                    slot.idle_timer = threading.Timer(IDLE_SECONDS, self._retire, (slot,))
-                    slot.idle_timer.daemon = True
-                    slot.idle_timer.start()
+                if worker.job is None and worker.pool is not None:
+                    worker.idle_timer = threading.Timer(IDLE_SECONDS, self._stop_idle, (worker,))
+                    worker.idle_timer.daemon = True
+                    worker.idle_timer.start()
         if error is not None:
             future.set_exception(error)
         else:
             future.set_result(done.result())
 
-    def _retire(self, slot: _Slot) -> None:
+    def _stop_idle(self, worker: _Worker) -> None:
         with self._lock:
-            if slot.job is None:
-                slot.stop()
+            if worker.job is None:
+                worker.stop()
 
 
-_open: weakref.WeakSet[ProcessExecutor] = weakref.WeakSet()
+_open_executors: weakref.WeakSet[ProcessExecutor] = weakref.WeakSet()
 
 
 def _stop_all() -> None:
-    for executor in tuple(_open):
+    for executor in tuple(_open_executors):
         executor.shutdown()
 
 
-# Python's own end of its pools waits for what runs, and comes before what `atexit` calls; this comes before both.
+# At exit, Python waits for the jobs of its pools before it calls `atexit` functions; this runs before both.
 threading._register_atexit(_stop_all)  # type: ignore[attr-defined]

@@ -155,7 +155,7 @@ class Files:
         name = asked_name(slug, part, params)
         with self._lock:
             file = self._files.get(id_)
-        if file is None or file.summary is None or not self._cache.holds_json(file.key, name):
+        if file is None or file.summary is None or not self._cache.has_json(file.key, name):
             return None
         return self._cache.load_json(file.key, name)
 
@@ -308,7 +308,7 @@ class Files:
                 file.error = ErrorInfo.of(error, where=file.listed.path, stage=stage)
             else:
                 loaded = future.result()
-                if loaded.cached and loaded.trace is None and self._loader.elsewhere and self._cache.shared:
+                if loaded.cached and loaded.trace is None and self._loader.remote and self._cache.shared:
                     self._look_up(file, loaded.summary)
                     return
                 file.summary = loaded.summary
@@ -319,9 +319,9 @@ class Files:
 
     def _out_of_sight(self, file: _File, future: Future[Loaded]) -> bool:
         """True if a worker of another machine kept the trace where this server does not see it."""
-        if not self._loader.elsewhere or future.cancelled() or future.exception():
+        if not self._loader.remote or future.cancelled() or future.exception():
             return False
-        return future.result().cached and not self._cache.holds_trace(file.key)
+        return future.result().cached and not self._cache.has_trace(file.key)
 
     def _cache_not_shared(self) -> ErrorInfo:
         return ErrorInfo(

@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple, cast
 from torch_tb_profiler.base.errors import StorageError, TooLargeError
 from torch_tb_profiler.cache import Cache
 from torch_tb_profiler.discovery.catalog import joined_identity, ranked_identity
-from torch_tb_profiler.executors import ProgressTuple, give_back_memory, limited_memory, report_progress
+from torch_tb_profiler.executors import ProgressTuple, limited_memory, release_memory, report_progress
 from torch_tb_profiler.executors.job import NATIVE_READER
 from torch_tb_profiler.ingest import Progress, read_trace, without_gc
 from torch_tb_profiler.ingest.helpers import lent
@@ -177,7 +177,7 @@ def _load(
         from torch_tb_profiler.session.counters import with_files
 
         trace = with_files(trace, location, request.counters, request.limit)
-    give_back_memory()  # the pieces that columns were joined of; analyses would come on top of them
+    release_memory()  # the pieces that columns were joined of; analyses would come on top of them
     trace = replace(trace, catalog=request.catalog)
     if FileId(location.uri(path), identity) != request.id:
         raise StorageError(

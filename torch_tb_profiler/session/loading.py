@@ -66,9 +66,9 @@ class Loader:
         self.closed = False
 
     @property
-    def elsewhere(self) -> bool:
+    def remote(self) -> bool:
         """True if files may be read on other machines."""
-        return self._executor is not None and self._executor.elsewhere
+        return self._executor is not None and self._executor.remote
 
     def load(
         self, file: ListedFile, report: Callable[[ProgressTuple], None], *, past_cache: bool
@@ -97,7 +97,7 @@ class Loader:
             return self._large
         cache_bytes = 0 if past_cache else self._settings.cache_bytes
         executor = self._executor_of_all()
-        stays = not executor.elsewhere  # the next job of this file comes to the same process
+        stays = not executor.remote  # the next job of this file comes to the same process
         return executor.submit(load_in_worker, request, self._cache.place, cache_bytes, stays)
 
     def answer_ahead(self, file: ListedFile, key: str, part: int | None, without: Set[str]) -> None:
@@ -112,9 +112,9 @@ class Loader:
         missing = [
             slug
             for slug in slugs_ahead()
-            if slug not in without and not self._cache.holds_json(key, result_name(slug, part))
+            if slug not in without and not self._cache.has_json(key, result_name(slug, part))
         ]
-        if self._is_small(file) or not missing or not self._executor_of_all().aside:
+        if self._is_small(file) or not missing or not self._executor_of_all().background:
             return
         request, slugs = self._request(file), iter(missing)
 
