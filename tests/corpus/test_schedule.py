@@ -24,6 +24,6 @@ def test_every_schedule_gives_the_recorded_times(corpus: Path) -> None:
         assert np.array_equal(again.points[0], graph.points.time), path
         assert np.array_equal(again.ends[0], graph.items.end), path
         items += len(graph.items)
-        explained += len(graph.items) * (graph.explained or 0.0)
+        explained += len(graph.items) * (graph.explained_share or 0.0)
     assert items > 100_000
     assert explained / items > EXPLAINED

@@ -1,18 +1,18 @@
-"""Waits between streams and hand-offs between threads."""
+"""Tests of waits between streams and hand-offs between threads."""
 
 from __future__ import annotations
 
 from tests.support.traces import draw
-from torch_tb_profiler.model.schedule.handoffs import handoffs
-from torch_tb_profiler.model.schedule.items import items
+from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.schedule.stream_waits import stream_waits
+from torch_tb_profiler.model.schedule.threads import handoffs
 from torch_tb_profiler.model.trace import ABSENT, Trace
 
 
 def waits(trace: Trace) -> list[tuple[str, str, bool]]:
-    """(item, the one that it waits for, whether inferred)."""
-    edges, work = stream_waits(trace), items(trace)
-    names = [trace.strings[trace.events.name[row]] for row in work.row]
+    """Return (item, the item that it waits for, whether inferred)."""
+    edges, items = stream_waits(trace), device_items(trace)
+    names = [trace.strings[trace.events.name[row]] for row in items.row]
     return [
         (names[item], names[source], bool(inferred))
         for item, source, inferred in zip(edges.item, edges.source, edges.inferred, strict=True)
@@ -32,7 +32,7 @@ def test_the_next_launch_after_the_call_waits_for_the_other_stream() -> None:
     assert waits(trace) == [("reduce", "compute", False)]
 
 
-def test_nothing_waits_for_what_ended_after_it_started() -> None:
+def test_no_item_waits_for_one_that_ends_after_its_start() -> None:
     trace = draw("""
     host  cuda_runtime  cudaLaunchKernel      0   5  correlation=1
     host  cuda_runtime  cudaStreamWaitEvent  10   2  correlation=2
@@ -54,11 +54,11 @@ def test_a_late_start_right_after_another_stream_is_inferred_to_have_waited() ->
     assert waits(draw(LATE + "gpu0 kernel reduce 88 10 correlation=3 stream=20")) == [("reduce", "compute", True)]
 
 
-def test_a_late_start_with_no_end_nearby_is_left_unexplained() -> None:
+def test_a_late_start_without_an_end_nearby_has_no_wait() -> None:
     assert waits(draw(LATE + "gpu0 kernel reduce 120 10 correlation=3 stream=20")) == []
 
 
-def test_devices_do_not_wait_for_one_another() -> None:
+def test_items_do_not_wait_for_other_devices() -> None:
     assert waits(draw(LATE + "gpu1 kernel reduce 88 10 correlation=3 stream=20 device=1")) == []
 
 
@@ -73,7 +73,10 @@ gpu0   kernel        grad              50  10  correlation=1
 
 
 def times(trace: Trace) -> list[tuple[int | str | None, int, int | str | None, int, int]]:
-    """(source thread, its time, target thread, its time, since when that waits), us; -1: it had no more to do."""
+    """Return (source thread, its time, target thread, its time, since when it waits) in us.
+
+    The last is -1 if the target had nothing left to do.
+    """
     edges = handoffs(trace)
     return [
         (trace.threads[source].tid, begin // 1000, trace.threads[target].tid, end // 1000, max(held // 1000, -1))
@@ -82,7 +85,7 @@ def times(trace: Trace) -> list[tuple[int | str | None, int, int | str | None, i
             edges.source_time.tolist(),
             edges.target.tolist(),
             edges.target_time.tolist(),
-            edges.held_since.tolist(),
+            edges.waiting_since.tolist(),
             strict=True,
         )
     ]
@@ -91,15 +94,15 @@ def times(trace: Trace) -> list[tuple[int | str | None, int, int | str | None, i
 def test_the_backward_thread_starts_and_ends_with_the_main_thread() -> None:
     trace = draw(BACKWARD + "host cpu_op aten::optimizer 80 20\nhost cpu_op aten::optimizer 110 20")
     assert times(trace) == [(1, 20, 2, 30, -1), (2, 70, 1, 80, 20)]
-    assert handoffs(trace).held_since[0] == ABSENT
+    assert handoffs(trace).waiting_since[0] == ABSENT
 
 
-def test_a_burst_that_fills_less_than_half_of_the_stretch_does_not_hold_the_main_thread() -> None:
+def test_a_burst_that_fills_less_than_half_of_the_pause_does_not_block_the_main_thread() -> None:
     trace = draw(BACKWARD + "host cpu_op aten::optimizer 120 20\nhost cpu_op aten::optimizer 150 20")
     assert times(trace) == [(1, 20, 2, 30, -1)]
 
 
-def test_what_follows_on_a_thread_that_was_still_busy_is_handed_nothing() -> None:
+def test_a_thread_that_is_still_busy_gets_no_hand_off() -> None:
     busy = BACKWARD + "host cpu_op aten::more 65 20\nhost cpu_op aten::optimizer 110 20\n"
     assert times(draw(busy)) == [(1, 20, 2, 30, -1)]
     assert times(draw(busy + "host2 cpu_op aten::next 72 4")) == [(1, 20, 2, 30, -1)]

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans, step_items
-from torch_tb_profiler.model.schedule.order import Run, run_order
+from torch_tb_profiler.model.schedule.replay import NodeRun, computation_order
 from torch_tb_profiler.model.schedule.schedule import Schedule, schedule
 from torch_tb_profiler.model.trace import Int64, Trace, derived
 
@@ -34,7 +34,7 @@ def slack(trace: Trace) -> Slack:
         launched, end = step_items(trace), int(spans.end[0, -1])
         latest.points[graph.step_end[:count]] = end
         latest.ends[launched.order] = end
-    for run in reversed(run_order(trace)):
+    for run in reversed(computation_order(trace)):
         (latest.host if run.of_host else latest.stream)(run)
     return Slack(latest.points - graph.points.time, latest.ends - graph.items.end)
 
@@ -52,7 +52,7 @@ class _Latest:
         between[1:] = self.duration[:-1] + graph.gap[1:]
         self.between = np.cumsum(between)
 
-    def host(self, run: Run) -> None:
+    def host(self, run: NodeRun) -> None:
         low, high, graph = run.low, run.high, self.graph
         caps = self.points[low:high]
         if high < len(self.points) and not graph.points.first[high]:
@@ -67,7 +67,7 @@ class _Latest:
         np.minimum.at(self.ends, item[item >= 0], allowed[item >= 0])
         np.minimum.at(self.points, point[point >= 0], allowed[point >= 0])
 
-    def stream(self, run: Run) -> None:
+    def stream(self, run: NodeRun) -> None:
         low, high, graph = run.low, run.high, self.graph
         duration = self.duration[low:high]
         starts = self.ends[low:high] - duration

@@ -13,7 +13,7 @@ from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans
 from torch_tb_profiler.analyses.schedule.targets import Target, time_target
 from torch_tb_profiler.analyses.schedule.what_if import affordable, unexplained, without
 from torch_tb_profiler.base.intervals import merge
-from torch_tb_profiler.model.schedule.clock import clock_shift_ns
+from torch_tb_profiler.model.schedule.items import clock_shift_ns
 from torch_tb_profiler.model.trace import Trace
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from torch_tb_profiler.model.calls.links import launches
 from torch_tb_profiler.model.devices import device_of, stream_of
 from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
-from torch_tb_profiler.model.schedule.items import items
+from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.trace import ABSENT, Int32, Int64, Trace
 
 
@@ -90,8 +90,8 @@ def longest_between(queue: Queue, edges: Int64) -> Int64:
 
 def blocked_launches(trace: Trace, work: Int32) -> tuple[int, int]:
     """(calls that launched some of the work and waited for a full queue; their ns, less a median launch each)."""
-    calls, submitted = blocking_calls(trace), items(trace)
+    calls, submitted = blocking_calls(trace), device_items(trace)
     launched = np.isin(calls.call, submitted.call[np.isin(submitted.row, work)])
     length = calls.end - calls.begin
-    held = launched & (calls.kind == WaitKind.QUEUE) & calls.waited & (length > submitted.typical_call_ns)
+    held = launched & (calls.kind == WaitKind.QUEUE) & calls.has_waited & (length > submitted.typical_call_ns)
     return int(held.sum()), int((length[held] - submitted.typical_call_ns).sum())

@@ -17,7 +17,7 @@ from torch_tb_profiler.base.markers import is_mark, is_unnamed
 from torch_tb_profiler.model.calls.links import launches
 from torch_tb_profiler.model.calls.missing import missing_kernels
 from torch_tb_profiler.model.kinds import DEVICE, HOST, ends, of_kind
-from torch_tb_profiler.model.schedule.items import items
+from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, distinct, name_mask
 
@@ -60,7 +60,7 @@ def host_late(trace: Trace) -> Intervals:
     # Where nothing follows on any device, nothing is late; what the host still does for long is its own affair.
     tail = alone.starts >= device_busy(trace).ends[-1:].max(initial=0)
     late = _only(alone, tail & (alone.ends - alone.starts > LONG_NS))
-    for device in np.unique(items(trace).device).tolist():
+    for device in np.unique(device_items(trace).device).tolist():
         table = gaps(trace, device)
         until = np.where(table.thread >= 0, table.late_until, table.end)
         late = union(late, merge(table.begin, np.where(table.next >= 0, until, table.begin)))
@@ -74,7 +74,7 @@ def device_late(trace: Trace) -> Intervals:
     Where a device's next work has no recorded launch, or none follows, it does not count.
     """
     submitted = EMPTY
-    for device in np.unique(items(trace).device).tolist():
+    for device in np.unique(device_items(trace).device).tolist():
         table = gaps(trace, device)
         known = (table.thread >= 0) & (table.next >= 0)
         submitted = union(submitted, merge(table.late_until[known], table.end[known]))

@@ -25,7 +25,7 @@ from torch_tb_profiler.base.intervals import covered, merge
 from torch_tb_profiler.model.communication.collectives import collectives
 from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.kinds import Kind, kinds
-from torch_tb_profiler.model.schedule.schedule import Bound, schedule
+from torch_tb_profiler.model.schedule.schedule import StartLimit, schedule
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Int64, Trace
 
 UNKNOWN = -2
@@ -99,7 +99,7 @@ class _Walk:
         self.node = node[items.row]
         self.last = step_items(trace).order
         # Of each item the nearest before or at it that does not just follow work of its stream.
-        apart = self.graph.bound != Bound.STREAM
+        apart = self.graph.limit != StartLimit.STREAM
         apart[1:] |= self.node[:-1] >= 0
         self.head = np.maximum.accumulate(np.where(apart, np.arange(len(items)), 0))
         binding = np.flatnonzero(edges.binds)
@@ -154,15 +154,15 @@ class _Walk:
     def _started(self, item: int) -> _Link:
         """Why an item starts when it does."""
         graph, main = self.graph, self.graph.main_thread
-        bound = graph.bound[item]
-        if bound == Bound.STREAM:
+        bound = graph.limit[item]
+        if bound == StartLimit.STREAM:
             return _Link(PieceKind.KERNEL_GAP, int(graph.items.end[item - 1]), item - 1, main)
-        if bound == Bound.LAUNCH:
+        if bound == StartLimit.LAUNCH:
             point = graph.submission[item]
             time, thread = graph.points.time[point], graph.points.thread[point]
             return _Link(PieceKind.LAUNCH_LATENCY, int(time), None, int(thread))
-        if bound == Bound.WAIT:
-            source = int(graph.waits.source[graph.bound_wait[item]])
+        if bound == StartLimit.WAIT:
+            source = int(graph.waits.source[graph.limiting_wait[item]])
             return _Link(PieceKind.STREAM_WAIT, int(graph.items.end[source]), source, main)
         return _Link(PieceKind.BEFORE, self.begins[0], None, main)
 

@@ -20,8 +20,7 @@ from torch_tb_profiler.model.communication.events import communication_kernels
 from torch_tb_profiler.model.devices import device_kind, device_name
 from torch_tb_profiler.model.kinds import Kind, kinds
 from torch_tb_profiler.model.schedule.blocking import WaitKind, blocking_calls
-from torch_tb_profiler.model.schedule.clock import clock_shift_ns
-from torch_tb_profiler.model.schedule.items import items
+from torch_tb_profiler.model.schedule.items import clock_shift_ns, device_items
 from torch_tb_profiler.model.steps import Steps, steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, Trace, derived
 
@@ -29,7 +28,7 @@ from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int32, Int64, T
 class Work(msgspec.Struct, frozen=True):
     """The items of a device or stream by start. Columns of length n; times on the device's own clock.
 
-    position  int64  in `items`
+    position  int64  in `device_items`
     submitted int64  ABSENT where no launch is recorded
     compute   bool   a kernel that does not communicate
     """
@@ -71,7 +70,7 @@ def windows(spans: Steps) -> Intervals:
 @derived
 def work_of(trace: Trace, device: int, stream: int | None = None) -> Work:
     """Raises NotFoundError if nothing ran on the device or stream."""
-    work, shift = items(trace), clock_shift_ns(trace)
+    work, shift = device_items(trace), clock_shift_ns(trace)
     mine = (work.device == device) & ((work.stream == stream) if stream is not None else True)
     if not mine.any():
         name = device_name(device_kind(trace), device)
@@ -87,7 +86,7 @@ def work_of(trace: Trace, device: int, stream: int | None = None) -> Work:
         thread=work.thread[at],
         start=work.start[at] - shift,
         end=work.end[at] - shift,
-        submitted=np.where(work.submitted[at] == ABSENT, ABSENT, work.submitted[at] - shift),
+        submitted=np.where(work.submit_time[at] == ABSENT, ABSENT, work.submit_time[at] - shift),
         compute=(kinds(trace)[rows] == Kind.KERNEL) & ~communication_kernels(trace)[rows],
     )
 
@@ -139,7 +138,7 @@ def _emptied_by(trace: Trace, begin: Int64) -> Int32:
 @derived
 def default_device(trace: Trace) -> int | None:
     """The device with the most items; None without any."""
-    work = items(trace)
+    work = device_items(trace)
     if len(work) == 0:
         return None
     devices, counts = np.unique(work.device, return_counts=True)

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.analyses.schedule.step_ends import recorded_spans, step_items
-from torch_tb_profiler.model.schedule.schedule import Bound, Schedule, schedule
+from torch_tb_profiler.model.schedule.schedule import Schedule, StartLimit, schedule
 from torch_tb_profiler.model.trace import Int8, Int64, Trace, derived
 
 
@@ -84,7 +84,7 @@ class _Walk:
         items, edges, points = graph.items, graph.edges, graph.points
         # Of each item the nearest before or at it whose start the stream does not bind.
         place = np.arange(len(items))
-        self.head = np.maximum.accumulate(np.where(graph.bound == Bound.STREAM, 0, place)).tolist()
+        self.head = np.maximum.accumulate(np.where(graph.limit == StartLimit.STREAM, 0, place)).tolist()
         binding = np.flatnonzero(edges.binds)
         thread = points.thread[edges.target[binding]]
         self.binding = {code: binding[thread == code].tolist() for code in np.unique(thread).tolist()}
@@ -124,13 +124,13 @@ class _Walk:
         now = min(int(start[0]), now)
         if now <= self.begin:
             return now, None, graph.main_thread
-        bound = graph.bound[low]
-        if bound == Bound.LAUNCH:
+        bound = graph.limit[low]
+        if bound == StartLimit.LAUNCH:
             submission = graph.submission[low]
             now = self._add(PieceKind.LAUNCH_LATENCY, int(graph.points.time[submission]), now, low)
             return now, None, int(graph.points.thread[submission])
-        if bound == Bound.WAIT:
-            source = int(graph.waits.source[graph.bound_wait[low]])
+        if bound == StartLimit.WAIT:
+            source = int(graph.waits.source[graph.limiting_wait[low]])
             return self._add(PieceKind.STREAM_WAIT, int(items.end[source]), now, low), source, graph.main_thread
         return self._add(PieceKind.BEFORE, self.begin, now, low), None, graph.main_thread
 

@@ -9,11 +9,9 @@ from torch_tb_profiler.analyses.schedule.causes import SOFT, Cause
 from torch_tb_profiler.analyses.schedule.gaps import Gaps, gaps
 from torch_tb_profiler.analyses.schedule.threads import Pieces, cut
 from torch_tb_profiler.base.errors import NotFoundError
-from torch_tb_profiler.model.schedule.clock import clock_shift_ns
-from torch_tb_profiler.model.schedule.handoffs import handoffs
-from torch_tb_profiler.model.schedule.items import items
+from torch_tb_profiler.model.schedule.items import clock_shift_ns, device_items
 from torch_tb_profiler.model.schedule.stream_waits import stream_waits
-from torch_tb_profiler.model.schedule.threads import main_thread
+from torch_tb_profiler.model.schedule.threads import handoffs, main_thread
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int32, Int64, Trace, derived
 
@@ -142,7 +140,7 @@ def _held_up(
 
 def _other_device(trace: Trace, device: int, end: Int64) -> Int64:
     """Row of the item of another device that ended right before each end; NO_CODE if none did."""
-    work = items(trace)
+    work = device_items(trace)
     others = np.flatnonzero(work.device != device)
     if len(others) == 0:
         return np.full(len(end), NO_CODE, np.int64)
@@ -155,7 +153,7 @@ def _other_device(trace: Trace, device: int, end: Int64) -> Int64:
 
 def _stream_sources(trace: Trace, idle: Gaps, following: Int64) -> tuple[Int32, Int64]:
     """(row, end) of the last item of another stream that each item waits for; NO_CODE and ABSENT if none."""
-    work, waits = items(trace), stream_waits(trace)
+    work, waits = device_items(trace), stream_waits(trace)
     last = np.full(len(work), NO_CODE, np.int64)
     order = np.argsort(work.end[waits.source], kind="stable")
     last[waits.item[order]] = waits.source[order]

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.kinds import ends
-from torch_tb_profiler.model.schedule.replay import Times
+from torch_tb_profiler.model.schedule.replay import ReplayTimes
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import Int64, Trace, derived
@@ -45,7 +45,7 @@ def step_items(trace: Trace) -> StepItems:
     if not spans.recorded:
         return StepItems(np.arange(len(work)), np.array([0, len(work)]), np.empty(0, np.int64))
     linked = work.call >= 0
-    step = np.searchsorted(spans.host_starts, work.called, "right") - 1
+    step = np.searchsorted(spans.host_starts, work.call_start, "right") - 1
     inside = linked & (step >= 0)
     inside[inside] &= ends(trace)[work.call[inside]] <= spans.host_ends[step[inside]]
     known = np.flatnonzero(inside & (step < count))
@@ -56,7 +56,7 @@ def step_items(trace: Trace) -> StepItems:
     return StepItems(order, bounds, loose)
 
 
-def step_spans(trace: Trace, times: Times) -> StepSpans:
+def step_spans(trace: Trace, times: ReplayTimes) -> StepSpans:
     """The complete steps of each case."""
     graph, spans, launched = schedule(trace), steps(trace), step_items(trace)
     count = min(int(spans.complete.sum()), len(graph.step_begin))
@@ -77,4 +77,4 @@ def step_spans(trace: Trace, times: Times) -> StepSpans:
 def recorded_spans(trace: Trace) -> StepSpans:
     """The complete steps as recorded: one case."""
     graph = schedule(trace)
-    return step_spans(trace, Times(graph.points.time[None], graph.items.end[None]))
+    return step_spans(trace, ReplayTimes(graph.points.time[None], graph.items.end[None]))

@@ -59,7 +59,7 @@ def target(trace: Trace, spelled: str) -> Target:
     rows = np.empty(0, np.int32)
     items, edges = np.zeros(len(graph.items), np.bool_), np.zeros(len(graph.edges.target), np.bool_)
     if kind == "host":
-        return Target(rows, graph.points.before, items, np.zeros(len(items), np.int64), edges)
+        return Target(rows, graph.points.elapsed, items, np.zeros(len(items), np.int64), edges)
     if kind in ("device", "communication", "kernel", "collective"):
         items = _items(trace, kind, name)
     elif kind == "sync":
@@ -171,7 +171,7 @@ def _host_time(trace: Trace, rows: Int32) -> Int64:
 def _cover(trace: Trace, time: Int64, thread: int, during: Intervals) -> None:
     """Puts ns of the intervals between each point of a thread and the one before into `time`, int64[p]."""
     points = schedule(trace).points
-    slot = points.slot(thread)
+    slot = points.thread_index(thread)
     low, high = points.bounds[slot], points.bounds[slot + 1]
     time[low + 1 : high] = covered_between(during, points.time[low:high])
 

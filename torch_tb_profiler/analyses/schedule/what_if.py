@@ -17,7 +17,7 @@ from torch_tb_profiler.analyses.schedule.targets import Target, target
 from torch_tb_profiler.base.units import format_ratio
 from torch_tb_profiler.model.calls.missing import missing_kernels
 from torch_tb_profiler.model.schedule.replay import replay
-from torch_tb_profiler.model.schedule.schedule import LEAST_EXPLAINED, Schedule, schedule
+from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE, Schedule, schedule
 from torch_tb_profiler.model.trace import Int64, Trace, derived
 
 PERCENTS = (0, 25, 50, 75, 100)
@@ -32,15 +32,15 @@ _TABLE_CELLS, _FEWEST, _MOST = 4_000_000, 6, 60
 def unexplained(trace: Trace) -> str | None:
     """Why the schedule cannot tell what a change would bring, None if it can."""
     graph = schedule(trace)
-    if graph.explained is None:
+    if graph.explained_share is None:
         return "no device work is recorded"
     if missing_kernels(trace) is not None:
         return "kernels are missing in the recording"
     if len(graph.step_begin) == 0 or not (graph.items.call >= 0).any():
         return "no launch is recorded"
-    if graph.trusted:
+    if graph.is_reliable:
         return None
-    share, least = format_ratio(graph.explained), format_ratio(LEAST_EXPLAINED)
+    share, least = format_ratio(graph.explained_share), format_ratio(MIN_EXPLAINED_SHARE)
     return f"only {share} of the device work starts when the schedule says (at least {least} are needed)"
 
 
@@ -72,7 +72,7 @@ def _steps(trace: Trace, cases: Sequence[tuple[Target, int]]) -> Int64:
 
 def _replayed(trace: Trace, graph: Schedule, cases: Sequence[tuple[Target, int]]) -> Int64:
     duration = graph.items.end - graph.items.start
-    since = np.maximum(graph.points.before, 1)
+    since = np.maximum(graph.points.elapsed, 1)
     steps = np.repeat(graph.step[None], len(cases), axis=0)
     durations = np.repeat(duration[None], len(cases), axis=0)
     removed = np.zeros((len(cases), len(graph.edges.target)), np.bool_)

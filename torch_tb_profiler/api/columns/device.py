@@ -20,7 +20,7 @@ from torch_tb_profiler.model.devices import device_of, stream_of
 from torch_tb_profiler.model.families import families
 from torch_tb_profiler.model.kernels.families import FAMILIES
 from torch_tb_profiler.model.kinds import Kind, ends, of_kind
-from torch_tb_profiler.model.schedule.items import items
+from torch_tb_profiler.model.schedule.items import device_items
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import NO_CODE, Int32, Trace
 
@@ -79,7 +79,7 @@ def collectives(trace: Trace) -> pa.Table:
 
 
 def gaps(trace: Trace) -> pa.Table:
-    devices = np.unique(items(trace).device).tolist()
+    devices = np.unique(device_items(trace).device).tolist()
     parts = [pa.table({"device": pa.array([], pa.int64()), **_gaps(trace, None)})] if not devices else []
     for device in devices:
         columns = _gaps(trace, device)

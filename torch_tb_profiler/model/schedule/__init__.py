@@ -1,1 +1,1 @@
-"""What started what: threads, submissions, waits, streams and their items, as one graph of columns."""
+"""The schedule of a trace: what each piece of work waits for, as a graph of columns."""

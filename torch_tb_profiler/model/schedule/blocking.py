@@ -1,9 +1,16 @@
-"""Calls that return only after work of a device, and the items that each waits for.
+"""Calls that return only after device work has ended, and the items that each waits for.
 
     cudaStreamSynchronize -----------|      thread
-         gemm --------------|               stream      source: the last item handed over before the call
+         gemm --------------|               stream      source: the last item submitted before the call
 
-The call returns a wake-up after its last source; from 50 us after it the call works for itself (`released`).
+The call returns some microseconds after its last source; later than `MAX_WAKE_NS` after it, the call runs its own
+code (from `resume_time`).
+
+A launch also blocks while its stream's queue is full. It counts as blocked if it takes over four times what a
+quick launch takes (5th percentile), the queue is at 90% of its fullest or above, and it returns at most 10 us
+after an earlier item of the stream starts. Its source is the item before that one, whose end made room. The median
+distance of such calls from the item that runs is the queue's capacity. Launches behind more than half of that
+capacity get the edge as well, with slack: a change may fill the queue there.
 """
 
 from __future__ import annotations
@@ -14,29 +21,56 @@ from enum import IntEnum
 import msgspec
 import numpy as np
 
+from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.kinds import Kind, ends, kinds
-from torch_tb_profiler.model.schedule.call_names import waits_for_device, waits_for_stream
-from torch_tb_profiler.model.schedule.full_queue import full_queue_edges
-from torch_tb_profiler.model.schedule.items import NEVER, Items, items, last_items, queue_streams
-from torch_tb_profiler.model.schedule.recorded import recorded_waits
+from torch_tb_profiler.model.schedule.items import (
+    NEVER,
+    DeviceItems,
+    device_items,
+    last_items_before,
+    queue_streams,
+)
+from torch_tb_profiler.model.schedule.sync_calls import recorded_waits, waits_for_device, waits_for_stream
 from torch_tb_profiler.model.trace import NO_CODE, Bool, Int8, Int32, Int64, Trace, derived, name_mask
 
-LONGEST_WAKE_NS = 50_000
-"""From here after its last source a call works for itself."""
+MAX_WAKE_NS = 50_000
+"""Longest time from the end of a call's last source to its return that still counts as waiting, ns."""
 
-_COPY_AHEAD_NS = 20_000
-"""A pageable copy's call may return this long before the copy is recorded to end."""
+_COPY_TOLERANCE_NS = 20_000
+"""A pageable copy's call may return this long before the copy is recorded to end, ns."""
 
 _LONG_COPY_CALL_NS = 50_000
-_LONG_ITEM_NS = 20_000
-_BLOCKING_SHARE = 0.8
-_LEAST_LAUNCHES = 10
+_LONG_KERNEL_NS = 20_000
+
+_MIN_BLOCKING_SHARE = 0.8
+"""Share of the long kernels that must end within their calls for launches to count as blocking."""
+
+_MIN_LONG_KERNELS = 10
+"""Fewest long kernels that tell whether launches block."""
 
 _ON_DEVICE_OR_PINNED = re.compile("dtod|device -> device|ptop|pinned", re.IGNORECASE)
 
+_MIN_QUEUE_ITEMS = 64
+"""Fewest launches of a stream that tell whether its queue fills up."""
+
+_MIN_QUEUE_LENGTH = 16
+"""A queue that never holds this many items is never full."""
+
+_MIN_BLOCKED_LAUNCHES = 3
+"""Fewest blocked launches that tell a queue's capacity."""
+
+_SLOW_LAUNCH_RATIO = 4
+"""A launch this many times slower than a quick one may be blocked."""
+
+_MIN_QUICK_LAUNCH_NS = 1_000
+_NEARLY_FULL_SHARE = 0.9
+
+_RETURN_TOLERANCE_NS = 10_000
+"""Longest time from the start of an item to the return of the launch that waited for its place, ns."""
+
 
 class WaitKind(IntEnum):
-    """Why a call waits."""
+    """Why a call waits: a sync, a blocking copy, a blocking launch, or a full queue."""
 
     SYNC = 0
     COPY = 1
@@ -50,10 +84,9 @@ class BlockingCalls(msgspec.Struct, frozen=True):
     call, thread  int32  row and thread of the call; of nested ones the outermost
     kind          int8   a WaitKind
     begin, end    int64
-    ready         int64  end of its last source, NEVER without any; with `ready <= begin` there was nothing left to
-                         wait for
-    released      int64  when it went on by itself: at most LONGEST_WAKE_NS after `ready`; `end` if it did not wait
-    first         int64[b + 1]  the sources of call k are sources[first[k]:first[k + 1]]
+    sources_end   int64  end of its last source, NEVER without any; up to `begin` if it need not wait
+    resume_time   int64  when its own code runs: at most MAX_WAKE_NS after `sources_end`; `end` without a wait
+    first_source  int64[b + 1]  the sources of call k are sources[first_source[k]:first_source[k + 1]]
     sources       int64[s]  positions of items
     """
 
@@ -62,111 +95,162 @@ class BlockingCalls(msgspec.Struct, frozen=True):
     kind: Int8
     begin: Int64
     end: Int64
-    ready: Int64
-    released: Int64
-    first: Int64
+    sources_end: Int64
+    resume_time: Int64
+    first_source: Int64
     sources: Int64
 
     @property
-    def waited(self) -> Bool:
-        """bool[b]: a source ended while the call ran."""
-        waited: Bool = self.ready > self.begin
-        return waited
+    def has_waited(self) -> Bool:
+        """Return bool[b]: calls during which a source ended."""
+        has_waited: Bool = self.sources_end > self.begin
+        return has_waited
 
     @property
-    def of_source(self) -> Int64:
-        """int64[s]: the call of each source."""
-        return np.repeat(np.arange(len(self.call)), np.diff(self.first))
+    def source_call(self) -> Int64:
+        """Return int64[s]: the position of the call of each source."""
+        return np.repeat(np.arange(len(self.call)), np.diff(self.first_source))
 
 
 @derived
 def blocking_calls(trace: Trace) -> BlockingCalls:
-    """All calls of a trace that wait for a device; those that wait for a full queue among them."""
-    work = items(trace)
-    edges = [_synchronizing(trace, work), _copying(trace, work), _launching(trace, work)]
-    edges.append((WaitKind.QUEUE, *full_queue_edges(trace, work)))
+    """Return all calls of a trace that wait for a device, including launches into a full queue."""
+    items = device_items(trace)
+    edges = [
+        (WaitKind.SYNC, *_sync_edges(trace, items)),
+        (WaitKind.COPY, *_copy_edges(trace, items)),
+        (WaitKind.LAUNCH, *_launch_edges(trace, items)),
+        (WaitKind.QUEUE, *_full_queue_edges(trace, items)),
+    ]
     call = np.concatenate([calls for _, calls, _ in edges]).astype(np.int32)
     source = np.concatenate([sources for _, _, sources in edges])
     kind = np.concatenate([np.full(len(calls), kind, np.int8) for kind, calls, _ in edges])
-    return _assemble(trace, work, call, source, kind)
+    return _merge_edges(trace, items, call, source, kind)
 
 
-def _synchronizing(trace: Trace, work: Items) -> tuple[WaitKind, Int64, Int64]:
-    """(kind, calls, sources): NO_CODE for a call without a source."""
-    whole = waits_for_device(trace)
-    calls = np.flatnonzero(whole | waits_for_stream(trace))
+def _sync_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
+    """Return (calls, sources) of synchronization calls; the source is NO_CODE for a call without one."""
+    whole_device = waits_for_device(trace)
+    calls = np.flatnonzero(whole_device | waits_for_stream(trace))
     recorded = recorded_waits(trace, calls)
-    latest_items = last_items(work, recorded.since)
+    latest_items = last_items_before(items, recorded.since)
     finish = ends(trace)[calls][:, None]
-    there = (
-        (latest_items >= 0) & (work.end[latest_items] <= finish) & (work.start[latest_items] < finish)
-        if len(work)
+    is_source = (
+        (latest_items >= 0) & (items.end[latest_items] <= finish) & (items.start[latest_items] < finish)
+        if len(items)
         else latest_items >= 0
     )
-    of_one = ~whole[calls]
-    named = there & (queue_streams(work)[None, :] == recorded.stream[:, None])
-    by_name = of_one & named.any(axis=1)
-    there[by_name] = named[by_name]
-    last = of_one & ~by_name & there.any(axis=1)
-    if last.any():
-        latest = np.where(there[last], work.end[latest_items[last]], NEVER).argmax(axis=1)
-        there[last] = np.arange(work.queues)[None, :] == latest[:, None]
-    of, queue = np.nonzero(there)
-    alone = np.flatnonzero(~there.any(axis=1))
-    nothing = np.full(len(alone), NO_CODE, np.int64)
-    return WaitKind.SYNC, calls[np.append(of, alone)], np.append(latest_items[of, queue], nothing)
+    one_stream = ~whole_device[calls]
+    on_stream = is_source & (queue_streams(items)[None, :] == recorded.stream[:, None])
+    is_recorded = one_stream & on_stream.any(axis=1)
+    is_source[is_recorded] = on_stream[is_recorded]
+    # Without a record, the stream that ends last is the one it waited for.
+    is_guess = one_stream & ~is_recorded & is_source.any(axis=1)
+    if is_guess.any():
+        latest = np.where(is_source[is_guess], items.end[latest_items[is_guess]], NEVER).argmax(axis=1)
+        is_source[is_guess] = np.arange(items.queues)[None, :] == latest[:, None]
+    call, queue = np.nonzero(is_source)
+    without_source = np.flatnonzero(~is_source.any(axis=1))
+    no_source = np.full(len(without_source), NO_CODE, np.int64)
+    return calls[np.append(call, without_source)], np.append(latest_items[call, queue], no_source)
 
 
-def _copying(trace: Trace, work: Items) -> tuple[WaitKind, Int64, Int64]:
-    """Copies from or to pageable memory whose call outlasts them."""
-    at = np.flatnonzero((work.call >= 0) & (kinds(trace)[work.row] == Kind.MEMCPY))
-    names = trace.events.name[work.row[at]]
+def _copy_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
+    """Return (calls, sources) of copies from or to pageable memory whose call outlasts them."""
+    at = np.flatnonzero((items.call >= 0) & (kinds(trace)[items.row] == Kind.MEMCPY))
+    names = trace.events.name[items.row[at]]
     at = at[~name_mask(trace.strings, _ON_DEVICE_OR_PINNED.search, names)[names]]
-    finish = ends(trace)[work.call[at]]
-    long = finish - work.called[at] > _LONG_COPY_CALL_NS
-    outlasts = (finish >= work.end[at]) | (long & (finish >= work.end[at] - _COPY_AHEAD_NS))
-    at = at[outlasts & (finish > work.start[at])]
-    return WaitKind.COPY, work.call[at].astype(np.int64), at
+    finish = ends(trace)[items.call[at]]
+    is_long = finish - items.call_start[at] > _LONG_COPY_CALL_NS
+    outlasts = (finish >= items.end[at]) | (is_long & (finish >= items.end[at] - _COPY_TOLERANCE_NS))
+    at = at[outlasts & (finish > items.start[at])]
+    return items.call[at].astype(np.int64), at
 
 
-def _launching(trace: Trace, work: Items) -> tuple[WaitKind, Int64, Int64]:
-    """Every launch, if the process ran with blocking launches: most of what is long ends with its call."""
-    at = np.flatnonzero((work.call >= 0) & (kinds(trace)[work.row] == Kind.KERNEL))
-    finish = ends(trace)[work.call[at]]
-    inside = (work.end[at] <= finish + LONGEST_WAKE_NS) & (work.start[at] < finish)
-    long = work.end[at] - work.start[at] > _LONG_ITEM_NS
-    if long.sum() < _LEAST_LAUNCHES or inside[long].mean() < _BLOCKING_SHARE:
+def _launch_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
+    """Return (calls, sources) of every launch if the process ran with blocking launches, else nothing.
+
+    Launches block if most of the long kernels end with their call.
+    """
+    at = np.flatnonzero((items.call >= 0) & (kinds(trace)[items.row] == Kind.KERNEL))
+    finish = ends(trace)[items.call[at]]
+    ends_in_call = (items.end[at] <= finish + MAX_WAKE_NS) & (items.start[at] < finish)
+    is_long = items.end[at] - items.start[at] > _LONG_KERNEL_NS
+    if is_long.sum() < _MIN_LONG_KERNELS or ends_in_call[is_long].mean() < _MIN_BLOCKING_SHARE:
         at = at[:0]
     else:
-        at = at[inside]
-    return WaitKind.LAUNCH, work.call[at].astype(np.int64), at
+        at = at[ends_in_call]
+    return items.call[at].astype(np.int64), at
 
 
-def _assemble(trace: Trace, work: Items, call: Int32, source: Int64, kind: Int8) -> BlockingCalls:
-    """Edges call -> source as one row per call; calls inside another one, and those of no length, are left out."""
+def _full_queue_edges(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
+    """Return (calls, sources) of the launches that wait for room in the queue of their stream."""
+    calls, sources = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for queue in range(items.queues):
+        call, source = _queue_edges(trace, items, int(items.bounds[queue]), int(items.bounds[queue + 1]))
+        calls.append(call)
+        sources.append(source)
+    return np.concatenate(calls), np.concatenate(sources)
+
+
+def _queue_edges(trace: Trace, items: DeviceItems, low: int, high: int) -> tuple[Int64, Int64]:
+    none = np.empty(0, np.int64)
+    at = low + np.flatnonzero(items.call[low:high] >= 0)
+    if len(at) < _MIN_QUEUE_ITEMS:
+        return none, none
+    at = at[np.argsort(items.call_start[at], kind="stable")]
+    call_start, call_end, starts = items.call_start[at], ends(trace)[items.call[at]], items.start[low:high]
+    queued = np.arange(len(at)) - np.searchsorted(np.sort(items.start[at]), call_start, "right")
+    if queued.max() < _MIN_QUEUE_LENGTH:
+        return none, none
+    duration = call_end - call_start
+    running = np.searchsorted(starts, call_end, "right") - 1
+    blocked = duration > _SLOW_LAUNCH_RATIO * max(float(np.percentile(duration, 5)), _MIN_QUICK_LAUNCH_NS)
+    blocked &= (queued >= _NEARLY_FULL_SHARE * queued.max()) & (running > 0)
+    blocked &= (call_end - starts[running] <= _RETURN_TOLERANCE_NS) & (starts[running] > call_start)
+    calls, sources = items.call[at[blocked]], low + running[blocked] - 1
+    if blocked.sum() >= _MIN_BLOCKED_LAUNCHES and len(at) == high - low:
+        behind_half, source = _half_full_edges(queued, running, blocked)
+        calls, sources = np.append(calls, items.call[at[behind_half]]), np.append(sources, low + source)
+    return calls.astype(np.int64), sources.astype(np.int64)
+
+
+def _half_full_edges(queued: Int64, running: Int64, blocked: Bool) -> tuple[Int64, Int64]:
+    """Return (launches behind more than half a capacity, the item whose end makes room for each), as positions."""
+    place = np.arange(len(queued))
+    capacity = int(median((place - running)[blocked]))
+    behind_half = np.flatnonzero(~blocked & (queued >= capacity // 2) & (place >= capacity + 1))
+    return behind_half, behind_half - capacity - 1
+
+
+def _merge_edges(trace: Trace, items: DeviceItems, call: Int32, source: Int64, kind: Int8) -> BlockingCalls:
+    """Merge the edges call -> source into one row per call; leave out nested calls and those of no length."""
     begin, end = trace.events.start[call], ends(trace)[call]
     thread = trace.events.thread[call]
     order = np.lexsort((source, kind, call, -end, begin, thread))
     order = order[(end > begin)[order]]
     call, source, kind = call[order], source[order], kind[order]
     thread, begin, end = thread[order], begin[order], end[order]
-    fresh = np.append(True, call[1:] != call[:-1]) if len(call) else np.empty(0, np.bool_)
-    of = np.cumsum(fresh) - 1
-    outer = _outermost(thread[fresh], end[fresh])
-    kept = outer[of] & (source >= 0)
-    heads = np.flatnonzero(fresh)[outer]
-    first = np.append(0, np.cumsum(np.bincount(of[kept], minlength=len(outer))[outer])).astype(np.int64)
-    sources = source[kept]
-    ready = np.full(len(heads), NEVER)
-    np.maximum.at(ready, np.repeat(np.arange(len(heads)), np.diff(first)), work.end[sources])
+    is_first = np.append(True, call[1:] != call[:-1]) if len(call) else np.empty(0, np.bool_)
+    position = np.cumsum(is_first) - 1
+    outer = _is_outermost(thread[is_first], end[is_first])
+    has_source = outer[position] & (source >= 0)
+    heads = np.flatnonzero(is_first)[outer]
+    counts = np.bincount(position[has_source], minlength=len(outer))[outer]
+    first_source = np.append(0, np.cumsum(counts)).astype(np.int64)
+    sources = source[has_source]
+    sources_end = np.full(len(heads), NEVER)
+    np.maximum.at(sources_end, np.repeat(np.arange(len(heads)), np.diff(first_source)), items.end[sources])
     begin, end, kind = begin[heads], end[heads], kind[heads]
-    waits = (ready > begin) & (kind != WaitKind.QUEUE)
-    released = np.where(waits, np.minimum(end, ready + LONGEST_WAKE_NS), end)
-    return BlockingCalls(call[heads], thread[heads], kind, begin, end, ready, released, first, sources)
+    has_own_code = (sources_end > begin) & (kind != WaitKind.QUEUE)
+    resume_time = np.where(has_own_code, np.minimum(end, sources_end + MAX_WAKE_NS), end)
+    return BlockingCalls(
+        call[heads], thread[heads], kind, begin, end, sources_end, resume_time, first_source, sources
+    )
 
 
-def _outermost(thread: Int32, end: Int64) -> Bool:
-    """bool[k]: calls that end after all that began before them on their thread; ordered by thread and begin."""
+def _is_outermost(thread: Int32, end: Int64) -> Bool:
+    """Return bool[k]: calls that end after all that began before them on their thread; by thread and begin."""
     outer = np.ones(len(thread), np.bool_)
     bounds = np.flatnonzero(np.diff(thread, prepend=NO_CODE, append=NO_CODE))
     for low, high in zip(bounds[:-1], bounds[1:], strict=True):

@@ -1,4 +1,7 @@
-"""The work of the devices, stream by stream, and when each piece of it was handed over."""
+"""The work of the devices, stream by stream: when each item was submitted, and how soon it could start.
+
+Times are on the host's clock: a device clock that runs behind is shifted by `clock_shift_ns`.
+"""
 
 from __future__ import annotations
 
@@ -9,30 +12,41 @@ from torch_tb_profiler.base.median import median
 from torch_tb_profiler.model.calls.links import launches
 from torch_tb_profiler.model.devices import device_of, stream_of
 from torch_tb_profiler.model.kinds import ends
-from torch_tb_profiler.model.schedule.clock import clock_shift_ns
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Int32, Int64, Trace, derived
 
 NEVER = -(2**60)
-"""Earlier than any time of a trace, with room to add to it."""
+"""A time earlier than any of a trace, far enough from the int64 limit to add to it."""
 
-_FOLLOWS_NS = 20_000
-"""An item that starts this soon after the one before it in its stream was waiting for it."""
+STREAM_WAKE_NS = 4_000
+"""Longest time from the end of an item to the start of one on another stream that waits for it, ns."""
+
+_MIN_LAUNCH_LATENCY_NS = 1_000
+"""Shortest time from the begin of a launching call to the start of its work, ns."""
+
+_MAX_QUEUED_GAP_NS = 20_000
+"""An item that starts within this time of the previous one on its stream was queued behind it, ns."""
 
 _TYPICAL_CALL_NS = (1_000, 20_000)
-"""Bounds of the median duration of a launching call."""
+"""Lower and upper limit of the median duration of launching calls, ns."""
+
+_DEFAULT_LAUNCH_NS, _MAX_LAUNCH_NS = 4_000, 20_000
+_DEFAULT_GAP_NS, _MAX_GAP_NS = 2_000, 10_000
+
+_MIN_LATENCY_SAMPLES = 10
+"""Fewest items that make a measured latency meaningful; with fewer the default is used."""
 
 
-class Items(msgspec.Struct, frozen=True):
+class DeviceItems(msgspec.Struct, frozen=True):
     """Kernels, copies and memsets by stream and start. Columns of length n; times in ns on the host's clock.
 
-    row           int32  of the trace
+    row           int32  row of the trace
     call          int32  row of the call that launched it, NO_CODE if none is recorded
-    thread        int32  of that call, NO_CODE if none
+    thread        int32  thread of that call, NO_CODE if none
     device, stream  int64  as the trace numbers them
     queue         int32  position in `bounds`: one per (device, stream)
     start, end    int64  shifted by `clock_shift_ns`
-    called        int64  when the call began, ABSENT if none
-    submitted     int64  when the item was handed over, inside or at the end of its call; ABSENT if none
+    call_start    int64  when the call began, ABSENT if none
+    submit_time   int64  when the item was submitted, inside or at the end of its call; ABSENT if none
     previous_end  int64  end of the item before it in the stream, NEVER for the first
     bounds        int64[queues + 1]  the items of queue k are bounds[k]:bounds[k + 1]
     typical_call_ns  median duration of the calls
@@ -46,8 +60,8 @@ class Items(msgspec.Struct, frozen=True):
     queue: Int32
     start: Int64
     end: Int64
-    called: Int64
-    submitted: Int64
+    call_start: Int64
+    submit_time: Int64
     previous_end: Int64
     bounds: Int64
     typical_call_ns: int
@@ -57,70 +71,125 @@ class Items(msgspec.Struct, frozen=True):
 
     @property
     def queues(self) -> int:
-        """How many streams have items."""
+        """Return the number of streams that have items."""
         return len(self.bounds) - 1
 
 
 @derived
-def items(trace: Trace) -> Items:
-    """All device work of a trace.
+def clock_shift_ns(trace: Trace) -> int:
+    """Return what analyses add to device times so that nothing starts before its call; 0 where nothing does.
 
-    Handed over at min(call end, item start); where the item started right after the one before it, and that one
-    ended after a typical call would have returned, no later than that: the call outlasted the hand-over.
+    If an item starts before its call: shift = max(0, 1 us - min(item start - call start)).
+    """
+    rows, calls = launches(trace)
+    linked = calls >= 0
+    if not linked.any():
+        return 0
+    shortest = int((trace.events.start[rows[linked]] - trace.events.start[calls[linked]]).min())
+    return max(0, _MIN_LAUNCH_LATENCY_NS - shortest) if shortest < 0 else 0
+
+
+@derived
+def device_items(trace: Trace) -> DeviceItems:
+    """Return all device work of a trace.
+
+    An item is submitted at min(call end, item start). If it starts right after the previous one on its stream, and
+    that one ended after a typical call would have returned, it was submitted no later than that typical return:
+    the call went on after submitting.
     """
     rows, calls = launches(trace)
     start, finish, shift = trace.events.start, ends(trace), clock_shift_ns(trace)
     device, stream = device_of(trace)[rows], stream_of(trace)[rows]
-    called = np.where(calls >= 0, start[calls], ABSENT)
-    order = np.lexsort((finish[rows], called, start[rows], stream, device))
-    rows, calls, called, device, stream = rows[order], calls[order], called[order], device[order], stream[order]
-    fresh = np.ones(len(rows), np.bool_)
-    fresh[1:] = (device[1:] != device[:-1]) | (stream[1:] != stream[:-1])
-    bounds = np.append(np.flatnonzero(fresh), len(rows)).astype(np.int64)
+    call_start = np.where(calls >= 0, start[calls], ABSENT)
+    order = np.lexsort((finish[rows], call_start, start[rows], stream, device))
+    rows, calls, call_start = rows[order], calls[order], call_start[order]
+    device, stream = device[order], stream[order]
+    is_first = np.ones(len(rows), np.bool_)
+    is_first[1:] = (device[1:] != device[:-1]) | (stream[1:] != stream[:-1])
+    bounds = np.append(np.flatnonzero(is_first), len(rows)).astype(np.int64)
     begin, end = start[rows] + shift, finish[rows] + shift
-    previous = np.full(len(rows), NEVER)
-    previous[1:] = np.where(fresh[1:], NEVER, end[:-1])
+    previous_end = np.full(len(rows), NEVER)
+    previous_end[1:] = np.where(is_first[1:], NEVER, end[:-1])
     linked = calls >= 0
-    lasting = (finish[calls] - start[calls])[linked]
-    typical = int(np.clip(median(lasting), *_TYPICAL_CALL_NS)) if linked.any() else _TYPICAL_CALL_NS[0]
-    submitted = np.full(len(rows), ABSENT)
-    returned = finish[calls[linked]]
-    handed = np.minimum(returned, begin[linked])
-    early = np.minimum(called[linked] + typical, returned)
-    queued = (previous[linked] >= early) & (begin[linked] - previous[linked] <= _FOLLOWS_NS)
-    handed = np.where(queued, np.minimum(handed, early), handed)
-    submitted[linked] = np.maximum(handed, np.minimum(called[linked], begin[linked]))
-    return Items(
+    durations = (finish[calls] - start[calls])[linked]
+    typical = int(np.clip(median(durations), *_TYPICAL_CALL_NS)) if linked.any() else _TYPICAL_CALL_NS[0]
+    submit_time = np.full(len(rows), ABSENT)
+    call_end = finish[calls[linked]]
+    submit = np.minimum(call_end, begin[linked])
+    typical_end = np.minimum(call_start[linked] + typical, call_end)
+    is_queued = previous_end[linked] >= typical_end
+    is_queued &= begin[linked] - previous_end[linked] <= _MAX_QUEUED_GAP_NS
+    submit = np.where(is_queued, np.minimum(submit, typical_end), submit)
+    submit_time[linked] = np.maximum(submit, np.minimum(call_start[linked], begin[linked]))
+    return DeviceItems(
         row=rows,
         call=calls,
         thread=np.where(linked, trace.events.thread[calls], NO_CODE).astype(np.int32),
         device=device,
         stream=stream,
-        queue=(np.cumsum(fresh) - 1).astype(np.int32),
+        queue=(np.cumsum(is_first) - 1).astype(np.int32),
         start=begin,
         end=end,
-        called=called,
-        submitted=submitted,
-        previous_end=previous,
+        call_start=call_start,
+        submit_time=submit_time,
+        previous_end=previous_end,
         bounds=bounds,
         typical_call_ns=typical,
     )
 
 
-def last_items(work: Items, times: Int64) -> Int64:
-    """int64[k, queues]: of each stream the last item whose call, or that of one before it, began before each time;
-    NO_CODE where there is none."""
-    last = np.full((len(times), work.queues), NO_CODE, np.int64)
-    called = np.where(work.called == ABSENT, NEVER, work.called)
-    for queue in range(work.queues):
-        low, high = work.bounds[queue], work.bounds[queue + 1]
-        before = np.searchsorted(np.maximum.accumulate(called[low:high]), times, "left")
-        # Items without a call begin at NEVER: with nothing else before it, the time is earlier than the recording.
-        known = (before > 0) & (called[low:high].max(initial=NEVER) > NEVER)
+def last_items_before(items: DeviceItems, times: Int64) -> Int64:
+    """Return int64[k, queues]: the last item of each stream that was called before each time; NO_CODE if none.
+
+    An item counts as called once its call, or the call of any item before it in the stream, has begun.
+    """
+    last = np.full((len(times), items.queues), NO_CODE, np.int64)
+    call_start = np.where(items.call_start == ABSENT, NEVER, items.call_start)
+    for queue in range(items.queues):
+        low, high = items.bounds[queue], items.bounds[queue + 1]
+        before = np.searchsorted(np.maximum.accumulate(call_start[low:high]), times, "left")
+        # Items without a call count as called at NEVER: with nothing else before it, the time is too early to
+        # tell.
+        known = (before > 0) & (call_start[low:high].max(initial=NEVER) > NEVER)
         last[:, queue] = np.where(known, low + before - 1, NO_CODE)
     return last
 
 
-def queue_streams(work: Items) -> Int64:
-    """int64[queues]: the stream of each queue."""
-    return work.stream[work.bounds[:-1]]
+def queue_streams(items: DeviceItems) -> Int64:
+    """Return int64[queues]: the stream of each queue."""
+    return items.stream[items.bounds[:-1]]
+
+
+class StartLatencies(msgspec.Struct, frozen=True):
+    """How soon items start once nothing delays them.
+
+    launch_ns  25th percentile of the time from submission to start in an empty stream
+    gap_ns     median time between two items of which the second is queued
+    """
+
+    launch_ns: int
+    gap_ns: int
+
+
+def typical_latencies(items: DeviceItems) -> StartLatencies:
+    """Return the typical latencies of this trace, or defaults where fewer than ten items show them."""
+    linked = items.call >= 0
+    finds_empty_stream = linked & (items.submit_time >= items.previous_end)
+    launch, gap = _DEFAULT_LAUNCH_NS, _DEFAULT_GAP_NS
+    if finds_empty_stream.sum() >= _MIN_LATENCY_SAMPLES:
+        delay = np.percentile((items.start - items.submit_time)[finds_empty_stream], 25)
+        launch = int(np.clip(delay, 0, _MAX_LAUNCH_NS))
+    is_queued = linked & (items.submit_time + launch < items.previous_end)
+    if is_queued.sum() >= _MIN_LATENCY_SAMPLES:
+        between = median((items.start - items.previous_end)[is_queued])
+        gap = int(np.clip(between, 0, _MAX_GAP_NS))
+    return StartLatencies(launch, gap)
+
+
+def earliest_starts(items: DeviceItems, typical: StartLatencies) -> tuple[Int64, Int64]:
+    """Return int64[n] twice: when submission and stream allow each item to start; NEVER where neither is known."""
+    linked, follows = items.call >= 0, items.previous_end > NEVER
+    launch = np.minimum(items.start - items.submit_time, typical.launch_ns)
+    by_launch = np.where(linked, items.submit_time + launch, NEVER)
+    by_stream = items.previous_end + np.minimum(items.start - items.previous_end, typical.gap_ns)
+    return by_launch, np.where(follows, by_stream, NEVER)

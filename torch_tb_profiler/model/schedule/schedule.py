@@ -1,12 +1,14 @@
-"""One graph of a trace: who waits for whom, with weights that give the recorded times to the nanosecond.
+"""One graph of a trace: what waits for what, with weights that reproduce the recorded times to the nanosecond.
 
-Two families of nodes, two recurrences (max-plus). x: time of a point, s and e: start and end of an item.
+Two families of nodes, two recurrences (max-plus). x is the time of a point of a host thread, s and e are the start
+and end of an item:
 
     x[k] = max(x[k - 1] + step[k], e[source] + weight, x[source] + weight)        along a thread
     s[i] = max(e[i - 1] + gap[i], x[submission] + launch[i], e[source] + weight)  along a stream
 
-Typical latencies are the weights; the latest of an item's reasons *binds* and takes what remains. What has no
-reason (the first item of a stream without a launch, the first point of a thread) stands where it was recorded.
+Typical latencies are the weights; the limit of an item that is reached last *binds* and takes what remains. What
+has no limit (the first item of a stream without a launch, the first point of a thread) stays where it was
+recorded.
 """
 
 from __future__ import annotations
@@ -17,27 +19,62 @@ import msgspec
 import numpy as np
 
 from torch_tb_profiler.model.schedule.blocking import BlockingCalls, WaitKind, blocking_calls
-from torch_tb_profiler.model.schedule.clock import clock_shift_ns
-from torch_tb_profiler.model.schedule.handoffs import HandOffs, handoffs
-from torch_tb_profiler.model.schedule.items import NEVER, Items, items
-from torch_tb_profiler.model.schedule.points import Points, collect
+from torch_tb_profiler.model.schedule.items import (
+    NEVER,
+    STREAM_WAKE_NS,
+    DeviceItems,
+    clock_shift_ns,
+    device_items,
+    earliest_starts,
+    typical_latencies,
+)
 from torch_tb_profiler.model.schedule.stream_waits import LATE_NS, StreamWaits, stream_waits
-from torch_tb_profiler.model.schedule.submission import WAKE_NS, arrivals, latencies
-from torch_tb_profiler.model.schedule.threads import main_thread
+from torch_tb_profiler.model.schedule.threads import HandOffs, handoffs, main_thread
 from torch_tb_profiler.model.steps import steps
 from torch_tb_profiler.model.trace import ABSENT, NO_CODE, Bool, Int8, Int32, Int64, Trace, derived
 
-_IDLE_WAKE_NS = 12_000
-"""At most this long after a source's end returns a call that did not wait for it."""
+MIN_EXPLAINED_SHARE = 0.95
+"""Smallest share of explained starts with which a replay of other times is reliable."""
 
-LEAST_EXPLAINED = 0.95
-"""With a smaller share of starts explained, what a replay of other times says is uncertain."""
+_MAX_IDLE_RETURN_NS = 12_000
+"""Longest time from a source's end to the return of a call that did not wait for it, ns."""
 
-_OWN_NS = 3_000
-"""What a synchronization takes that has nothing to wait for."""
+_IDLE_SYNC_NS = 3_000
+"""Time that a synchronization takes if there is nothing to wait for, ns."""
 
 
-class Bound(IntEnum):
+class HostPoints(msgspec.Struct, frozen=True):
+    """Distinct instants, by thread and time, at which host threads submit work or wait; columns of length p.
+
+    thread   int32  code
+    time     int64  ns
+    first    bool   the first of its thread
+    threads  int32[t]      the threads that have points
+    bounds   int64[t + 1]  the points of threads[k] are bounds[k]:bounds[k + 1]
+    """
+
+    thread: Int32
+    time: Int64
+    first: Bool
+    threads: Int32
+    bounds: Int64
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def elapsed(self) -> Int64:
+        """Return int64[p]: ns since the previous point on the thread; 0 for the first."""
+        since: Int64 = np.diff(self.time, prepend=self.time[:1])
+        return np.where(self.first, 0, since)
+
+    def thread_index(self, thread: int) -> int:
+        """Return the position of `thread` in `threads`, or -1 if it has no points."""
+        at = int(np.searchsorted(self.threads, thread))
+        return at if at < len(self.threads) and self.threads[at] == thread else -1
+
+
+class StartLimit(IntEnum):
     """What an item's start was waiting for last."""
 
     LAUNCH = 0
@@ -50,9 +87,9 @@ class HostEdges(msgspec.Struct, frozen=True):
     """What points wait for, by target; columns of length a.
 
     target  int64  position of the point that goes on
-    item    int64  the item whose end it waits for, NO_CODE if for a point
-    point   int64  the point that it waits for, NO_CODE if for an item
-    weight  int64  ns from the source to the target, at least
+    item    int64  the item whose end it waits for, NO_CODE if it waits for a point
+    point   int64  the point that it waits for, NO_CODE if it waits for an item
+    weight  int64  shortest time from the source to the target, ns
     call    int32  row of the call that waits, NO_CODE of hand-offs
     binds   bool   the recorded target is where this edge puts it, and its thread alone would have been earlier
     """
@@ -66,21 +103,21 @@ class HostEdges(msgspec.Struct, frozen=True):
 
 
 class Schedule(msgspec.Struct, frozen=True):
-    """The whole graph; n items, p points, w waits between streams; ns.
+    """The entire graph: n items, p points, w waits between streams; times in ns.
 
-    step         int64[p]  work of the thread before each point: all the time since the point before, less waiting
-    anchored     bool[p]   stands where it was recorded: the first point of its thread that nothing hands over to
-    submission   int64[n]  the point at which each item is submitted, NO_CODE if none is known
-    launch, gap  int64[n]  weights of submission and stream, 0 where there is none
-    wait_weight  int64[w]  weights of `waits`
-    bound        int8[n]   a Bound
-    bound_wait   int64[n]  the wait that binds, NO_CODE if none does
-    residual     int64[n]  what the binding weight is longer than typical
-    step_begin, step_end  int64[steps]  points: the host borders of `steps`; empty without a main thread
+    step           int64[p]  work of the thread before each point: the time since the previous point, less waiting
+    anchored       bool[p]   stays where it was recorded: the first point of its thread, unless it ends a hand-off
+    submission     int64[n]  the point at which each item is submitted, NO_CODE if none is known
+    launch, gap    int64[n]  weights of submission and stream, 0 where there is none
+    wait_weight    int64[w]  weights of `waits`
+    limit          int8[n]   a StartLimit
+    limiting_wait  int64[n]  position of the wait that binds, NO_CODE if none does
+    residual       int64[n]  by how much the binding weight is longer than typical
+    step_begin, step_end  int64[steps]  points at the host borders of `steps`; empty without a main thread
     """
 
-    items: Items
-    points: Points
+    items: DeviceItems
+    points: HostPoints
     calls: BlockingCalls
     handoffs: HandOffs
     waits: StreamWaits
@@ -91,8 +128,8 @@ class Schedule(msgspec.Struct, frozen=True):
     launch: Int64
     gap: Int64
     wait_weight: Int64
-    bound: Int8
-    bound_wait: Int64
+    limit: Int8
+    limiting_wait: Int64
     residual: Int64
     step_begin: Int64
     step_end: Int64
@@ -100,44 +137,47 @@ class Schedule(msgspec.Struct, frozen=True):
     main_thread: int
 
     @property
-    def explained(self) -> float | None:
-        """Share of items that start within 20 us of what launch, stream and waits allow; None without items."""
+    def explained_share(self) -> float | None:
+        """Return the share of items that start within 20 us of what launch, stream and waits allow.
+
+        None without items.
+        """
         if len(self.items) == 0:
             return None
-        return float(((self.bound != Bound.NOTHING) & (self.residual <= LATE_NS)).mean())
+        return float(((self.limit != StartLimit.NOTHING) & (self.residual <= LATE_NS)).mean())
 
     @property
-    def trusted(self) -> bool:
-        """Enough is explained for a replay of other times to say what a change would bring."""
-        return self.explained is not None and self.explained >= LEAST_EXPLAINED
+    def is_reliable(self) -> bool:
+        """Return whether enough is explained for a replay to predict what a change would bring."""
+        return self.explained_share is not None and self.explained_share >= MIN_EXPLAINED_SHARE
 
 
 @derived
 def schedule(trace: Trace) -> Schedule:
-    """The schedule of a trace."""
-    work, calls, hands, waits = items(trace), blocking_calls(trace), handoffs(trace), stream_waits(trace)
+    """Return the schedule of a trace."""
+    items, calls, hands, waits = device_items(trace), blocking_calls(trace), handoffs(trace), stream_waits(trace)
     main, spans = main_thread(trace), steps(trace)
-    linked = work.call >= 0
-    held = hands.held_since != ABSENT
+    linked = items.call >= 0
+    is_waiting = hands.waiting_since != ABSENT
     borders = len(spans.starts) if main != NO_CODE else 0
-    mine = np.full(borders, main, np.int32)
-    points, places = collect(
-        (work.thread[linked], work.submitted[linked]),
+    main_threads = np.full(borders, main, np.int32)
+    points, places = _collect_points(
+        (items.thread[linked], items.submit_time[linked]),
         (calls.thread, calls.begin),
-        (calls.thread, calls.released),
+        (calls.thread, calls.resume_time),
         (calls.thread, calls.end),
         (hands.source, hands.source_time),
         (hands.target, hands.target_time),
-        (hands.target[held], hands.held_since[held]),
-        (mine, spans.host_starts[:borders]),
-        (mine, spans.host_ends[:borders]),
+        (hands.target[is_waiting], hands.waiting_since[is_waiting]),
+        (main_threads, spans.host_starts[:borders]),
+        (main_threads, spans.host_ends[:borders]),
     )
-    submission = np.full(len(work), NO_CODE, np.int64)
+    submission = np.full(len(items), NO_CODE, np.int64)
     submission[linked] = places[0]
-    step, edges, anchored = _host(points, work, calls, hands, places)
-    weights = _device(work, waits)
+    step, edges, anchored = _host_graph(points, items, calls, hands, places)
+    weights = _device_weights(items, waits)
     return Schedule(
-        items=work,
+        items=items,
         points=points,
         calls=calls,
         handoffs=hands,
@@ -149,8 +189,8 @@ def schedule(trace: Trace) -> Schedule:
         launch=weights.launch,
         gap=weights.gap,
         wait_weight=weights.wait,
-        bound=weights.bound,
-        bound_wait=weights.bound_wait,
+        limit=weights.limit,
+        limiting_wait=weights.limiting_wait,
         residual=weights.residual,
         step_begin=places[7],
         step_end=places[8],
@@ -159,71 +199,88 @@ def schedule(trace: Trace) -> Schedule:
     )
 
 
-def _host(
-    points: Points, work: Items, calls: BlockingCalls, hands: HandOffs, places: list[Int64]
+def _collect_points(*requests: tuple[Int32, Int64]) -> tuple[HostPoints, list[Int64]]:
+    """Return the points of all (threads, times), and for each request the positions of its points."""
+    thread = np.concatenate([threads for threads, _ in requests]).astype(np.int32)
+    time = np.concatenate([times for _, times in requests]).astype(np.int64)
+    order = np.lexsort((time, thread))
+    ordered_thread, ordered_time = thread[order], time[order]
+    is_new = np.ones(len(order), np.bool_)
+    is_new[1:] = (ordered_thread[1:] != ordered_thread[:-1]) | (ordered_time[1:] != ordered_time[:-1])
+    position = np.empty(len(order), np.int64)
+    position[order] = np.cumsum(is_new) - 1
+    thread, time = ordered_thread[is_new], ordered_time[is_new]
+    first = np.ones(len(thread), np.bool_)
+    first[1:] = thread[1:] != thread[:-1]
+    low = np.flatnonzero(first)
+    points = HostPoints(thread, time, first, thread[low], np.append(low, len(thread)).astype(np.int64))
+    return points, np.split(position, np.cumsum([len(times) for _, times in requests])[:-1])
+
+
+def _host_graph(
+    points: HostPoints, items: DeviceItems, calls: BlockingCalls, hands: HandOffs, places: list[Int64]
 ) -> tuple[Int64, HostEdges, Bool]:
-    """(step, edges, anchored) of the points."""
-    begun, released, source_point, target_point = places[1], places[2], places[4], places[5]
-    step = points.before.copy()
-    # A call that waited has its own part of the time from its begin to its release, the rest is waiting.
-    own = np.where(calls.kind == WaitKind.QUEUE, work.typical_call_ns, _OWN_NS)
-    waited = calls.waited
-    behind = points.time[np.maximum(released - 1, 0)] - points.time[begun]
-    left = np.maximum(np.minimum(calls.released - calls.begin, own) - behind, 0)
-    np.minimum.at(step, released[waited], left[waited])
+    """Return (step, edges, anchored) of the points; `places` are the positions of the requested points."""
+    call_begin, resume, source_point, target_point = places[1], places[2], places[4], places[5]
+    step = points.elapsed.copy()
+    # A call that waited works for part of the time from its begin to its resumption; the rest is waiting.
+    own_work = np.where(calls.kind == WaitKind.QUEUE, items.typical_call_ns, _IDLE_SYNC_NS)
+    has_waited = calls.has_waited
+    already_past = points.time[np.maximum(resume - 1, 0)] - points.time[call_begin]
+    remaining = np.maximum(np.minimum(calls.resume_time - calls.begin, own_work) - already_past, 0)
+    np.minimum.at(step, resume[has_waited], remaining[has_waited])
     step[target_point] = 0
     anchored = points.first.copy()
     anchored[target_point] = False
 
-    of = calls.of_source
-    after = calls.released[of] - work.end[calls.sources]
-    last = waited[of] & (work.end[calls.sources] == calls.ready[of])
-    weight = np.where(last, after, np.minimum(after, _IDLE_WAKE_NS))
-    none = np.full(len(of), NO_CODE, np.int64), np.full(len(target_point), NO_CODE, np.int64)
-    target = np.append(released[of], target_point)
+    call = calls.source_call
+    after = calls.resume_time[call] - items.end[calls.sources]
+    is_last = has_waited[call] & (items.end[calls.sources] == calls.sources_end[call])
+    weight = np.where(is_last, after, np.minimum(after, _MAX_IDLE_RETURN_NS))
+    no_point, no_item = np.full(len(call), NO_CODE, np.int64), np.full(len(target_point), NO_CODE, np.int64)
+    target = np.append(resume[call], target_point)
     order = np.argsort(target, kind="stable")
     edges = HostEdges(
         target=target[order],
-        item=np.append(calls.sources, none[1])[order],
-        point=np.append(none[0], source_point)[order],
+        item=np.append(calls.sources, no_item)[order],
+        point=np.append(no_point, source_point)[order],
         weight=np.append(weight, hands.target_time - hands.source_time)[order],
-        call=np.append(calls.call[of], none[1]).astype(np.int32)[order],
-        binds=np.append(last, np.ones(len(target_point), np.bool_))[order],
+        call=np.append(calls.call[call], no_item).astype(np.int32)[order],
+        binds=np.append(is_last, np.ones(len(target_point), np.bool_))[order],
     )
     return step, edges, anchored
 
 
-class _Weights(msgspec.Struct, frozen=True):
-    """As in Schedule."""
+class _DeviceWeights(msgspec.Struct, frozen=True):
+    """The device's columns of `Schedule`; `wait` is `wait_weight`."""
 
     launch: Int64
     gap: Int64
     wait: Int64
-    bound: Int8
-    bound_wait: Int64
+    limit: Int8
+    limiting_wait: Int64
     residual: Int64
 
 
-def _device(work: Items, waits: StreamWaits) -> _Weights:
-    typical = latencies(work)
-    by_launch, by_stream = arrivals(work, typical)
-    after = work.start[waits.item] - work.end[waits.source]
-    wait = np.minimum(after, WAKE_NS)
-    by_wait, bound_wait = np.full(len(work), NEVER), np.full(len(work), NO_CODE, np.int64)
-    reaches = work.end[waits.source] + wait
-    np.maximum.at(by_wait, waits.item, reaches)
-    latest = np.flatnonzero(reaches == by_wait[waits.item])
-    bound_wait[waits.item[latest][::-1]] = latest[::-1]
-    reasons = np.stack([by_launch, by_stream, by_wait])
-    bound, best = reasons.argmax(axis=0), reasons.max(axis=0)
-    nothing = best == NEVER
-    bound[nothing] = Bound.NOTHING
-    residual = np.where(nothing, 0, work.start - best)
-    bound_wait[bound != Bound.WAIT] = NO_CODE
-    chosen = bound_wait[bound_wait >= 0]
-    wait[chosen] += residual[waits.item[chosen]]
-    launch = np.where(work.call >= 0, by_launch - work.submitted, 0)
-    gap = np.where(work.previous_end > NEVER, by_stream - work.previous_end, 0)
-    launch[bound == Bound.LAUNCH] += residual[bound == Bound.LAUNCH]
-    gap[bound == Bound.STREAM] += residual[bound == Bound.STREAM]
-    return _Weights(launch, gap, wait, bound.astype(np.int8), bound_wait, residual)
+def _device_weights(items: DeviceItems, waits: StreamWaits) -> _DeviceWeights:
+    by_launch, by_stream = earliest_starts(items, typical_latencies(items))
+    after = items.start[waits.item] - items.end[waits.source]
+    wait = np.minimum(after, STREAM_WAKE_NS)
+    by_wait, limiting_wait = np.full(len(items), NEVER), np.full(len(items), NO_CODE, np.int64)
+    wait_end = items.end[waits.source] + wait
+    np.maximum.at(by_wait, waits.item, wait_end)
+    latest = np.flatnonzero(wait_end == by_wait[waits.item])
+    limiting_wait[waits.item[latest][::-1]] = latest[::-1]
+    limits = np.stack([by_launch, by_stream, by_wait])
+    limit, earliest = limits.argmax(axis=0), limits.max(axis=0)
+    unlimited = earliest == NEVER
+    limit[unlimited] = StartLimit.NOTHING
+    residual = np.where(unlimited, 0, items.start - earliest)
+    limiting_wait[limit != StartLimit.WAIT] = NO_CODE
+    binding = limiting_wait[limiting_wait >= 0]
+    wait[binding] += residual[waits.item[binding]]
+    launch = np.where(items.call >= 0, by_launch - items.submit_time, 0)
+    gap = np.where(items.previous_end > NEVER, by_stream - items.previous_end, 0)
+    launch[limit == StartLimit.LAUNCH] += residual[limit == StartLimit.LAUNCH]
+    gap[limit == StartLimit.STREAM] += residual[limit == StartLimit.STREAM]
+    return _DeviceWeights(launch, gap, wait, limit.astype(np.int8), limiting_wait, residual)

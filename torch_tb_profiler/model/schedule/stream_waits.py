@@ -1,8 +1,9 @@
 """Items that wait for items of other streams.
 
-After `cudaStreamWaitEvent` the thread's next launch waits for what was launched last on the stream of the event:
-as recorded; else on each other stream of the device, unless that ended later than the item starts. An item that
-starts late for no other reason, right after one of another stream, waited for that one (inferred).
+After `cudaStreamWaitEvent` the thread's next launch waits for what was launched last on the stream of the event.
+If that stream isn't recorded, it waits for the last item of each other stream of the device that ended before it
+starts. An item that starts late for no other reason, right after one of another stream, likely waited for that one
+(inferred).
 """
 
 from __future__ import annotations
@@ -10,23 +11,31 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.model.schedule.call_names import makes_stream_wait
-from torch_tb_profiler.model.schedule.items import NEVER, Items, items, last_items, queue_streams
-from torch_tb_profiler.model.schedule.recorded import recorded_waits
-from torch_tb_profiler.model.schedule.submission import WAKE_NS, arrivals, latencies
+from torch_tb_profiler.model.schedule.items import (
+    NEVER,
+    STREAM_WAKE_NS,
+    DeviceItems,
+    device_items,
+    earliest_starts,
+    last_items_before,
+    queue_streams,
+    typical_latencies,
+)
+from torch_tb_profiler.model.schedule.sync_calls import makes_stream_wait, recorded_waits
 from torch_tb_profiler.model.trace import Bool, Int64, Trace, derived, distinct
 
 LATE_NS = 20_000
-"""What starts later than its known reasons allow by more than this is not explained by them."""
+"""An item that starts this much later than its known limits allow isn't explained by them, ns."""
 
-_LOOKS_BACK = 4
+_MAX_CANDIDATES = 4
+"""How many of the items that ended last before a late start are tried as its cause."""
 
 
 class StreamWaits(msgspec.Struct, frozen=True):
     """Edges from an item to one on another stream, by item and source; columns of length w.
 
     item, source  int64  positions of items; the source starts before the item and has ended when it starts
-    inferred      bool   from times alone: no call says so
+    inferred      bool   from times alone: no recorded call makes it wait
     """
 
     item: Int64
@@ -36,65 +45,66 @@ class StreamWaits(msgspec.Struct, frozen=True):
 
 @derived
 def stream_waits(trace: Trace) -> StreamWaits:
-    """All waits between streams."""
-    work = items(trace)
-    if work.queues < 2:
+    """Return all waits between streams."""
+    items = device_items(trace)
+    if items.queues < 2:
         none = np.empty(0, np.int64)
         return StreamWaits(none, none, np.empty(0, np.bool_))
-    item, source = _by_call(trace, work)
-    late, cause = _by_time(work, item, source)
+    item, source = _waits_by_call(trace, items)
+    late, cause = _waits_by_time(items, item, source)
     item, source = np.append(item, late), np.append(source, cause)
     inferred = np.arange(len(item)) >= len(item) - len(late)
     order = np.lexsort((inferred, source, item))
     item, source, inferred = item[order], source[order], inferred[order]
-    fresh = np.ones(len(item), np.bool_)
-    fresh[1:] = (item[1:] != item[:-1]) | (source[1:] != source[:-1])
-    return StreamWaits(item[fresh], source[fresh], inferred[fresh])
+    is_new = np.ones(len(item), np.bool_)
+    is_new[1:] = (item[1:] != item[:-1]) | (source[1:] != source[:-1])
+    return StreamWaits(item[is_new], source[is_new], inferred[is_new])
 
 
-def _by_call(trace: Trace, work: Items) -> tuple[Int64, Int64]:
+def _waits_by_call(trace: Trace, items: DeviceItems) -> tuple[Int64, Int64]:
+    """Return (items, sources) of the waits that calls ask for."""
     calls = np.flatnonzero(makes_stream_wait(trace))
     thread, start = trace.events.thread[calls], trace.events.start[calls]
     item = np.full(len(calls), -1, np.int64)
     for code in distinct(thread):
-        mine = np.flatnonzero(work.thread == code)
-        mine = mine[np.argsort(work.submitted[mine], kind="stable")]
-        asked = np.flatnonzero(thread == code)
-        following = np.searchsorted(work.submitted[mine], start[asked], "right")
-        item[asked[following < len(mine)]] = mine[following[following < len(mine)]]
+        launched = np.flatnonzero(items.thread == code)
+        launched = launched[np.argsort(items.submit_time[launched], kind="stable")]
+        on_thread = np.flatnonzero(thread == code)
+        following = np.searchsorted(items.submit_time[launched], start[on_thread], "right")
+        item[on_thread[following < len(launched)]] = launched[following[following < len(launched)]]
     calls, item = calls[item >= 0], item[item >= 0]
     if len(calls) == 0:
         return item, item
     recorded = recorded_waits(trace, calls)
-    last = last_items(work, recorded.since)
-    queues = np.arange(work.queues)[None, :]
-    there = (last >= 0) & (queues != work.queue[item][:, None])
-    there &= (work.device[last] == work.device[item][:, None]) & (work.end[last] <= work.start[item][:, None])
-    there &= work.start[last] < work.start[item][:, None]
-    named = there & (queue_streams(work)[None, :] == recorded.stream[:, None])
-    by_name = named.any(axis=1)
-    there[by_name] = named[by_name]
-    of, queue = np.nonzero(there)
-    return item[of], last[of, queue]
+    last = last_items_before(items, recorded.since)
+    queues = np.arange(items.queues)[None, :]
+    fits = (last >= 0) & (queues != items.queue[item][:, None])
+    fits &= (items.device[last] == items.device[item][:, None]) & (items.end[last] <= items.start[item][:, None])
+    fits &= items.start[last] < items.start[item][:, None]
+    is_recorded = fits & (queue_streams(items)[None, :] == recorded.stream[:, None])
+    has_record = is_recorded.any(axis=1)
+    fits[has_record] = is_recorded[has_record]
+    waiting, queue = np.nonzero(fits)
+    return item[waiting], last[waiting, queue]
 
 
-def _by_time(work: Items, item: Int64, source: Int64) -> tuple[Int64, Int64]:
-    """Items whose start their launch, their stream and the waits known so far do not explain."""
-    by_launch, by_stream = arrivals(work, latencies(work))
+def _waits_by_time(items: DeviceItems, item: Int64, source: Int64) -> tuple[Int64, Int64]:
+    """Return (items, likely sources) of late starts that launch, stream and the given waits don't explain."""
+    by_launch, by_stream = earliest_starts(items, typical_latencies(items))
     known = np.maximum(by_launch, by_stream)
-    by_wait = np.full(len(work), NEVER)
-    np.maximum.at(by_wait, item, work.end[source] + WAKE_NS)
-    late = np.flatnonzero((work.start - np.maximum(known, by_wait) > LATE_NS) & (known > NEVER))
+    by_wait = np.full(len(items), NEVER)
+    np.maximum.at(by_wait, item, items.end[source] + STREAM_WAKE_NS)
+    late = np.flatnonzero((items.start - np.maximum(known, by_wait) > LATE_NS) & (known > NEVER))
     cause = np.full(len(late), -1, np.int64)
-    for device in np.unique(work.device[late]).tolist():
-        there = np.flatnonzero(work.device == device)
-        there = there[np.argsort(work.end[there], kind="stable")]
-        asked = np.flatnonzero(work.device[late] == device)
-        ended = np.searchsorted(work.end[there], work.start[late[asked]], "right") - 1
-        for back in range(_LOOKS_BACK):
-            other = there[np.maximum(ended - back, 0)]
-            after = late[asked]
-            fits = (ended >= back) & (cause[asked] < 0) & (work.queue[other] != work.queue[after])
-            fits &= (work.start[after] - work.end[other] <= LATE_NS) & (work.start[other] < work.start[after])
-            cause[asked[fits]] = other[fits]
+    for device in np.unique(items.device[late]).tolist():
+        on_device = np.flatnonzero(items.device == device)
+        on_device = on_device[np.argsort(items.end[on_device], kind="stable")]
+        late_here = np.flatnonzero(items.device[late] == device)
+        ended = np.searchsorted(items.end[on_device], items.start[late[late_here]], "right") - 1
+        for back in range(_MAX_CANDIDATES):
+            other = on_device[np.maximum(ended - back, 0)]
+            after = late[late_here]
+            fits = (ended >= back) & (cause[late_here] < 0) & (items.queue[other] != items.queue[after])
+            fits &= (items.start[after] - items.end[other] <= LATE_NS) & (items.start[other] < items.start[after])
+            cause[late_here[fits]] = other[fits]
     return late[cause >= 0], cause[cause >= 0]

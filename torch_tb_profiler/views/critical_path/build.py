@@ -41,7 +41,7 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
     path, targets, cut_off = _path(trace), _targets(trace), is_truncated(trace.health)
     return CriticalPathPayload(
         headline=truncated() if cut_off else _headline(trace, path, targets),
-        explanation=() if cut_off else words.explanation(path, targets, graph.explained, recorded),
+        explanation=() if cut_off else words.explanation(path, targets, graph.explained_share, recorded),
         limits=words.limits(graph.clock_shift_ns),
         path=path,
         steps=_steps(trace),
@@ -49,7 +49,7 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
         targets=targets,
         percents=list(PERCENTS),
         what_if=[*_unnamed(targets), *_asked(trace, params)],
-        explained=graph.explained,
+        explained=graph.explained_share,
         clock_shift_ns=graph.clock_shift_ns,
         reasons=reason_texts(_reasons(trace)),
     )
@@ -57,7 +57,7 @@ def build(trace: Trace, params: CriticalPathParams) -> CriticalPathPayload:
 
 def _headline(trace: Trace, path: PathSummary, targets: list[TargetRow]) -> Text:
     recorded = steps(trace).recorded
-    of_host = words.host_headline(path, targets, recorded) if schedule(trace).explained is None else None
+    of_host = words.host_headline(path, targets, recorded) if schedule(trace).explained_share is None else None
     return of_host or words.headline(path, bound_times(trace), targets, recorded)
 
 

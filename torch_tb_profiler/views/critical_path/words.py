@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from torch_tb_profiler.base.units import format_duration, format_ratio
-from torch_tb_profiler.model.schedule.schedule import LEAST_EXPLAINED
+from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.records import Topic, option
 from torch_tb_profiler.views._shared.bounds import bounded
@@ -168,7 +168,7 @@ def explanation(path: PathSummary, targets: Sequence[TargetRow], explained: floa
         gain = path.duration_ns - kernels[2]
         gains = "nothing" if gain < _SAME * path.duration_ns else format_duration(gain)
         parts_of_text.append(text("Halving all kernels gains {gains}.", gains=gains))
-    if explained < LEAST_EXPLAINED:
+    if explained < MIN_EXPLAINED_SHARE:
         parts_of_text.append(
             text(
                 "{share} of the device work starts when the schedule says, so this is uncertain.",

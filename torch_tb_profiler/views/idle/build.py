@@ -21,8 +21,7 @@ from torch_tb_profiler.model.devices import device_kind
 from torch_tb_profiler.model.families import shown_name
 from torch_tb_profiler.model.health import is_truncated
 from torch_tb_profiler.model.kinds import DEVICE, Kind, of_kind
-from torch_tb_profiler.model.schedule.clock import clock_shift_ns
-from torch_tb_profiler.model.schedule.items import items
+from torch_tb_profiler.model.schedule.items import clock_shift_ns, device_items
 from torch_tb_profiler.model.schedule.schedule import schedule
 from torch_tb_profiler.model.steps import has_host_events, steps
 from torch_tb_profiler.model.trace import Trace
@@ -87,9 +86,9 @@ def build(trace: Trace, params: IdleParams) -> IdlePayload:
         launch_bound=speed.launch_bound,
         launch_ns=speed.launch_ns,
         item_ns=speed.item_ns,
-        explained=schedule(trace).explained,
+        explained=schedule(trace).explained_share,
         clock_shift_ns=clock_shift_ns(trace),
-        limits=limits(schedule(trace).explained, clock_shift_ns(trace)),
+        limits=limits(schedule(trace).explained_share, clock_shift_ns(trace)),
         reasons=reason_texts(_reasons(trace)),
     )
     if is_truncated(trace.health):
@@ -188,7 +187,7 @@ def _sums(table: IdleTable, gains: Mapping[int, float]) -> list[IdleCause]:
 
 
 def _streams(trace: Trace) -> list[IdleStream]:
-    work = items(trace)
+    work = device_items(trace)
     first = work.bounds[:-1]
     pairs = zip(work.device[first].tolist(), work.stream[first].tolist(), strict=True)
     return [IdleStream(device, stream) for device, stream in pairs]

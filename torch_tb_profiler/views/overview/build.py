@@ -69,7 +69,7 @@ def build(trace: Trace, params: NoParams) -> Overview:
         explanation=sentences(first.explanation, leak(trace)),
         spent=spent,
         hardware=hardware,
-        gains=words.gains(recommendations, schedule(trace).explained, unexplained(trace)),
+        gains=words.gains(recommendations, schedule(trace).explained_share, unexplained(trace)),
         recommendations=recommendations,
         no_advice=()
         if recommendations

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from torch_tb_profiler.analyses.overview.finding import LEAST_GAIN
 from torch_tb_profiler.base.grammar import plural
 from torch_tb_profiler.base.units import format_duration, format_ratio
-from torch_tb_profiler.model.schedule.schedule import LEAST_EXPLAINED
+from torch_tb_profiler.model.schedule.schedule import MIN_EXPLAINED_SHARE
 from torch_tb_profiler.views._shared.bounds import bounded
 from torch_tb_profiler.views._shared.names import spoken_name
 from torch_tb_profiler.views._shared.text import Phrase, Text, join_phrases, link, sentences, text
@@ -98,7 +98,7 @@ def gains(recommendations: Sequence[Recommendation], explained: float | None, re
         "starts when that says (at least {least} are needed). The {path} says what no replay knows. Gains do not "
         "add up.",
         share=format_ratio(explained),
-        least=format_ratio(LEAST_EXPLAINED),
+        least=format_ratio(MIN_EXPLAINED_SHARE),
         path=Phrase("Critical path", link("critical_path")),
     )
 

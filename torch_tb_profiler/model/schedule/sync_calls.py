@@ -1,0 +1,82 @@
+"""Synchronization calls of the host: what each waits for, by name and by `cuda_sync` records."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.model.kinds import Kind, kinds, of_kind
+from torch_tb_profiler.model.trace import ABSENT, Bool, Int32, Int64, Trace, name_mask
+
+# Names of runtime and driver calls of CUDA, HIP, Level Zero, and MTIA.
+_WAITS_FOR_DEVICE = re.compile(
+    r"DeviceSynchronize|CtxSynchronize|^synchronize$|^(?:cuda|hip|cu|ze)\w*Free(?:Host)?(?:_v\d)?$", re.IGNORECASE
+)
+_WAITS_FOR_STREAM = re.compile(
+    r"StreamSynchronize|synchronizeStream|EventSynchronize|HostSynchronize|Events?Wait$|QueueFinish", re.IGNORECASE
+)
+_MAKES_STREAM_WAIT = re.compile(r"StreamWaitEvent|waitOnEvent", re.IGNORECASE)
+
+_NO_STREAM = 2**32 - 1
+"""Stream number that CUPTI writes where there is none."""
+
+
+def waits_for_device(trace: Trace) -> Bool:
+    """Return bool[n]: calls that return once all work submitted to the device before them is done."""
+    return _is_call_named(trace, _WAITS_FOR_DEVICE)
+
+
+def waits_for_stream(trace: Trace) -> Bool:
+    """Return bool[n]: calls that return once a stream, or an event in it, is done."""
+    return _is_call_named(trace, _WAITS_FOR_STREAM)
+
+
+def makes_stream_wait(trace: Trace) -> Bool:
+    """Return bool[n]: calls that make a stream wait for another one."""
+    return _is_call_named(trace, _MAKES_STREAM_WAIT)
+
+
+def _is_call_named(trace: Trace, pattern: re.Pattern[str]) -> Bool:
+    kind, names = kinds(trace), trace.events.name
+    calls: Bool = ((kind == Kind.RUNTIME) | (kind == Kind.DRIVER)) & (trace.events.start != ABSENT)
+    calls &= name_mask(trace.strings, pattern.search, names[calls])[names]
+    return calls
+
+
+class RecordedWaits(msgspec.Struct, frozen=True):
+    """The stream that each of k calls waits for, and when the event in it was recorded.
+
+    stream  int64[k]  ABSENT if not recorded
+    since   int64[k]  ns: only work launched before this counts; the start of the call itself where no event is
+                      recorded
+    """
+
+    stream: Int64
+    since: Int64
+
+
+def recorded_waits(trace: Trace, calls: Int64) -> RecordedWaits:
+    """Return what the profiler recorded about the waits of `calls` (rows of the trace)."""
+    since = trace.events.start[calls]
+    records = of_kind(trace, Kind.SYNC)
+    if len(records) == 0 or len(calls) == 0:
+        return RecordedWaits(np.full(len(calls), ABSENT), since)
+    correlation = trace.arg_int("correlation")
+    record = _rows_with(correlation, records, correlation[calls])
+    other, own = trace.arg_int("wait_on_stream"), trace.arg_int("stream")
+    stream = np.where(other[record] != ABSENT, other[record], own[record])
+    stream = np.where((record < 0) | (stream == _NO_STREAM) | (stream < 0), ABSENT, stream)
+    event_id = np.where(record < 0, ABSENT, trace.arg_int("wait_on_cuda_event_record_corr_id")[record])
+    event = _rows_with(correlation, of_kind(trace, Kind.RUNTIME, Kind.DRIVER), event_id)
+    return RecordedWaits(stream, np.where(event < 0, since, np.minimum(trace.events.start[event], since)))
+
+
+def _rows_with(keys: Int64, rows: Int32, wanted: Int64) -> Int64:
+    """Return int64[k]: the row among `rows` that has each wanted key, -1 where there is none."""
+    if len(rows) == 0:
+        return np.full(len(wanted), -1)
+    ordered = rows[np.argsort(keys[rows], kind="stable")]
+    at = np.minimum(np.searchsorted(keys[ordered], wanted), len(ordered) - 1)
+    return np.where((wanted != ABSENT) & (keys[ordered[at]] == wanted), ordered[at], -1).astype(np.int64)
