@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.traces import draw
-from torch_tb_profiler.analyses.diff.roles import Role
-from torch_tb_profiler.analyses.diff.trees.logical_tree import logical_tree
+from torch_tb_profiler.analyses.diff.logical_tree import logical_tree
+from torch_tb_profiler.analyses.diff.roles import PartRole
 from torch_tb_profiler.analyses.shared.breakdown import role_intervals
 from torch_tb_profiler.base.markers import is_data_loading, is_mark, is_optimizer, is_step, step_number
 from torch_tb_profiler.model.calls.operators import operators
@@ -44,6 +44,6 @@ def test_phases_categories_operators_and_the_diff_agree(name: str, category: str
     assert phase == ("data" if name in LOADERS else "optimizer" if name in OPTIMIZERS else "forward")
     assert (len(role_intervals(trace)["dataloader"].starts) > 0) == (name in LOADERS)
     assert (len(operators(trace).rows) > 0) == (name in PLAIN and category == "cpu_op")
-    role = Role(int(logical_tree(trace).role[0]))
-    expected = {"data": Role.DATALOADER, "optimizer": Role.OPTIMIZER}.get(phase)
-    assert role == (expected or (Role.OPERATOR if category == "cpu_op" else Role.ANNOTATION))
+    role = PartRole(int(logical_tree(trace).role[0]))
+    expected = {"data": PartRole.DATALOADER, "optimizer": PartRole.OPTIMIZER}.get(phase)
+    assert role == (expected or (PartRole.OPERATOR if category == "cpu_op" else PartRole.ANNOTATION))

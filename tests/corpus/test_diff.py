@@ -13,8 +13,7 @@ from tests.support.diffs import values
 from torch_tb_profiler.model.pair import Pair
 from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.diff.build import TAB, build
-from torch_tb_profiler.views.diff.level import build_part
+from torch_tb_profiler.views.diff.build import TAB, build, build_part
 from torch_tb_profiler.views.diff.payload import DiffParams, DiffPartParams, DiffPayload
 
 pytestmark = real_traces.MARKS
@@ -40,7 +39,7 @@ def test_two_spans_of_an_unchanged_run_are_no_change(traces: Path) -> None:
     assert payload.step.verdict == "cannot_tell"
     assert (payload.step.delta_ns or 0) / 1e6 == pytest.approx(-22.7, abs=0.05)
     assert payload.step.high_ns is not None and payload.step.high_ns < 0
-    assert "in this recording of the run" in plain(payload.headline)
+    assert "In this recording of the run" in plain(payload.headline)
     assert not {verdict for _, verdict in values(msgspec.to_builtins(payload), "verdict")} & {"slower", "faster"}
     by = bars(payload)
     assert round(by["dataloader"].delta_ns / 1e6, 1) == -23.8
@@ -78,7 +77,7 @@ def test_the_samples_before_and_after_their_fix(samples: Path) -> None:
     status = {row.name: row.status for row in payload.level.operators}
     assert status["aten::avg_pool2d"] == "moved_out"  # the processes that load do it, and are not recorded
     assert "aten::avg_pool2d (" in plain(payload.explanation[-1])
-    assert "now in processes that are not recorded" in plain(payload.explanation[-1])
+    assert "now in processes that aren't recorded" in plain(payload.explanation[-1])
 
 
 def test_backward_meets_backward_across_generations(traces: Path) -> None:

@@ -1,4 +1,4 @@
-"""Two recordings compared, and what the answer says."""
+"""Compare two recordings, and read the answer."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import numpy as np
 from tests.support.recordings import Op
 from torch_tb_profiler.model.pair import Pair
 from torch_tb_profiler.model.trace import Trace
-from torch_tb_profiler.views.diff.build import build
-from torch_tb_profiler.views.diff.level import build_part
+from torch_tb_profiler.views.diff.build import build, build_part
 from torch_tb_profiler.views.diff.payload import DiffLevel, DiffParams, DiffPart, DiffPartParams, DiffPayload
 
 WORK = [
@@ -34,22 +33,22 @@ def part(base: Trace, candidate: Trace, path: str) -> DiffLevel:
 
 
 def noise(seed: int, step: float = 0.002, op: float = 0.003) -> Any:
-    """A factor per step, and one more per operator."""
+    """Return a function from a step to a random factor: one per step, times one per operator."""
     rng = np.random.default_rng(seed)
-    of_step = 1 + step * rng.standard_normal(1000)
-    return lambda number: float(of_step[number] * (1 + op * rng.standard_normal()))
+    step_factors = 1 + step * rng.standard_normal(1000)
+    return lambda number: float(step_factors[number] * (1 + op * rng.standard_normal()))
 
 
 def values(payload: Any, prefix: str) -> Iterator[tuple[str, Any]]:
-    """Every value of a key with this prefix."""
+    """Yield every (key, value) whose key has this prefix."""
     if isinstance(payload, dict):
         for key, value in payload.items():
             if key.startswith(prefix):
                 yield key, value
             yield from values(value, prefix)
     elif isinstance(payload, list):
-        for each in payload:
-            yield from values(each, prefix)
+        for item in payload:
+            yield from values(item, prefix)
 
 
 def verdicts(answer: DiffPayload | DiffLevel) -> set[str]:
@@ -57,7 +56,8 @@ def verdicts(answer: DiffPayload | DiffLevel) -> set[str]:
 
 
 def walk(base: Trace, candidate: Trace, path: str = "") -> Iterator[DiffPart]:
-    for each in part(base, candidate, path).parts:
-        yield each
-        if each.parts:
-            yield from walk(base, candidate, each.path)
+    """Yield all parts below `path`, parents first."""
+    for child in part(base, candidate, path).parts:
+        yield child
+        if child.parts:
+            yield from walk(base, candidate, child.path)

@@ -9027,15 +9027,15 @@ export interface components {
      *
      *     headline    how a typical step changed, and whether that is proven
      *     explanation what explains it, one sentence each: categories, operators
-     *     notes       what to keep in mind: different step counts, devices, ranks; what cannot be concluded
-     *     confidence  of the intervals
-     *     min_effect  least effect that matters, as a share of the base's value
+     *     notes       what to keep in mind: different step counts, devices or ranks, and what limits the verdict
+     *     confidence  confidence level of the intervals
+     *     min_effect  smallest change that matters, as a share of the base's value
      *     one_run     both sides are recordings of one run, hence of one program
-     *     autocorrelation  how far steps resemble the one before, 0..1; they count as fewer
-     *     step        the step's duration, in whole ns as the waterfalls
+     *     autocorrelation  correlation of consecutive steps, 0..1; correlated steps count as fewer
+     *     step        duration of the step, in integer ns as in the waterfalls
      *     level       the root of the logical timeline, as `diff/part` answers for every other part
      *     kernels, families  sorted as the operators
-     *     work        of matrix operators; work_coverage: share of the device time whose FLOPs or bytes are known
+     *     work        FLOPs of matrix operators; work_coverage: share of the device time whose FLOPs or bytes are known
      *     reasons     field -> why it is null
      */
     DiffPayload: {
@@ -9064,18 +9064,18 @@ export interface components {
     };
     /**
      * DiffSide
-     * @description One of the two sides: one recording, or several one after the other.
+     * @description One side: a single recording, or several one after the other.
      *
-     *     rank, devices, trace_start_ns, base_ns  of the first recording
+     *     rank, devices, trace_start_ns, base_ns  those of the first recording
      *     recordings      counted steps of each recording
      *     steps           names of the counted steps; all numbers are per one of these
-     *     durations_ns    of each of them
-     *     typical_ns      mean without the shortest and the longest fifth (from five steps on); of several recordings the
-     *                     mean of theirs; mean_low_ns, mean_high_ns: its interval, None with fewer than two steps
-     *     left_out        steps that are not counted because their device work is missing
-     *     warm_up_ns      durations of first steps that are not counted for being warm-up, at most one per recording
-     *     steps_recorded  False: the whole trace counts as one step
-     *     outside_calls   calls of operators outside the counted steps; no number includes them
+     *     durations_ns    duration of each step
+     *     typical_ns      mean without the shortest and the longest fifth (from five steps on); with several recordings
+     *                     the mean of theirs; mean_low_ns, mean_high_ns: its interval, None with fewer than two steps
+     *     left_out        steps left out because their device work is missing
+     *     warm_up_ns      durations of first steps left out as warm-up, at most one per recording
+     *     steps_recorded  False if the entire trace counts as one step
+     *     outside_calls   operator calls outside the counted steps; no number includes them
      */
     DiffSide: {
       rank: number | null;
@@ -9098,15 +9098,15 @@ export interface components {
      * Change
      * @description A time per step on both sides.
      *
-     *     base_ns, candidate_ns  means over the counted steps; None where not known, see `reasons` of the payload
+     *     base_ns, candidate_ns  means over the counted steps; None where not recorded, see `reasons` of the payload
      *     delta_ns               candidate - base
      *     delta_ratio            delta / base; None where the base has none
      *     low_ns, high_ns        interval of the change of a typical step at `confidence`, around the difference of
-     *                            trimmed means; None: too few steps
-     *     q                      false discovery rate at which the difference would count as proven; None: too few steps,
-     *                            or too small to be tested
-     *     needed                 cannot_tell: how many steps (recordings, where a side has several) of each side would
-     *                            tell; None: not known, or more than 10,000
+     *                            trimmed means; None with too few steps
+     *     q                      false discovery rate at which the difference would count as proven; None with too few
+     *                            steps, or if the time is too small to be tested
+     *     needed                 for cannot_tell: steps per side (recordings, where a side has several) that would settle
+     *                            it; None if that can't be estimated or exceeds 10,000
      */
     Change: {
       base_ns: number | null;
@@ -9123,10 +9123,10 @@ export interface components {
     };
     /**
      * DiffWaterfall
-     * @description From the step of the base to that of the candidate; the bars' `delta_ns` sum to `delta_ns` exactly.
+     * @description The bars from the step of the base to that of the candidate; their `delta_ns` sum to `delta_ns` exactly.
      *
      *     by  category: the overview's eight; phase: data, optimizer, backward, forward, other (the host between these),
-     *         device (the step waits for the device after the host is done)
+     *         device (the rest of the step after the host has finished)
      */
     DiffWaterfall: {
       /** @enum {unknown} */
@@ -9138,11 +9138,11 @@ export interface components {
     };
     /**
      * DiffBar
-     * @description A part of a waterfall. Whole ns, rounded so that all parts sum to the step exactly on either side.
+     * @description A part of a waterfall, in integer ns, rounded so that all parts sum to the step exactly on either side.
      *
-     *     base_ns, candidate_ns  None where the category is not known (its time then is part of `other`)
+     *     base_ns, candidate_ns  None where the category isn't recorded (its time is then part of `other`)
      *     delta_accumulated_ns   sum of `delta_ns` up to here: where the bar ends
-     *     low_ns, high_ns, q, verdict  as of a Change
+     *     low_ns, high_ns, q, verdict  as in Change
      */
     DiffBar: {
       name: string;
@@ -9160,7 +9160,7 @@ export interface components {
      * DiffLevel
      * @description An open part: its own parts in order of time and the operators inside it.
      *
-     *     parts     in order of time in the base (added ones where they stand in the candidate)
+     *     parts     in order of time in the base (added ones as in the candidate)
      *     operators significant changes first, then by size of the change of host self (device self where that is larger)
      */
     DiffLevel: {
@@ -9175,7 +9175,7 @@ export interface components {
     };
     /**
      * DiffCrumb
-     * @description A part on the way from the root to the open one.
+     * @description A part on the path from the root to the open one.
      */
     DiffCrumb: {
       path: string;
@@ -9183,22 +9183,22 @@ export interface components {
     };
     /**
      * DiffPart
-     * @description A part of the logical timeline: the calls at one place of both call trees, all of a step together.
+     * @description A part of the logical timeline: all calls of a step at one place of both call trees.
      *
      *     path             numbers of the children from the root, joined by "-": "" is the root, "3-0" the first part
      *                      of the fourth; the parameter `path` of `diff/part`
      *     name             in the base; in the candidate if it was added
      *     candidate_name   the other name if `status` is renamed, else None
-     *     short_name, short_candidate_name  of a kernel as in DiffKernel, of all else the names
+     *     short_name, short_candidate_name  for a kernel as in DiffKernel, for anything else the names
      *     kind             step | module | backward | dataloader | optimizer | annotation | operators (those at the
      *                      top that belong to no module) | threads (work of other threads) | operator | runtime |
      *                      device (a kernel, memcpy or memset) | unlinked (device work without a recorded launch) |
-     *                      self (time of the part itself, outside its parts)
-     *     parts            how many parts it has of its own; 0 cannot be opened
+     *                      self (self time of the open part, outside its parts)
+     *     parts            how many parts it has of its own; one without any can't be opened
      *     host, device     time of its calls; time of the device work launched in it
      *     delta_accumulated_ns         sum of `host.delta_ns` of the parts up to here; delta_device_accumulated_ns: of
      *                      `device.delta_ns`
-     *     base_event, candidate_event  row of its first call, for the timeline; None where it has none of its own
+     *     base_event, candidate_event  row of its first call, for the timeline; None where it isn't a call
      */
     DiffPart: {
       path: string;
@@ -9210,7 +9210,7 @@ export interface components {
       /** @enum {unknown} */
       status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'removed' | 'renamed';
       parts: number;
-      calls: components['schemas']['Calls'];
+      calls: components['schemas']['CallsPerStep'];
       host: components['schemas']['Change'];
       device: components['schemas']['Change'];
       delta_accumulated_ns: number | null;
@@ -9219,26 +9219,26 @@ export interface components {
       candidate_event: number | null;
     };
     /**
-     * Calls
+     * CallsPerStep
      * @description Calls per step on both sides.
      */
-    Calls: {
+    CallsPerStep: {
       base: number;
       candidate: number;
       delta_calls: number;
     };
     /**
      * DiffOperator
-     * @description An operator by name, wherever it is called (or inside the part that is open).
+     * @description An operator by name, wherever it is called (inside the open part, if one is open).
      *
-     *     work  what its calls compute that own device work
+     *     work  FLOPs of its calls that own device work
      */
     DiffOperator: {
       name: string;
       candidate_name: string | null;
       /** @enum {unknown} */
       status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'removed' | 'renamed';
-      calls: components['schemas']['Calls'];
+      calls: components['schemas']['CallsPerStep'];
       host_self: components['schemas']['Change'];
       host_total: components['schemas']['Change'];
       device_self: components['schemas']['Change'];
@@ -9255,7 +9255,7 @@ export interface components {
     };
     /**
      * DiffWork
-     * @description FLOPs per step of calls of which they are known and not 0, and FLOP/s while these run; None: none.
+     * @description FLOPs per step of calls with known, nonzero FLOPs, and FLOP/s while these run; None without such calls.
      */
     DiffWork: {
       /** @default null */
@@ -9271,15 +9271,15 @@ export interface components {
      * DiffKernel
      * @description Device kernels by name.
      *
-     *     short_name  at most 48 characters, like no other kernel of both sides; short_candidate_name likewise
-     *     family      the sort of work: "matrix product", "elementwise", ..., "other"
+     *     short_name  at most 48 characters, unique among the kernels of both sides; short_candidate_name likewise
+     *     family      kind of work: "matrix product", "elementwise", ..., "other"
      */
     DiffKernel: {
       name: string;
       candidate_name: string | null;
       /** @enum {unknown} */
       status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'removed' | 'renamed';
-      calls: components['schemas']['Calls'];
+      calls: components['schemas']['CallsPerStep'];
       total: components['schemas']['Change'];
       short_name: string;
       short_candidate_name: string | null;
@@ -9293,12 +9293,12 @@ export interface components {
       name: string;
       /** @enum {unknown} */
       status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'removed' | 'renamed';
-      calls: components['schemas']['Calls'];
+      calls: components['schemas']['CallsPerStep'];
       total: components['schemas']['Change'];
     };
     /**
      * DiffShare
-     * @description A ratio 0..1 on both sides; None where not known. `delta_share` is the difference of the two.
+     * @description A ratio 0..1 on both sides, None where unknown; `delta_share` is the difference of the two.
      */
     DiffShare: {
       base: number | null;
@@ -9307,7 +9307,7 @@ export interface components {
     };
     /**
      * DiffDevice
-     * @description An accelerator; those of both sides meet by order of their ids. Names are None where not recorded.
+     * @description An accelerator, paired with that of the other side in order of their ids; names are None if not recorded.
      */
     DiffDevice: {
       base_id: number | null;
@@ -9326,14 +9326,14 @@ export interface components {
      */
     DiffMemory: {
       device: string;
-      peak_allocated: components['schemas']['Size'];
-      peak_reserved: components['schemas']['Size'];
+      peak_allocated: components['schemas']['DiffSize'];
+      peak_reserved: components['schemas']['DiffSize'];
     };
     /**
-     * Size
-     * @description Bytes on both sides; None where not recorded, see `reasons` of the payload.
+     * DiffSize
+     * @description A size in bytes on both sides; None where not recorded, see `reasons` of the payload.
      */
-    Size: {
+    DiffSize: {
       base_bytes: number | null;
       candidate_bytes: number | null;
       delta_bytes: number | null;
@@ -9341,7 +9341,10 @@ export interface components {
     };
     /**
      * DiffCommunication
-     * @description total: time in which anything is communicated; exposed: the part of it that no kernel or copy covers.
+     * @description Communication per step.
+     *
+     *     total    time with any communication
+     *     exposed  the part of it that isn't overlapped with a kernel or copy
      */
     DiffCommunication: {
       total: components['schemas']['Change'];
@@ -9352,14 +9355,14 @@ export interface components {
      * DiffCollective
      * @description Communication kernels, or host operations that launched none, by name.
      *
-     *     short_name  of a kernel as in DiffKernel, of an operation the name
+     *     short_name  for a kernel as in DiffKernel, for an operation the name
      */
     DiffCollective: {
       name: string;
       short_name: string;
       /** @enum {unknown} */
       status: 'added' | 'matched' | 'moved_in' | 'moved_out' | 'removed' | 'renamed';
-      calls: components['schemas']['Calls'];
+      calls: components['schemas']['CallsPerStep'];
       total: components['schemas']['Change'];
     };
   };

@@ -1,4 +1,4 @@
-"""Which step each event belongs to in a comparison."""
+"""The step that each event belongs to in a comparison."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def step_of(trace: Trace) -> dict[str, str | None]:
     }
 
 
-def test_a_step_has_its_first_instant_and_not_its_last() -> None:
+def test_a_step_includes_its_first_instant_and_not_its_last() -> None:
     found = step_of(
         draw("""
         host  cpu_op           early              0   5
@@ -67,6 +67,6 @@ def test_a_step_that_was_cut_off_does_not_count() -> None:
     assert step_of(trace)["lost"] is None
 
 
-def test_a_step_of_no_length_has_its_instant() -> None:
+def test_a_step_of_zero_length_includes_its_instant() -> None:
     trace = draw("host user_annotation ProfilerStep#1 10 0\nhost2 cpu_op here 10 5\nhost2 cpu_op there 11 5")
     assert step_of(trace) == {"ProfilerStep#1": "1", "here": "1", "there": None}

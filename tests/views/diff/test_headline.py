@@ -1,4 +1,4 @@
-"""What is said of the step, and what each word needs to be true."""
+"""The headline and the notes of the diff, and what each sentence needs to be true."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.diff.changes import Change, Verdict
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.diff.notes import notes
 from torch_tb_profiler.views.diff.payload import DiffSide
-from torch_tb_profiler.views.diff.verdicts import headline
+from torch_tb_profiler.views.diff.words import headline, notes
 
 MS = 1_000_000
 SIDE = DiffSide(0, "CUDA", ["V100"], [2], ["1", "2"], [1, 1], 1.0, None, None, 0, [], True, 0, 0, 0)
@@ -25,7 +24,7 @@ def change(
     return Change(10 * MS, candidate * MS, delta, delta / 10 / MS, low, high, None, verdict, needed)
 
 
-def said(step: Change, one_run: bool = False, base: DiffSide = SIDE, candidate: DiffSide = SIDE) -> str:
+def headline_text(step: Change, one_run: bool = False, base: DiffSide = SIDE, candidate: DiffSide = SIDE) -> str:
     sides = (
         replace(base, typical_ns=step.base_ns or 0.0),
         replace(candidate, typical_ns=step.candidate_ns or 0.0),
@@ -41,61 +40,62 @@ def said(step: Change, one_run: bool = False, base: DiffSide = SIDE, candidate: 
         (change("equal", 10), "Step time is the same on both sides: 10.0 ms."),
         (
             change("unchanged", 10.1, (-0.05, 0.15)),
-            "Step time is unchanged: 10.0 ms before, 10.1 ms now. Any change is below 2% "
+            "No change in step time: 10.0 ms before, 10.1 ms now. Any difference is under 2% "
             "(95% interval −50.0 µs to +150 µs).",
         ),
         (
             change("cannot_tell", 11, (-1, 3), 14),
-            "Cannot tell whether the step is slower or faster: 10.0 ms before, 11.0 ms now (+10%, "
-            "95% interval −1.00 ms to +3.00 ms). About 14 steps of each side would tell.",
+            "Inconclusive: 10.0 ms before, 11.0 ms now (+10%, 95% interval −1.00 ms to +3.00 ms). "
+            "About 14 steps per side would settle it.",
         ),
         (
             change("cannot_tell", 10.001, (-1, 1), 14),
-            "Cannot tell whether the step is slower or faster: 10.0 ms before, 10.0 ms now (<0.1%, "
-            "95% interval −1.00 ms to +1.00 ms). About 14 steps of each side would tell.",
+            "Inconclusive: 10.0 ms before, 10.0 ms now (<0.1%, 95% interval −1.00 ms to +1.00 ms). "
+            "About 14 steps per side would settle it.",
         ),
         (
             change("cannot_tell", 10.3, (0.1, 0.5), None),
             "The step is 300 µs (3%) slower: 10.0 ms before, 10.3 ms now (95% interval +100 µs to +500 µs). "
-            "Cannot tell whether by the 2% that matter. More than 10,000 steps of each side would be needed.",
+            "Whether by the 2% that matter is inconclusive: more than 10,000 steps per side would be needed to "
+            "settle it.",
         ),
         (
             change("cannot_tell", 12),
-            "Cannot tell whether the step is slower or faster: 10.0 ms before, 12.0 ms now (+20%). "
-            "A side has fewer than two steps, so this may be chance.",
+            "Inconclusive: 10.0 ms before, 12.0 ms now (+20%). At least one side has a single step, so there's no "
+            "significance test.",
         ),
     ],
 )
-def test_the_step(step: Change, sentence: str) -> None:
-    assert said(step) == sentence
+def test_the_headline_states_the_change_and_whether_it_is_proven(step: Change, sentence: str) -> None:
+    assert headline_text(step) == sentence
 
 
-def test_two_recordings_of_one_run_are_no_two_programs() -> None:
+def test_one_recording_per_side_of_the_same_run_may_be_noise() -> None:
     step = change("cannot_tell", 9, (-1.2, -0.8))
-    assert said(step, one_run=True) == (
-        "The step is 1.00 ms (10%) faster in this recording of the run: 10.0 ms before, 9.00 ms now. Both ran the "
-        "same program, so this may be how far its recordings differ; compare several of each."
+    assert headline_text(step, one_run=True) == (
+        "In this recording of the run, the step is 1.00 ms (10%) faster: 10.0 ms before, 9.00 ms now. Both sides "
+        "ran the same program, so this may be run-to-run noise; compare several recordings of each."
     )
 
 
-def test_of_several_recordings_more_recordings_tell() -> None:
+def test_several_recordings_per_side_need_more_recordings() -> None:
     several = replace(SIDE, recordings=[2, 2])
-    answer = said(change("cannot_tell", 11, (-1, 3), 6), one_run=True, base=several)
-    assert answer.endswith("About 6 recordings of each side would tell.")
+    answer = headline_text(change("cannot_tell", 11, (-1, 3), 6), one_run=True, base=several)
+    assert answer.endswith("About 6 recordings per side would settle it.")
 
 
 @pytest.mark.parametrize(
     ("base", "candidate", "sides"),
-    [([], ["1"], "base"), (["1"], [], "candidate"), ([], [], "base or the candidate")],
+    [([], ["1"], "the base has"), (["1"], [], "the candidate has"), ([], [], "the base and the candidate have")],
 )
 def test_without_a_complete_step_nothing_is_compared(base: list[str], candidate: list[str], sides: str) -> None:
     answer = plain(
         headline(change("cannot_tell", 10), replace(SIDE, steps=base), replace(SIDE, steps=candidate), 0.02, False)
     )
-    assert answer == f"Step times cannot be compared: there is no complete step in the {sides}."
+    assert answer == f"Can't compare step times: {sides} no complete step."
 
 
-def noted(
+def note_texts(
     step: Change = NO_CHANGE,
     base: DiffSide = SIDE,
     candidate: DiffSide = SIDE,
@@ -106,48 +106,50 @@ def noted(
     return [plain(line) for line in notes(step, base, candidate, batch_sizes, autocorrelation, one_run)]
 
 
-def test_notes_tell_how_the_recordings_differ() -> None:
+def test_notes_say_how_the_recordings_differ() -> None:
     base = replace(SIDE, steps=["1"], left_out=2, outside_calls=1234)
     candidate = replace(SIDE, devices=["H100"], rank=3, steps_recorded=False)
-    assert noted(change("cannot_tell", 11), base, candidate, (4, 8)) == [
-        "Steps: 1 in the base, 2 in the candidate. All numbers are per step.",
-        "Steps of the base not counted because their device work is missing: 2.",
-        "Operator calls of the base outside the counted steps: 1,234.",
-        "The candidate has no ProfilerStep: the whole trace counts as one step.",
-        "A side has fewer than two steps, so changes cannot be told from chance. Record several steps "
+    assert note_texts(change("cannot_tell", 11), base, candidate, (4, 8)) == [
+        "1 step in the base, 2 in the candidate. All numbers are per step.",
+        "2 steps of the base left out: device work is missing.",
+        "1,234 operator calls of the base outside the compared steps.",
+        "No steps in the trace of the candidate, so it counts as one. Call `prof.step()` once per iteration.",
+        "At least one side has fewer than two steps, so there's no significance test. Record several steps "
         "(`schedule(active=...)`).",
         "Different hardware: V100 in the base, H100 in the candidate.",
         "Different ranks: 0 in the base, 3 in the candidate.",
-        "The first dimension of inputs (often the batch) is 4 in the base and 8 in the candidate.",
+        "The first dimension of the inputs (often the batch size) is 4 in the base and 8 in the candidate.",
     ]
-    assert noted() == []
+    assert note_texts() == []
 
 
-def test_what_was_left_out_and_what_widens_the_interval_is_said() -> None:
-    assert noted(base=replace(SIDE, warm_up_ns=[160 * MS]), autocorrelation=0.6) == [
+def test_notes_mention_warm_up_and_correlated_steps() -> None:
+    assert note_texts(base=replace(SIDE, warm_up_ns=[160 * MS]), autocorrelation=0.6) == [
         "The first step of the base (160 ms) is left out as warm-up: it takes more than 1.2 times the median of "
         "the others.",
-        "Steps resemble the one before (autocorrelation 0.60), so they count as fewer and the intervals are "
-        "wider.",
+        "Consecutive steps are correlated (autocorrelation 0.60), so they count as fewer steps and the intervals "
+        "are wider.",
     ]
-    assert noted(autocorrelation=0.1) == []
+    assert note_texts(autocorrelation=0.1) == []
 
 
-def test_a_mean_that_a_long_step_moves_is_said() -> None:
+def test_a_note_gives_the_means_where_outliers_move_them() -> None:
     typical = replace(SIDE, typical_ns=float(MS))
     step = replace(NO_CHANGE, candidate_ns=1.5 * MS, delta_ns=0.5 * MS)
-    assert noted(step, typical, typical) == [
-        "A few steps are much longer or shorter than the others. The verdict is about typical steps, without the "
-        "longest and the shortest fifth; means over all steps are 1.00 ms and 1.50 ms."
+    assert note_texts(step, typical, typical) == [
+        "A few steps are much longer or shorter than the others. The verdict compares typical steps, without the "
+        "longest and the shortest fifth; the means over all steps are 1.00 ms and 1.50 ms."
     ]
 
 
-def test_one_recording_of_each_of_two_runs_is_said_to_be_one() -> None:
-    assert [line[:27] for line in noted(one_run=False)] == ["One recording of each side:"]
-    assert noted(base=replace(SIDE, recordings=[2, 2]), one_run=False) == []
+def test_a_note_warns_of_a_single_recording_per_side() -> None:
+    assert note_texts(one_run=False) == [
+        "One recording per side, so run-to-run noise is unknown. Record each side two or three times."
+    ]
+    assert note_texts(base=replace(SIDE, recordings=[2, 2]), one_run=False) == []
 
 
 def test_unnamed_devices_and_unknown_ranks_are_not_called_different() -> None:
     unnamed = replace(SIDE, devices=["CUDA 0"], rank=None)
-    assert noted(candidate=unnamed) == []
-    assert len(noted(base=replace(SIDE, device_type="ROCm"))) == 1
+    assert note_texts(candidate=unnamed) == []
+    assert len(note_texts(base=replace(SIDE, device_type="ROCm"))) == 1

@@ -1,4 +1,4 @@
-"""What holds for any two recordings."""
+"""Properties that hold for any two recordings."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def changed(ops: Sequence[Op]) -> list[Op]:
 @pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(branches(), st.integers(0, 10**6))
-def test_exactly_what_was_changed_is_reported(ops: list[Op], seed: int) -> None:
+def test_exactly_the_planted_changes_are_reported(ops: list[Op], seed: int) -> None:
     base, candidate = record(ops, 6, noise(seed)), record(changed(ops), 9, noise(seed + 1))
     answer = compare(base, candidate)
     rows = {row.name: row for row in answer.level.operators}
@@ -91,7 +91,7 @@ def test_exactly_what_was_changed_is_reported(ops: list[Op], seed: int) -> None:
 @pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(branches(), branches(), st.integers(1, 4), st.integers(1, 4))
-def test_parts_and_bars_sum_to_the_whole(ops: list[Op], other: list[Op], first: int, second: int) -> None:
+def test_parts_and_bars_sum_to_the_step(ops: list[Op], other: list[Op], first: int, second: int) -> None:
     base, candidate = record(ops, first, noise(3)), record(other, second, noise(4))
     answer = compare(base, candidate)
     for fall in answer.waterfalls:
@@ -103,16 +103,16 @@ def test_parts_and_bars_sum_to_the_whole(ops: list[Op], other: list[Op], first: 
     host = sum(each.host.delta_ns or 0 for each in answer.level.parts)
     assert last.delta_accumulated_ns == pytest.approx(host)
     assert host == pytest.approx(answer.step.delta_ns, abs=1)
-    open_ = [each for each in answer.level.parts if each.parts]
-    while open_:
-        above = open_.pop()
+    pending = [each for each in answer.level.parts if each.parts]
+    while pending:
+        above = pending.pop()
         level = part(base, candidate, above.path)
         for metric in ("host", "device"):
             total = getattr(above, metric)
             inside = [getattr(each, metric) for each in level.parts]
             for side in ("base_ns", "candidate_ns", "delta_ns"):
                 assert sum(getattr(each, side) for each in inside) == pytest.approx(getattr(total, side), abs=1)
-        open_ += [each for each in level.parts if each.parts]
+        pending += [each for each in level.parts if each.parts]
 
 
 def test_the_sides_can_be_switched() -> None:

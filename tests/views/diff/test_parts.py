@@ -1,4 +1,4 @@
-"""The logical timeline, and what is not known of it."""
+"""The parts of the logical timeline, and what is missing where a side doesn't record it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_parts_of_a_step() -> None:
     assert [(each.kind, each.name) for each in backward.parts] == [("module", "Net_0")]
 
 
-def test_other_back_ends_meet_at_their_common_ancestor() -> None:
+def test_kernels_of_other_back_ends_are_paired_below_their_common_ancestor() -> None:
     base = [Op("aten::conv2d", 10, [Op("aten::cudnn_convolution", 20, kernel=100)]), Op("aten::relu", 10)]
     candidate = [Op("aten::conv2d", 10, [Op("aten::miopen_convolution", 30, kernel=150)]), Op("aten::relu", 10)]
     parts = {each.name: each for each in walk(record(base, 3), record(candidate, 3))}
@@ -75,14 +75,14 @@ def test_data_loaders_of_other_kinds_are_compared() -> None:
     assert (first.kind, first.status, first.host.delta_ns) == ("dataloader", "renamed", 0)
 
 
-def test_a_part_that_is_not_there_is_refused() -> None:
+def test_an_unknown_part_is_refused() -> None:
     trace = record(WORK, 2)
     for path in ("99", "0-99", "x", "-", "0-0-0-0-0-0"):
         with pytest.raises(NotFoundError, match="there is no part"):
             part(trace, trace, path)
 
 
-def test_what_is_not_known_is_null_with_its_reason() -> None:
+def test_missing_times_are_null_with_their_reason() -> None:
     lost = draw(
         """
         host  user_annotation  ProfilerStep#1     0  100
@@ -110,6 +110,6 @@ def test_different_batch_sizes_are_noted() -> None:
         )
 
     assert [plain(note) for note in compare(sized(4), sized(8)).notes if "batch" in plain(note)] == [
-        "The first dimension of inputs (often the batch) is 4 in the base and 8 in the candidate."
+        "The first dimension of the inputs (often the batch size) is 4 in the base and 8 in the candidate."
     ]
     assert not any("batch" in plain(note) for note in compare(sized(4), sized(4)).notes)

@@ -1,4 +1,4 @@
-"""Differences whose significance is known."""
+"""Verdicts on simulated differences whose significance is known."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_slowdown_of_5_percent_is_detected_in_19_of_20_draws() -> None:
 
 
 @pytest.mark.parametrize("counts", [(1, 1), (1, 10), (10, 1)])
-def test_with_one_step_nothing_is_concluded(counts: tuple[int, int]) -> None:
+def test_a_side_with_one_step_proves_nothing(counts: tuple[int, int]) -> None:
     base, candidate = (record(ops, steps) for ops, steps in zip((WORK, WORK[1:]), counts, strict=True))
     answer = compare(base, candidate)
     assert verdicts(answer) <= {"cannot_tell", "unknown", "equal"}

@@ -1,4 +1,4 @@
-"""The sentences of the diff, and what each of them needs to be true."""
+"""The sentences that explain a change, and what each of them needs to be true."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from tests.support.diffs import WORK, compare, noise
 from tests.support.recordings import Op, record
 from torch_tb_profiler import views
-from torch_tb_profiler.analyses.diff.changes import NO_TIME, Change, Verdict
-from torch_tb_profiler.analyses.diff.name_tables import Calls
+from torch_tb_profiler.analyses.diff.changes import ZERO_CHANGE, Change, Verdict
+from torch_tb_profiler.analyses.diff.name_tables import CallsPerStep
 from torch_tb_profiler.views._shared.text import Text, plain
 from torch_tb_profiler.views.diff import words
 from torch_tb_profiler.views.diff.payload import (
@@ -25,9 +25,9 @@ from torch_tb_profiler.views.diff.payload import (
 )
 
 MS = 1_000_000
-CALLS = Calls(1, 1, 0)
+CALLS = CallsPerStep(1, 1, 0)
 ROOT = DiffPart(
-    "", "step", None, "step", None, "step", "matched", 1, CALLS, NO_TIME, NO_TIME, None, None, None, None
+    "", "step", None, "step", None, "step", "matched", 1, CALLS, ZERO_CHANGE, ZERO_CHANGE, None, None, None, None
 )
 
 
@@ -44,11 +44,11 @@ def level(*operators: DiffOperator, loader_parts: int = 1) -> DiffLevel:
 def operator(name: str, delta: float, verdict: Verdict = "slower", status: Status = "matched") -> DiffOperator:
     host = change(MS, MS + delta, verdict)
     return DiffOperator(
-        name, "other" if status == "renamed" else None, status, CALLS, host, host, NO_TIME, NO_TIME
+        name, "other" if status == "renamed" else None, status, CALLS, host, host, ZERO_CHANGE, ZERO_CHANGE
     )
 
 
-def explained(verdict: Verdict, **bars: tuple[int, Verdict]) -> list[str]:
+def explanation_texts(verdict: Verdict, **bars: tuple[int, Verdict]) -> list[str]:
     rows = [
         DiffBar(name, MS, MS + delta, delta, 0, None, None, None, of_bar) for name, (delta, of_bar) in bars.items()
     ]
@@ -62,31 +62,31 @@ def links(sentences: list[Text]) -> dict[str, str]:
 
 
 def test_the_category_that_explains_the_change() -> None:
-    assert explained("slower", kernel=(9 * MS, "slower"), runtime=(MS, "cannot_tell")) == [
+    assert explanation_texts("slower", kernel=(9 * MS, "slower"), runtime=(MS, "cannot_tell")) == [
         "Nearly all of the change comes from kernels (+9.00 ms)."
     ]
-    assert explained("slower", kernel=(6 * MS, "slower"), memset=(4 * MS, "slower")) == [
+    assert explanation_texts("slower", kernel=(6 * MS, "slower"), memset=(4 * MS, "slower")) == [
         "The largest part of the change, 60%, comes from kernels (+6.00 ms).",
         "Also significant: memset (+4.00 ms).",
     ]
-    assert explained("faster", dataloader=(-6 * MS, "faster"), memcpy=(MS, "slower")) == [
-        "More than all of the change comes from data loading (−6.00 ms); other categories offset part of it.",
+    assert explanation_texts("faster", dataloader=(-6 * MS, "faster"), memcpy=(MS, "slower")) == [
+        "More than the entire change comes from data loading (−6.00 ms); other categories offset part of it.",
         "Also significant: memcpy (+1.00 ms).",
     ]
 
 
-def test_a_cause_that_is_not_proven_is_said_so() -> None:
-    assert explained("slower", kernel=(9 * MS, "cannot_tell"), runtime=(MS, "cannot_tell")) == [
-        "Nearly all of the change comes from kernels (+9.00 ms), which by itself is not proven."
+def test_a_cause_that_is_not_significant_says_so() -> None:
+    assert explanation_texts("slower", kernel=(9 * MS, "cannot_tell"), runtime=(MS, "cannot_tell")) == [
+        "Nearly all of the change comes from kernels (+9.00 ms), which isn't significant by itself."
     ]
 
 
 def test_without_a_change_there_is_no_cause() -> None:
-    assert explained("unchanged", kernel=(MS, "cannot_tell")) == []
-    assert explained("equal", kernel=(0, "equal")) == []
-    assert explained("unchanged", kernel=(MS, "slower"), runtime=(-MS, "faster"), other=(1, "cannot_tell")) == [
-        "Significant changes within the step: kernels (+1.00 ms), runtime calls (−1.00 ms)."
-    ]
+    assert explanation_texts("unchanged", kernel=(MS, "cannot_tell")) == []
+    assert explanation_texts("equal", kernel=(0, "equal")) == []
+    assert explanation_texts(
+        "unchanged", kernel=(MS, "slower"), runtime=(-MS, "faster"), other=(1, "cannot_tell")
+    ) == ["Significant changes within the step: kernels (+1.00 ms), runtime calls (−1.00 ms)."]
 
 
 def test_the_operators_that_changed_most() -> None:
@@ -112,7 +112,7 @@ def test_the_operators_that_changed_most() -> None:
     assert words.explanation(change(MS, MS, "equal"), none, level(operator("noisy", MS, "cannot_tell"))) == []
 
 
-def test_device_time_is_said_where_it_changed_more() -> None:
+def test_device_time_is_given_where_it_changed_more() -> None:
     row = replace(operator("a", 1, "cannot_tell"), device_self=change(MS, 3 * MS, "slower"))
     none = DiffWaterfall("category", MS, MS, 0, [])
     (sentence,) = words.explanation(change(MS, MS, "equal"), none, level(row))
@@ -143,7 +143,7 @@ def test_each_link_opens_something() -> None:
         assert {name for name, _ in parse_qsl(query)} <= {"table", "metric", "q", "only", "part"}
 
 
-def test_names_in_a_trace_are_only_text() -> None:
+def test_names_in_a_trace_are_not_read_as_templates() -> None:
     hostile = "{evil} <b>"
     slow = [*WORK, Op(hostile, 4000)]
     answer = compare(record(WORK, 6, noise(1)), record(slow, 6, noise(2)))

@@ -1,1 +1,1 @@
-"""Two traces aligned by structure."""
+"""Comparing two traces whose call trees are aligned by structure."""

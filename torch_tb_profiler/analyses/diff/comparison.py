@@ -1,61 +1,69 @@
-"""Two traces compared: the step and what it is made of, all judged together."""
+"""Two sides compared: the step and what it is made of, all judged together."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from itertools import zip_longest
 
 import msgspec
 import numpy as np
 
-from torch_tb_profiler.analyses.diff.batch import batch_sizes
-from torch_tb_profiler.analyses.diff.changes import NOT_KNOWN, Change, changes
-from torch_tb_profiler.analyses.diff.computed import ComputedStep, computed_step, matrix_times
-from torch_tb_profiler.analyses.diff.counted_steps import Values, counted_steps
+from torch_tb_profiler.analyses.diff.changes import UNKNOWN_CHANGE, Change, judge_changes
+from torch_tb_profiler.analyses.diff.counted_steps import SideValues, counted_steps
+from torch_tb_profiler.analyses.diff.flops import StepFlops, matrix_operator_times, step_flops
 from torch_tb_profiler.analyses.diff.level import ComparedLevel, LevelValues
 from torch_tb_profiler.analyses.diff.name_tables import (
     ComparedName,
-    communication_items,
-    family_items,
-    joined,
-    kernel_items,
-    name_table,
-    renames,
+    build_name_table,
+    communication_events,
+    family_events,
+    find_renames,
+    join_recordings,
+    kernel_events,
 )
-from torch_tb_profiler.analyses.diff.roles import Role
-from torch_tb_profiler.analyses.diff.step_times import busy_times, by_phase, communication_times
-from torch_tb_profiler.analyses.diff.waterfall import (
-    Bar,
-    bars,
-    joined_parts,
-    known_categories,
+from torch_tb_profiler.analyses.diff.roles import PartRole
+from torch_tb_profiler.analyses.diff.step_parts import (
+    StepPart,
+    build_step_parts,
+    busy_times,
+    communication_times,
+    comparable_categories,
+    join_parts,
     part_values,
+    phase_times,
     unknown_categories,
 )
+from torch_tb_profiler.analyses.diff.tree_alignment import AlignedTree
+from torch_tb_profiler.analyses.shared.shapes import shape_texts, shapes
 from torch_tb_profiler.analyses.shared.utilization import Utilization, utilizations
 from torch_tb_profiler.model.calls.missing import missing_kernels
 from torch_tb_profiler.model.pair import Pair, Recordings
 from torch_tb_profiler.model.trace import Float64, Trace
 
-Devices = tuple[tuple[Utilization | None, Utilization | None], ...]
+DevicePairs = tuple[tuple[Utilization | None, Utilization | None], ...]
+
+BATCH_AGREEMENT = 0.5
+"""Smallest share of the operators with different inputs that must agree on the two batch sizes."""
 
 
 class ComparedDevice(msgspec.Struct, frozen=True):
-    """An accelerator; those of both sides are paired in order of their ids. `busy`: time with any device work."""
+    """An accelerator of both sides, paired in order of their ids; `busy` is the time with any device work."""
 
     base: Utilization | None
     candidate: Utilization | None
     busy: Change
 
 
-class Comparison(msgspec.Struct, frozen=True):
-    """What changed.
+class PairComparison(msgspec.Struct, frozen=True):
+    """Everything that changed between the base and the candidate.
 
-    categories, phases      the step in parts, as `step_times` names them
+    categories, phases      the parts of the step, as `step_parts` names them
     level                   the root of the logical timeline
     kernels, collectives    by name, with the change of their time; families: kernels, copies and memsets by family
-    computed                what a step of the base and of the candidate computes
-    matrix_time             of matrix operators whose FLOPs are known
-    communication, exposed  any communication, and the part of it that nothing on the device covers
+    flops                   FLOPs per step of the base and of the candidate
+    matrix_time             time of matrix operators whose FLOPs are known
+    communication, exposed  all communication, and the part of it that isn't overlapped with work on the device
     batch_sizes             (base, candidate) where the inputs show different ones
     typical                 ns of a typical step of the base and of the candidate: what the step's verdict is about
     autocorrelation         of the steps, 0..1
@@ -64,12 +72,12 @@ class Comparison(msgspec.Struct, frozen=True):
     step: Change
     typical: tuple[float, float]
     autocorrelation: float
-    categories: tuple[Bar, ...]
-    phases: tuple[Bar, ...]
+    categories: tuple[StepPart, ...]
+    phases: tuple[StepPart, ...]
     level: ComparedLevel
     kernels: tuple[ComparedName, ...]
     families: tuple[ComparedName, ...]
-    computed: tuple[ComputedStep, ComputedStep]
+    flops: tuple[StepFlops, StepFlops]
     matrix_time: Change
     devices: tuple[ComparedDevice, ...]
     communication: Change
@@ -78,24 +86,28 @@ class Comparison(msgspec.Struct, frozen=True):
     batch_sizes: tuple[int, int] | None
 
 
-def compare(pair: Pair, min_effect: float) -> Comparison:
-    """All differences; `min_effect` is the smallest relative change that counts."""
+def compare(pair: Pair, min_effect: float) -> PairComparison:
+    """Compare both sides; `min_effect` is the smallest relative change that matters."""
     level = LevelValues(pair, "")
-    categories = known_categories(pair)
-    phases = joined_parts(pair.base, by_phase), joined_parts(pair.candidate, by_phase)
-    kernels = name_table(
-        joined([*map(kernel_items, pair.base)]),
-        joined([*map(kernel_items, pair.candidate)]),
-        renames(level.tree, Role.DEVICE),
+    categories = comparable_categories(pair)
+    phases = join_parts(pair.base, phase_times), join_parts(pair.candidate, phase_times)
+    kernels = build_name_table(
+        join_recordings([*map(kernel_events, pair.base)]),
+        join_recordings([*map(kernel_events, pair.candidate)]),
+        find_renames(level.tree, PartRole.DEVICE),
     )
-    families = name_table(
-        joined([*map(family_items, pair.base)]), joined([*map(family_items, pair.candidate)]), {}
+    families = build_name_table(
+        join_recordings([*map(family_events, pair.base)]),
+        join_recordings([*map(family_events, pair.candidate)]),
+        {},
     )
-    collectives = name_table(
-        joined([*map(communication_items, pair.base)]), joined([*map(communication_items, pair.candidate)]), {}
+    collectives = build_name_table(
+        join_recordings([*map(communication_events, pair.base)]),
+        join_recordings([*map(communication_events, pair.candidate)]),
+        {},
     )
-    devices: Devices = tuple(zip_longest(_known(pair.base[0]), _known(pair.candidate[0])))
-    evidence = changes(
+    devices: DevicePairs = tuple(zip_longest(_known_devices(pair.base[0]), _known_devices(pair.candidate[0])))
+    judged = judge_changes(
         pair,
         min_effect,
         {
@@ -104,58 +116,96 @@ def compare(pair: Pair, min_effect: float) -> Comparison:
             "phase": part_values(*phases),
             "kernel": kernels.columns[0],
             "family": families.columns[0],
-            "matrix": matrix_times(pair),
+            "matrix": matrix_operator_times(pair),
             "collective": collectives.columns[0],
-            "communication": (_communication(pair.base), _communication(pair.candidate)),
-            "busy": _busy(pair, devices),
+            "communication": (_communication_rows(pair.base), _communication_rows(pair.candidate)),
+            "busy": _busy_rows(pair, devices),
         },
     )
-    judged = evidence.of
-    root = level.compared(judged)
-    kernel_changes = [NOT_KNOWN] * len(kernels.names) if "device" in root.reasons else judged["kernel"]
-    family_changes = [NOT_KNOWN] * len(families.names) if "device" in root.reasons else judged["family"]
-    communication, exposed = judged["communication"]
-    return Comparison(
-        step=judged["step"][0],
-        typical=evidence.typical,
-        autocorrelation=evidence.autocorrelation,
-        categories=bars(*categories, judged["category"], unknown_categories(pair)),
-        phases=bars(*phases, judged["phase"]),
+    changes = judged.by_block
+    root = level.compare(changes)
+    kernel_changes, family_changes = changes["kernel"], changes["family"]
+    if "device" in root.reasons:
+        kernel_changes = [UNKNOWN_CHANGE] * len(kernels.names)
+        family_changes = [UNKNOWN_CHANGE] * len(families.names)
+    communication, exposed = changes["communication"]
+    return PairComparison(
+        step=changes["step"][0],
+        typical=judged.typical,
+        autocorrelation=judged.autocorrelation,
+        categories=build_step_parts(*categories, changes["category"], unknown_categories(pair)),
+        phases=build_step_parts(*phases, changes["phase"]),
         level=root,
-        kernels=kernels.compared(kernel_changes),
-        families=families.compared(family_changes),
-        computed=(computed_step(pair.base), computed_step(pair.candidate)),
-        matrix_time=judged["matrix"][0],
-        devices=tuple(ComparedDevice(*pair, busy) for pair, busy in zip(devices, judged["busy"], strict=True)),
+        kernels=kernels.compare(kernel_changes),
+        families=families.compare(family_changes),
+        flops=(step_flops(pair.base), step_flops(pair.candidate)),
+        matrix_time=changes["matrix"][0],
+        devices=tuple(ComparedDevice(*both, busy) for both, busy in zip(devices, changes["busy"], strict=True)),
         communication=communication,
         exposed=exposed,
-        collectives=collectives.compared(judged["collective"]),
-        batch_sizes=batch_sizes(level.tree, pair),
+        collectives=collectives.compare(changes["collective"]),
+        batch_sizes=find_batch_sizes(level.tree, pair),
     )
 
 
-def _communication(recordings: Recordings) -> Float64:
-    """Two rows: any communication, exposed communication."""
+def _communication_rows(recordings: Recordings) -> Float64:
+    """Return two rows: all communication, exposed communication."""
     times: Float64 = np.concatenate([np.stack(communication_times(trace)) for trace in recordings], axis=1)
     return times.astype(np.float64)
 
 
-def _known(trace: Trace) -> tuple[Utilization, ...]:
-    """The devices; none where kernels are missing: when they work is unknown then."""
+def _known_devices(trace: Trace) -> tuple[Utilization, ...]:
+    """Return the devices, or none where kernels are missing, because busy time is unknown then."""
     return () if missing_kernels(trace) is not None else utilizations(trace)
 
 
-def _busy(pair: Pair, devices: Devices) -> Values:
-    """A row per device."""
+def _busy_rows(pair: Pair, devices: DevicePairs) -> SideValues:
+    """Return a row of busy time per device."""
     return (
-        _busy_of_side(pair.base, [both[0] for both in devices]),
-        _busy_of_side(pair.candidate, [both[1] for both in devices]),
+        _busy_rows_of_side(pair.base, [both[0] for both in devices]),
+        _busy_rows_of_side(pair.candidate, [both[1] for both in devices]),
     )
 
 
-def _busy_of_side(recordings: Recordings, devices: list[Utilization | None]) -> Float64:
+def _busy_rows_of_side(recordings: Recordings, devices: list[Utilization | None]) -> Float64:
     values = np.zeros((len(devices), sum(len(counted_steps(trace)) for trace in recordings)))
     for row, device in enumerate(devices):
         if device is not None:
             values[row] = np.concatenate([busy_times(trace, device.device.id) for trace in recordings])
     return values
+
+
+def find_batch_sizes(tree: AlignedTree, pair: Pair) -> tuple[int, int] | None:
+    """Return the batch sizes of base and candidate where their input shapes show different ones.
+
+    They are the first dimensions of most inputs that differ; None if these don't agree.
+    """
+    nodes = np.flatnonzero((tree.role == PartRole.OPERATOR) & (tree.elements[0] >= 0) & (tree.elements[1] >= 0))
+    for which, side in enumerate((tree.base, tree.candidate)):
+        nodes = nodes[side.tree.row[tree.elements[which, nodes]] >= 0]  # elements of the first recording have rows
+    if len(nodes) == 0:
+        return None
+    dimensions = []
+    for which, (side, trace) in enumerate(((tree.base, pair.base[0]), (tree.candidate, pair.candidate[0]))):
+        codes = shapes(trace)[side.tree.row[tree.elements[which, nodes]]]
+        by_code = [_first_dimension(text) for text in shape_texts(trace)] + [0]
+        dimensions.append(np.array(by_code)[codes])
+    base, candidate = dimensions
+    differ = (base != candidate) & (base > 0) & (candidate > 0)
+    pairs = Counter(zip(base[differ].tolist(), candidate[differ].tolist(), strict=True))
+    if not pairs:
+        return None
+    sizes, count = pairs.most_common(1)[0]
+    return sizes if count >= max(2, BATCH_AGREEMENT * int(differ.sum())) else None
+
+
+def _first_dimension(text: str) -> int:
+    """Return the first dimension of the first input with two or more dimensions, 0 if there is none."""
+    try:
+        inputs = json.loads(text)
+    except ValueError:
+        return 0
+    for shape in inputs if isinstance(inputs, list) else ():
+        if isinstance(shape, list) and len(shape) > 1 and isinstance(shape[0], int):
+            return shape[0]
+    return 0

@@ -8,48 +8,48 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from torch_tb_profiler.analyses.diff.changes import NO_TIME, NOT_KNOWN, Change, changes
-from torch_tb_profiler.analyses.diff.computed import Computed, computed_by_operator
-from torch_tb_profiler.analyses.diff.counted_steps import Values, step_durations
-from torch_tb_profiler.analyses.diff.moved import moved
+from torch_tb_profiler.analyses.diff.changes import UNKNOWN_CHANGE, ZERO_CHANGE, Change, judge_changes
+from torch_tb_profiler.analyses.diff.counted_steps import SideValues, step_durations
+from torch_tb_profiler.analyses.diff.flops import FlopsPerStep, flops_by_operator
 from torch_tb_profiler.analyses.diff.name_tables import (
-    Calls,
+    CallsPerStep,
     ComparedName,
     NameTable,
-    joined,
-    mean_calls,
-    name_table,
-    operator_items,
-    renames,
+    build_name_table,
+    calls_per_step,
+    find_renames,
+    join_recordings,
+    operator_events,
 )
-from torch_tb_profiler.analyses.diff.roles import Role
-from torch_tb_profiler.analyses.diff.trees.tree_alignment import AlignedTree, Side, align
+from torch_tb_profiler.analyses.diff.roles import PartRole
+from torch_tb_profiler.analyses.diff.tree_alignment import AlignedSide, AlignedTree, align
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
 from torch_tb_profiler.base.errors import NotFoundError
+from torch_tb_profiler.base.markers import is_loaded_elsewhere
 from torch_tb_profiler.model.pair import Pair, Recordings
-from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64
+from torch_tb_profiler.model.trace import Bool, Float64, Int32, Int64, distinct
 
 OPERATOR_TIMES = ("host_self", "host_total", "device_self", "device_total")
 """The columns of an operator, in this order."""
 
 
 class ComparedPart(msgspec.Struct, frozen=True):
-    """A part on both sides.
+    """A part of the timeline on both sides.
 
     path        numbers of the children from the root, joined by "-"; "" is the root
-    base_name, candidate_name    None where it is not there
-    role        None: the time of the open part itself, outside its parts
+    base_name, candidate_name    None on a side that doesn't have the part
+    role        None for the self time of the open part, outside its parts
     parts       how many parts it has of its own
-    base_event, candidate_event  row of its first call in the first recording, None where it has none of its own
-    moved       it is on one side alone, the other leaves it to processes that are not recorded
+    base_event, candidate_event  row of its first call in the first recording, None if it isn't a call
+    moved       only one side has it; the other leaves it to processes that aren't recorded
     """
 
     path: str
     base_name: str | None
     candidate_name: str | None
-    role: Role | None
+    role: PartRole | None
     parts: int
-    calls: Calls
+    calls: CallsPerStep
     host: Change
     device: Change
     base_event: int | None
@@ -58,44 +58,44 @@ class ComparedPart(msgspec.Struct, frozen=True):
 
 
 class ComparedLevel(msgspec.Struct, frozen=True):
-    """An open part.
+    """An open part with what is inside it.
 
     trail      (path, name) from the root to the open part
-    parts      in order of time; the time of the part itself last
-    operators  inside it, with changes of OPERATOR_TIMES
-    computed   name -> what its calls inside the part compute, in the base and in the candidate
-    reasons    "host", "device" -> why these times are not known
+    parts      in order of time; the self time of the open part comes last
+    operators  operators inside it, with changes of OPERATOR_TIMES
+    flops      FLOPs by operator inside it, of the base and of the candidate
+    reasons    "host", "device" -> why these times are unknown
     """
 
     trail: tuple[tuple[str, str], ...]
     part: ComparedPart
     parts: tuple[ComparedPart, ...]
     operators: tuple[ComparedName, ...]
-    computed: tuple[Mapping[str, Computed], Mapping[str, Computed]]
+    flops: tuple[Mapping[str, FlopsPerStep], Mapping[str, FlopsPerStep]]
     reasons: Mapping[str, str]
 
 
 def compare_part(pair: Pair, path: str, min_effect: float) -> ComparedLevel:
-    """The level of a path; NotFoundError if there is no such part."""
+    """Compare the part at `path`; NotFoundError if there is no such part."""
     values = LevelValues(pair, path)
-    return values.compared(changes(pair, min_effect, values.blocks).of)
+    return values.compare(judge_changes(pair, min_effect, values.blocks).by_block)
 
 
 class LevelValues:
     """Values per step of an open part.
 
     tree    both timelines as one
-    blocks  name -> what is to be judged: "host" and "device", with rows for the part and each of its parts ("host"
-            has another for the time outside of these); OPERATOR_TIMES, with a row per operator
+    blocks  name -> values to judge: "host" and "device", with rows for the part and each of its parts ("host" has
+            one more for the self time of the part); OPERATOR_TIMES, with a row per operator
     """
 
     def __init__(self, pair: Pair, path: str) -> None:
         self.tree: AlignedTree = align(pair)
-        self._trail = _trail(self.tree, path)
+        self._trail = _find_trail(self.tree, path)
         self._node = self._trail[-1][1]
         self._children: Int32 = self.tree.children_of(self._node)
-        self._moved = moved(self.tree)
-        self._reasons = _reasons(pair)
+        self._moved = find_moved_loading(self.tree)
+        self._reasons = _unknown_times(pair)
         durations = step_durations(pair.base), step_durations(pair.candidate)
         self._calls, host, device = _times(self.tree, self._node, self._children, durations)
         self._inside = (
@@ -103,22 +103,22 @@ class LevelValues:
             self._rows_inside(pair.candidate, self.tree.candidate),
         )
         self._operators = self._operator_table(pair)
-        self._computed = (
-            computed_by_operator(pair.base, self._inside[0]),
-            computed_by_operator(pair.candidate, self._inside[1]),
+        self._flops = (
+            flops_by_operator(pair.base, self._inside[0]),
+            flops_by_operator(pair.candidate, self._inside[1]),
         )
-        self.blocks: dict[str, Values] = {"host": host, "device": device}
+        self.blocks: dict[str, SideValues] = {"host": host, "device": device}
         self.blocks |= dict(zip(OPERATOR_TIMES, self._operators.columns, strict=True))
 
     def _operator_table(self, pair: Pair) -> NameTable:
         base, candidate = (
-            joined([operator_items(trace, kept) for trace, kept in zip(recordings, inside, strict=True)])
+            join_recordings([operator_events(trace, rows) for trace, rows in zip(recordings, inside, strict=True)])
             for recordings, inside in zip((pair.base, pair.candidate), self._inside, strict=True)
         )
-        return name_table(base, candidate, renames(self.tree, Role.OPERATOR))
+        return build_name_table(base, candidate, find_renames(self.tree, PartRole.OPERATOR))
 
-    def _rows_inside(self, recordings: Recordings, side: Side) -> list[Bool | None]:
-        """Of each recording which rows are inside the part; None for the root, which has all."""
+    def _rows_inside(self, recordings: Recordings, side: AlignedSide) -> list[Bool | None]:
+        """Return the rows of each recording that are inside the part; None for the root, which has all."""
         inside: list[Bool | None] = [None] * len(recordings)
         if self._node:
             nodes = np.append(self.tree.inside(self._node), False)
@@ -127,31 +127,31 @@ class LevelValues:
             inside = [*np.split(rows, np.cumsum([len(trace) for trace in recordings])[:-1])]
         return inside
 
-    def compared(self, judged: Mapping[str, Sequence[Change]]) -> ComparedLevel:
-        """The level, from the changes of its blocks."""
-        known = {
-            name: [NOT_KNOWN] * len(judged[name]) if name.partition("_")[0] in self._reasons else judged[name]
+    def compare(self, judged: Mapping[str, Sequence[Change]]) -> ComparedLevel:
+        """Build the level from the changes of its blocks."""
+        changes = {
+            name: [UNKNOWN_CHANGE] * len(judged[name]) if name.partition("_")[0] in self._reasons else judged[name]
             for name in self.blocks
         }
         path = self._trail[-1][0]
         parts = [
-            self._part(int(node), _joined(path, i), 1 + i, known)
+            self._part(int(node), _child_path(path, i), 1 + i, changes)
             for i, node in enumerate(self._children)
             if any(side[1 + i].any() for side in self._calls)  # else it is in no counted step
         ]
-        self_time = known["host"][-1]
+        self_time = changes["host"][-1]
         if len(self._children) and (self_time.base_ns or self_time.candidate_ns):
-            calls = mean_calls(self._calls, 0)
-            parts.append(ComparedPart(path, None, None, None, 0, calls, self_time, NO_TIME, None, None))
+            calls = calls_per_step(self._calls, 0)
+            parts.append(ComparedPart(path, None, None, None, 0, calls, self_time, ZERO_CHANGE, None, None))
         return ComparedLevel(
             trail=tuple((above, part_name(self.tree, node)) for above, node in self._trail),
-            part=self._part(self._node, path, 0, known),
+            part=self._part(self._node, path, 0, changes),
             parts=tuple(parts),
             operators=tuple(
                 replace(row, moved=self._is_moved(row.base_name, row.candidate_name))
-                for row in self._operators.compared(*(known[time] for time in OPERATOR_TIMES))
+                for row in self._operators.compare(*(changes[time] for time in OPERATOR_TIMES))
             ),
-            computed=self._computed,
+            flops=self._flops,
             reasons=self._reasons,
         )
 
@@ -159,45 +159,45 @@ class LevelValues:
         first, second = self._moved.names
         return base in first if candidate is None else base is None and candidate in second
 
-    def _part(self, node: int, path: str, row: int, judged: Mapping[str, Sequence[Change]]) -> ComparedPart:
+    def _part(self, node: int, path: str, row: int, changes: Mapping[str, Sequence[Change]]) -> ComparedPart:
         tree = self.tree
         return ComparedPart(
             path=path,
             base_name=tree.text(0, node) if node else "step",
             candidate_name=tree.text(1, node) if node else "step",
-            role=Role(int(tree.role[node])),
+            role=PartRole(int(tree.role[node])),
             parts=int(tree.first[node + 1] - tree.first[node]),
-            calls=mean_calls(self._calls, row),
-            host=judged["host"][row],
-            device=judged["device"][row],
+            calls=calls_per_step(self._calls, row),
+            host=changes["host"][row],
+            device=changes["device"][row],
             base_event=_first_event(tree.base, int(tree.elements[0, node])),
             candidate_event=_first_event(tree.candidate, int(tree.elements[1, node])),
             moved=bool(self._moved.nodes[node]) and bool((tree.elements[:, node] < 0).any()),
         )
 
 
-def _joined(path: str, number: int) -> str:
+def _child_path(path: str, number: int) -> str:
     return f"{path}-{number}" if path else str(number)
 
 
-def _first_event(side: Side, element: int) -> int | None:
+def _first_event(side: AlignedSide, element: int) -> int | None:
     row = int(side.tree.row[element]) if element >= 0 else -1
     return row if row >= 0 else None
 
 
-def _reasons(pair: Pair) -> dict[str, str]:
-    """ "host", "device" -> why these times are not known on one side."""
+def _unknown_times(pair: Pair) -> dict[str, str]:
+    """Return "host", "device" -> why these times are unknown on at least one side."""
     unknown = [breakdown(trace).unknown for trace in (*pair.base, *pair.candidate)]
     reasons = {}
     for time, category in (("device", "kernel"), ("host", "cpu_exec")):
-        given = [each[category] for each in unknown if category in each]
-        if given:
-            reasons[time] = given[0]
+        found = [by_category[category] for by_category in unknown if category in by_category]
+        if found:
+            reasons[time] = found[0]
     return reasons
 
 
-def _trail(tree: AlignedTree, path: str) -> list[tuple[str, int]]:
-    """(path, node) from the root to the part of a path; NotFoundError if there is none."""
+def _find_trail(tree: AlignedTree, path: str) -> list[tuple[str, int]]:
+    """Return (path, node) from the root to the part at `path`; NotFoundError if there is none."""
     trail = [("", 0)]
     for text in path.split("-") if path else ():
         above, node = trail[-1]
@@ -207,17 +207,19 @@ def _trail(tree: AlignedTree, path: str) -> list[tuple[str, int]]:
             name = part_name(tree, node)
             hint = f"parts of {name}: 0 to {len(children) - 1}" if len(children) else f"{name} has no parts"
             raise NotFoundError(f"there is no part {path!r}", hint=hint)
-        trail.append((_joined(above, number), int(children[number])))
+        trail.append((_child_path(above, number), int(children[number])))
     return trail
 
 
 def part_name(tree: AlignedTree, node: int) -> str:
-    """In the base; in the candidate if it was added."""
+    """Return a node's name in the base, or in the candidate if it was added."""
     return "step" if node == 0 else tree.text(0, node) or tree.text(1, node) or ""
 
 
-def _times(tree: AlignedTree, node: int, children: Int32, steps: Values) -> tuple[Values, Values, Values]:
-    """(calls, host, device) per step of a node and each of its children; `host` ends with the node's self time."""
+def _times(
+    tree: AlignedTree, node: int, children: Int32, steps: SideValues
+) -> tuple[SideValues, SideValues, SideValues]:
+    """Return (calls, host, device) per step of a node and its children; `host` ends with the node's self time."""
     nodes = np.append(node, children).astype(np.int64)
     base, candidate = (
         _times_of_side(side, nodes, len(tree), duration[0])
@@ -227,7 +229,7 @@ def _times(tree: AlignedTree, node: int, children: Int32, steps: Values) -> tupl
     return calls, host, device
 
 
-def _times_of_side(side: Side, nodes: Int64, count: int, step: Float64) -> tuple[Float64, Float64, Float64]:
+def _times_of_side(side: AlignedSide, nodes: Int64, count: int, step: Float64) -> tuple[Float64, Float64, Float64]:
     elements = side.tree
     calls = side.sums(nodes, None, count)
     host = side.sums(nodes, elements.host, count)
@@ -241,3 +243,44 @@ def _times_of_side(side: Side, nodes: Int64, count: int, step: Float64) -> tuple
         nested = side.sums(nodes[1:], np.where(outermost & elements.main, elements.host, 0), count)
     self_time = np.maximum(host[0] - nested.sum(axis=0), 0)
     return calls, np.vstack([host, self_time]), device
+
+
+class MovedLoading(msgspec.Struct, frozen=True):
+    """Data loading that one side runs itself and the other leaves to worker processes, which aren't recorded.
+
+    nodes  bool[k] of the aligned tree: inside data loading
+    names  of the base and of the candidate: operators that only data loading calls
+    """
+
+    nodes: Bool
+    names: tuple[frozenset[str], frozenset[str]]
+
+
+def find_moved_loading(tree: AlignedTree) -> MovedLoading:
+    """Return the data loading of one side; empty unless exactly one side has worker processes for it."""
+    elsewhere = [_loads_elsewhere(side) for side in (tree.base, tree.candidate)]
+    inside = np.zeros(len(tree), np.bool_)
+    if elsewhere[0] == elsewhere[1]:
+        return MovedLoading(inside, (frozenset(), frozenset()))
+    for node in np.flatnonzero(tree.role == PartRole.DATALOADER).tolist():
+        inside |= tree.inside(node)
+    base, candidate = (
+        frozenset() if waits else _names_only_inside(side, inside)
+        for side, waits in zip((tree.base, tree.candidate), elsewhere, strict=True)
+    )
+    return MovedLoading(inside, (base, candidate))
+
+
+def _loads_elsewhere(side: AlignedSide) -> bool:
+    loading = side.tree.name[(side.tree.role == PartRole.DATALOADER) & (side.tree.step >= 0)]
+    return any(is_loaded_elsewhere(side.tree.texts[code]) for code in distinct(loading))
+
+
+def _names_only_inside(side: AlignedSide, nodes: Bool) -> frozenset[str]:
+    operators = (side.tree.role == PartRole.OPERATOR) & (side.tree.step >= 0)
+    inside = nodes[side.node]
+    names_inside, names_outside = (
+        {side.tree.texts[code] for code in distinct(side.tree.name[operators & selected])}
+        for selected in (inside, ~inside)
+    )
+    return frozenset(names_inside - names_outside)

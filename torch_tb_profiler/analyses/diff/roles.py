@@ -1,4 +1,4 @@
-"""What an element of the logical timeline is."""
+"""The role of each call in a step, and the threads that run the steps and their backward pass."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from enum import IntEnum
 
 import numpy as np
 
-from torch_tb_profiler.base.markers import is_data_loading, is_optimizer
-from torch_tb_profiler.model.kinds import Kind, kinds
-from torch_tb_profiler.model.trace import Int8, Int32, Trace, name_mask
+from torch_tb_profiler.base.markers import is_data_loading, is_optimizer, is_step
+from torch_tb_profiler.model.calls.autograd import backward_tasks
+from torch_tb_profiler.model.calls.calltree import call_tree
+from torch_tb_profiler.model.kinds import Kind, ends, kinds, of_kind
+from torch_tb_profiler.model.trace import NO_CODE, Int8, Int32, Trace, derived, name_mask
 
 
-class Role(IntEnum):
-    """What an element of the timeline is."""
+class PartRole(IntEnum):
+    """What an element of the logical timeline is."""
 
     STEP = 0
     MODULE = 1
@@ -28,22 +30,50 @@ class Role(IntEnum):
     UNLINKED = 11
 
 
-GATHERED = {
-    Role.BACKWARD: "Backward",
-    Role.OPERATORS: "Operators",
-    Role.THREADS: "Other threads",
-    Role.UNLINKED: "Device work without a launch",
+GROUP_NAMES = {
+    PartRole.BACKWARD: "Backward",
+    PartRole.OPERATORS: "Operators",
+    PartRole.THREADS: "Other threads",
+    PartRole.UNLINKED: "Device work without a launch",
 }
-"""Parts that are not calls themselves but gather calls of a step."""
+"""Names of the parts that group calls of a step and aren't calls themselves."""
 
 
-def roles(trace: Trace, rows: Int32) -> Int8:
-    """int8[k]: the Role of each of these rows of host calls."""
-    by_kind = np.full(len(Kind), Role.OPERATOR, np.int8)
-    by_kind[Kind.ANNOTATION], by_kind[Kind.PYTHON] = Role.ANNOTATION, Role.MODULE
-    by_kind[Kind.RUNTIME] = by_kind[Kind.DRIVER] = Role.RUNTIME
+def part_roles(trace: Trace, rows: Int32) -> Int8:
+    """Return the PartRole of each of these rows of host calls, int8[k]."""
+    by_kind = np.full(len(Kind), PartRole.OPERATOR, np.int8)
+    by_kind[Kind.ANNOTATION], by_kind[Kind.PYTHON] = PartRole.ANNOTATION, PartRole.MODULE
+    by_kind[Kind.RUNTIME] = by_kind[Kind.DRIVER] = PartRole.RUNTIME
     role: Int8 = by_kind[kinds(trace)[rows]]
-    marker = np.isin(role, (Role.ANNOTATION, Role.OPERATOR))
-    for is_marked, special in ((is_data_loading, Role.DATALOADER), (is_optimizer, Role.OPTIMIZER)):
-        role[marker & name_mask(trace.strings, is_marked)[trace.events.name[rows]]] = special
+    may_be_marker = np.isin(role, (PartRole.ANNOTATION, PartRole.OPERATOR))
+    for is_marked, marked_role in ((is_data_loading, PartRole.DATALOADER), (is_optimizer, PartRole.OPTIMIZER)):
+        role[may_be_marker & name_mask(trace.strings, is_marked)[trace.events.name[rows]]] = marked_role
     return role
+
+
+@derived
+def main_thread(trace: Trace) -> int:
+    """Return the thread that runs the steps.
+
+    Without step markers it is the thread whose outermost calls take the most time; NO_CODE if no thread has calls.
+    """
+    markers = of_kind(trace, Kind.ANNOTATION, Kind.CPU_OP)
+    markers = markers[name_mask(trace.strings, is_step)[trace.events.name[markers]]]
+    if len(markers):
+        return int(np.bincount(trace.events.thread[markers]).argmax())
+    tree = call_tree(trace)
+    outermost = tree.rows[tree.depth[tree.rows] == 0]
+    if len(outermost) == 0:
+        return NO_CODE
+    return int(np.bincount(trace.events.thread[outermost], (ends(trace) - trace.events.start)[outermost]).argmax())
+
+
+@derived
+def autograd_threads(trace: Trace) -> Int32:
+    """Return the threads other than the main one that run backward tasks.
+
+    All of their work counts as backward: old files link only some of these tasks to their forward operators.
+    """
+    threads = np.unique(trace.events.thread[backward_tasks(trace).rows])
+    others: Int32 = threads[threads != main_thread(trace)].astype(np.int32)
+    return others

@@ -5,14 +5,14 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from torch_tb_profiler.cli.diff._words import answer
-from torch_tb_profiler.views.diff.gate import Check, describe
+from torch_tb_profiler.views.diff.gate import Check, describe_change
 from torch_tb_profiler.views.diff.payload import DiffPayload
 
 
 def junit(diff: DiffPayload, gate: list[Check]) -> str:
     """A test case per check; without any, the step's time as the only one."""
     open_ = diff.step.verdict in ("cannot_tell", "unknown")
-    cases = gate or [Check("step time", None if open_ else True, describe(diff.step))]
+    cases = gate or [Check("step time", None if open_ else True, describe_change(diff.step))]
     failures, skipped = (sum(case.passed is state for case in cases) for state in (False, None))
     suite = ElementTree.Element(
         "testsuite",

@@ -5,10 +5,9 @@ from __future__ import annotations
 from torch_tb_profiler.base.units import format_duration
 from torch_tb_profiler.cli.diff._words import operator_name, said, step_rows, verdict_word
 from torch_tb_profiler.views._shared.text import plain
-from torch_tb_profiler.views.diff.gate import Check, describe
+from torch_tb_profiler.views.diff.gate import Check, describe_change
 from torch_tb_profiler.views.diff.payload import DiffPayload
-from torch_tb_profiler.views.diff.verdicts import signed_duration
-from torch_tb_profiler.views.diff.words import CATEGORIES
+from torch_tb_profiler.views.diff.words import CATEGORIES, signed_duration
 
 MOST_OPERATORS = 10
 
@@ -59,7 +58,8 @@ def _changed_operators(diff: DiffPayload) -> list[str]:
     lines = ["| Operator | Time | Change | | |", "|---|---|---|--:|---|"]
     for row, name, change in rows[:MOST_OPERATORS]:
         state = "" if row.status == "matched" else row.status.replace("_", " ")
-        words = f"{name.replace('_', ' ')} | {describe(change)} | {signed_duration(change.delta_ns)} | {state}"
+        time, delta = name.replace("_", " "), signed_duration(change.delta_ns)
+        words = f"{time} | {describe_change(change)} | {delta} | {state}"
         lines.append(f"| {_code(operator_name(row))} | {words} |")
     more = [f"{len(rows) - MOST_OPERATORS} more changed.", ""] if len(rows) > MOST_OPERATORS else []
     return [*lines, "", *more]

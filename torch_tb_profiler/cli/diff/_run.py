@@ -21,8 +21,7 @@ from torch_tb_profiler.cli.diff._table import table
 from torch_tb_profiler.cli.diff._words import verdict_word
 from torch_tb_profiler.session import Root
 from torch_tb_profiler.view import ALSO, BASE, BASE_ALSO
-from torch_tb_profiler.views.diff.budget import Budget, parse_budget
-from torch_tb_profiler.views.diff.gate import Check, checks
+from torch_tb_profiler.views.diff.gate import Budget, Check, parse_budget, run_checks
 from torch_tb_profiler.views.diff.payload import MIN_EFFECT, DiffPayload
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
     budget = None if options.budget is None else _read_budget(options.budget)
     payload = _payload(options, settings)
     diff = msgspec.json.decode(payload, type=DiffPayload)
-    gate = checks(diff, options.fail_over, budget, options.strict)
+    gate = run_checks(diff, options.fail_over, budget, options.strict)
     if options.format == "json":
         sys.stdout.write(_json(payload, gate) + "\n")
     elif options.format == "table":

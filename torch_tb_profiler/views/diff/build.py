@@ -8,13 +8,15 @@ from typing import Literal
 from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.diff.changes import Change
-from torch_tb_profiler.analyses.diff.comparison import compare
-from torch_tb_profiler.analyses.diff.counted_steps import counted_steps, outside_calls, step_counts
-from torch_tb_profiler.analyses.diff.waterfall import Bar
+from torch_tb_profiler.analyses.diff.comparison import ComparedDevice, compare
+from torch_tb_profiler.analyses.diff.counted_steps import calls_outside_steps, counted_steps, step_counts
+from torch_tb_profiler.analyses.diff.level import compare_part
+from torch_tb_profiler.analyses.diff.step_parts import StepPart
 from torch_tb_profiler.analyses.shared.breakdown import breakdown
-from torch_tb_profiler.analyses.shared.memory_curve import levels
+from torch_tb_profiler.analyses.shared.memory_curve import Levels, Peak, levels, peak
 from torch_tb_profiler.analyses.shared.shapes import shape_texts
 from torch_tb_profiler.analyses.shared.significance import CONFIDENCE, typical_interval
+from torch_tb_profiler.analyses.shared.utilization import Utilization
 from torch_tb_profiler.model.devices import device_kind, devices
 from torch_tb_profiler.model.families import pair_kernel_families, pair_kernel_names
 from torch_tb_profiler.model.memory.events import is_memory
@@ -25,109 +27,173 @@ from torch_tb_profiler.model.trace import Trace
 from torch_tb_profiler.model.vendors.records import option
 from torch_tb_profiler.view import PairView, Tab
 from torch_tb_profiler.views._shared.text import reason_texts
-from torch_tb_profiler.views.diff import notes, verdicts, whole, words, work_words
-from torch_tb_profiler.views.diff.level import build_part, level
+from torch_tb_profiler.views.diff import rows, words
 from torch_tb_profiler.views.diff.payload import (
     DiffBar,
+    DiffCommunication,
+    DiffDevice,
     DiffLevel,
+    DiffMemory,
     DiffParams,
     DiffPartParams,
     DiffPayload,
+    DiffShare,
     DiffSide,
+    DiffSize,
     DiffWaterfall,
 )
-from torch_tb_profiler.views.diff.rows import families, kernels
 
 
 def build(pair: Pair, params: DiffParams) -> DiffPayload:
-    """The differences of two sides."""
+    """Build the differences of two sides."""
     comparison = compare(pair, params.min_effect)
     sides = _side(pair.base, comparison.typical[0]), _side(pair.candidate, comparison.typical[1])
-    waterfalls = [_waterfall("category", comparison.categories), _waterfall("phase", comparison.phases)]
-    by_category = waterfalls[0]
+    by_category = _waterfall("category", comparison.categories)
     step = replace(
         comparison.step,
         base_ns=by_category.base_ns,
         candidate_ns=by_category.candidate_ns,
         delta_ns=by_category.delta_ns,
     )
-    short = pair_kernel_names(pair)
-    root = level(comparison.level, short)
+    short_names = pair_kernel_names(pair)
+    root = rows.build_level(comparison.level, short_names)
     return DiffPayload(
-        headline=verdicts.headline(step, *sides, params.min_effect, pair.one_run),
+        headline=words.headline(step, *sides, params.min_effect, pair.one_run),
         base=sides[0],
         candidate=sides[1],
         explanation=[
             *words.explanation(step, by_category, root),
-            *work_words.sentences(comparison, params.min_effect),
+            *words.flops_sentences(comparison, params.min_effect),
         ],
-        notes=notes.notes(step, *sides, comparison.batch_sizes, comparison.autocorrelation, pair.one_run),
+        notes=words.notes(step, *sides, comparison.batch_sizes, comparison.autocorrelation, pair.one_run),
         confidence=CONFIDENCE,
         min_effect=params.min_effect,
         one_run=pair.one_run,
         autocorrelation=comparison.autocorrelation,
         step=step,
-        waterfalls=waterfalls,
+        waterfalls=[by_category, _waterfall("phase", comparison.phases)],
         level=root,
-        kernels=kernels(comparison.kernels, short, pair_kernel_families(pair)),
-        families=families(comparison.families),
-        work=whole.work(comparison),
-        work_coverage=whole.work_coverage(comparison),
-        devices=whole.devices(comparison),
-        memory=whole.memory(pair),
-        communication=whole.communication(comparison, short),
+        kernels=rows.kernel_rows(comparison.kernels, short_names, pair_kernel_families(pair)),
+        families=rows.family_rows(comparison.families),
+        work=rows.build_work(*(side.matrix for side in comparison.flops)),
+        work_coverage=_share_difference(*(side.coverage for side in comparison.flops)),
+        devices=[_device(device) for device in comparison.devices],
+        memory=_memory(pair),
+        communication=DiffCommunication(
+            comparison.communication,
+            comparison.exposed,
+            rows.collective_rows(comparison.collectives, short_names),
+        ),
         reasons={**root.reasons, **reason_texts(_reasons(pair, step))},
     )
 
 
-def _waterfall(by: Literal["category", "phase"], bars: Sequence[Bar]) -> DiffWaterfall:
-    drawn, reached = [], 0
-    for bar in bars:
-        delta = bar.candidate_ns - bar.base_ns
-        reached += delta
-        drawn.append(
+def build_part(pair: Pair, params: DiffPartParams) -> DiffLevel:
+    """Build the open part at `params.path`; NotFoundError if there is no such part."""
+    return rows.build_level(compare_part(pair, params.path, params.min_effect), pair_kernel_names(pair))
+
+
+def _waterfall(by: Literal["category", "phase"], parts: Sequence[StepPart]) -> DiffWaterfall:
+    bars, accumulated = [], 0
+    for part in parts:
+        delta = part.candidate_ns - part.base_ns
+        accumulated += delta
+        bars.append(
             DiffBar(
-                name=bar.name,
-                base_ns=bar.base_ns if bar.known else None,
-                candidate_ns=bar.candidate_ns if bar.known else None,
+                name=part.name,
+                base_ns=part.base_ns if part.known else None,
+                candidate_ns=part.candidate_ns if part.known else None,
                 delta_ns=delta,
-                delta_accumulated_ns=reached,
-                low_ns=bar.change.low_ns if bar.known else None,
-                high_ns=bar.change.high_ns if bar.known else None,
-                q=bar.change.q if bar.known else None,
-                verdict=bar.change.verdict if bar.known else "unknown",
+                delta_accumulated_ns=accumulated,
+                low_ns=part.change.low_ns if part.known else None,
+                high_ns=part.change.high_ns if part.known else None,
+                q=part.change.q if part.known else None,
+                verdict=part.change.verdict if part.known else "unknown",
             )
         )
-    return DiffWaterfall(
-        by, sum(bar.base_ns for bar in bars), sum(bar.candidate_ns for bar in bars), reached, drawn
-    )
+    base, candidate = sum(part.base_ns for part in parts), sum(part.candidate_ns for part in parts)
+    return DiffWaterfall(by, base, candidate, accumulated, bars)
 
 
 def _side(recordings: Recordings, typical_ns: float) -> DiffSide:
     first, counted = recordings[0], [counted_steps(trace) for trace in recordings]
-    interval = typical_interval([each.durations for each in counted if len(each)])
+    interval = typical_interval([of_trace.durations for of_trace in counted if len(of_trace)])
     warm_up = [
-        int((steps(trace).ends - steps(trace).starts)[each.warm_up])
-        for trace, each in zip(recordings, counted, strict=True)
-        if each.warm_up is not None
+        int((steps(trace).ends - steps(trace).starts)[of_trace.warm_up])
+        for trace, of_trace in zip(recordings, counted, strict=True)
+        if of_trace.warm_up is not None
     ]
     return DiffSide(
         rank=rank(first),
         device_type=device_kind(first) if devices(first) else "CPU",
         devices=[device.name or f"{device.kind} {device.id}" for device in devices(first)],
         recordings=step_counts(recordings),
-        steps=[name for each in counted for name in each.names],
-        durations_ns=[duration for each in counted for duration in each.durations.tolist()],
+        steps=[name for of_trace in counted for name in of_trace.names],
+        durations_ns=[duration for of_trace in counted for duration in of_trace.durations.tolist()],
         typical_ns=typical_ns,
         mean_low_ns=interval[0] if interval else None,
         mean_high_ns=interval[1] if interval else None,
-        left_out=sum(each.left_out for each in counted),
+        left_out=sum(of_trace.left_out for of_trace in counted),
         warm_up_ns=warm_up,
         steps_recorded=all(steps(trace).recorded for trace in recordings),
-        outside_calls=sum(outside_calls(trace) for trace in recordings),
+        outside_calls=sum(calls_outside_steps(trace) for trace in recordings),
         trace_start_ns=first.trace_start_ns,
         base_ns=first.base_ns,
     )
+
+
+def _device(device: ComparedDevice) -> DiffDevice:
+    base, candidate = device.base, device.candidate
+    return DiffDevice(
+        base_id=base.device.id if base else None,
+        candidate_id=candidate.device.id if candidate else None,
+        base_name=base.device.name if base else None,
+        candidate_name=candidate.device.name if candidate else None,
+        busy=device.busy,
+        utilization=_utilization_difference(base, candidate, "utilization"),
+        sm_efficiency=_utilization_difference(base, candidate, "sm_efficiency"),
+        achieved_occupancy=_utilization_difference(base, candidate, "achieved_occupancy"),
+        tensor_core_ratio=_utilization_difference(base, candidate, "tensor_core_ratio"),
+    )
+
+
+def _utilization_difference(base: Utilization | None, candidate: Utilization | None, field: str) -> DiffShare:
+    old, new = (None if side is None else getattr(side, field) for side in (base, candidate))
+    return _share_difference(old, new)
+
+
+def _share_difference(base: float | None, candidate: float | None) -> DiffShare:
+    delta = None if base is None or candidate is None else candidate - base
+    return DiffShare(base, candidate, delta)
+
+
+def _memory(pair: Pair) -> list[DiffMemory]:
+    """Return the peaks of each device that the first recording of either side has."""
+    base, candidate = (
+        {level.device.name: level for level in levels(side[0])} for side in (pair.base, pair.candidate)
+    )
+    rows_of_devices = []
+    for device in dict.fromkeys([*base, *candidate]):
+        old, new = base.get(device), candidate.get(device)
+        allocated = _size_difference(_allocated_peak(old), _allocated_peak(new))
+        reserved = _size_difference(_reserved_peak(old), _reserved_peak(new))
+        rows_of_devices.append(DiffMemory(device, allocated, reserved))
+    return rows_of_devices
+
+
+def _allocated_peak(level: Levels | None) -> Peak | None:
+    return None if level is None or level.relative else peak(level.allocated)
+
+
+def _reserved_peak(level: Levels | None) -> Peak | None:
+    return None if level is None else peak(level.reserved)
+
+
+def _size_difference(base: Peak | None, candidate: Peak | None) -> DiffSize:
+    old, new = (None if moment is None else moment.bytes for moment in (base, candidate))
+    if old is None or new is None:
+        return DiffSize(old, new, None, None)
+    return DiffSize(old, new, new - old, (new - old) / old if old else (0.0 if new == old else None))
 
 
 def _reasons(pair: Pair, step: Change) -> dict[str, str]:
@@ -136,16 +202,16 @@ def _reasons(pair: Pair, step: Change) -> dict[str, str]:
     sides = ("base", pair.base), ("candidate", pair.candidate)
     without = [name for name, side in sides if not all(is_memory(trace).any() for trace in side)]
     if without:
-        listed = " and ".join(f"the {name}" for name in without)
-        silent = next(trace for trace in traces if not is_memory(trace).any())
-        reasons["memory"] = f"{listed} recorded no memory events ({option(silent, 'memory')})"
+        names = " and ".join(f"the {name}" for name in without)
+        trace = next(trace for trace in traces if not is_memory(trace).any())
+        reasons["memory"] = f"{names} recorded no memory events ({option(trace, 'memory')})"
     elif any(level.relative for trace in traces for level in levels(trace)):
-        reasons["memory"] = "a file has no totals: PyTorch records them since 1.10"
+        reasons["memory"] = "at least one file has no memory totals, which PyTorch records since 1.10"
     if not all(len(shape_texts(trace)) for trace in traces):
-        silent = next(trace for trace in traces if not len(shape_texts(trace)))
-        reasons["work"] = f"a side recorded no input shapes ({option(silent, 'shapes')})"
+        trace = next(trace for trace in traces if not len(shape_texts(trace)))
+        reasons["work"] = f"at least one side recorded no input shapes ({option(trace, 'shapes')})"
     if step.low_ns is None:
-        reasons["low_ns"] = reasons["high_ns"] = reasons["q"] = "a side has fewer than two steps"
+        reasons |= dict.fromkeys(("low_ns", "high_ns", "q"), "at least one side has fewer than two steps")
     return reasons
 
 

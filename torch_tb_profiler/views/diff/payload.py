@@ -1,6 +1,6 @@
-"""The payload of the diff: two traces side by side, per step, and whether each difference is significant.
+"""The payload of the Diff tab: two sides per step, and whether each difference is significant.
 
-Every difference is a key that starts with `delta_`: candidate less base. Times are means per step in ns.
+Every difference is a key that starts with `delta_`: candidate minus base. Times are means per step in ns.
 """
 
 from __future__ import annotations
@@ -11,19 +11,25 @@ from typing import Annotated, Literal
 import msgspec
 
 from torch_tb_profiler.analyses.diff.changes import Change, Verdict
-from torch_tb_profiler.analyses.diff.name_tables import Calls
+from torch_tb_profiler.analyses.diff.name_tables import CallsPerStep
 from torch_tb_profiler.views._shared.text import Text
 
 MIN_EFFECT = 0.02
+"""Default for the smallest relative change that matters."""
 
 Status = Literal["matched", "renamed", "added", "removed", "moved_in", "moved_out"]
-"""matched: the same name on both sides; renamed: another name at the same place; added: only in the candidate;
-removed: only in the base. moved_in, moved_out: likewise, but it belongs to data loading, which the other side
-leaves to worker processes that are not recorded: nothing says that it is new or gone."""
+"""How the sides of a row relate.
+
+matched              the same name on both sides
+renamed              another name at the same place
+added, removed       only in the candidate, only in the base
+moved_in, moved_out  likewise, but it belongs to data loading, which the other side leaves to worker processes that
+                     aren't recorded, so it may be neither new nor gone
+"""
 
 
-class Size(msgspec.Struct, frozen=True):
-    """Bytes on both sides; None where not recorded, see `reasons` of the payload."""
+class DiffSize(msgspec.Struct, frozen=True):
+    """A size in bytes on both sides; None where not recorded, see `reasons` of the payload."""
 
     base_bytes: int | None
     candidate_bytes: int | None
@@ -32,7 +38,7 @@ class Size(msgspec.Struct, frozen=True):
 
 
 class DiffShare(msgspec.Struct, frozen=True):
-    """A ratio 0..1 on both sides; None where not known. `delta_share` is the difference of the two."""
+    """A ratio 0..1 on both sides, None where unknown; `delta_share` is the difference of the two."""
 
     base: float | None
     candidate: float | None
@@ -40,22 +46,22 @@ class DiffShare(msgspec.Struct, frozen=True):
 
 
 class DiffPart(msgspec.Struct, frozen=True):
-    """A part of the logical timeline: the calls at one place of both call trees, all of a step together.
+    """A part of the logical timeline: all calls of a step at one place of both call trees.
 
     path             numbers of the children from the root, joined by "-": "" is the root, "3-0" the first part
                      of the fourth; the parameter `path` of `diff/part`
     name             in the base; in the candidate if it was added
     candidate_name   the other name if `status` is renamed, else None
-    short_name, short_candidate_name  of a kernel as in DiffKernel, of all else the names
+    short_name, short_candidate_name  for a kernel as in DiffKernel, for anything else the names
     kind             step | module | backward | dataloader | optimizer | annotation | operators (those at the
                      top that belong to no module) | threads (work of other threads) | operator | runtime |
                      device (a kernel, memcpy or memset) | unlinked (device work without a recorded launch) |
-                     self (time of the part itself, outside its parts)
-    parts            how many parts it has of its own; 0 cannot be opened
+                     self (self time of the open part, outside its parts)
+    parts            how many parts it has of its own; one without any can't be opened
     host, device     time of its calls; time of the device work launched in it
     delta_accumulated_ns         sum of `host.delta_ns` of the parts up to here; delta_device_accumulated_ns: of
                      `device.delta_ns`
-    base_event, candidate_event  row of its first call, for the timeline; None where it has none of its own
+    base_event, candidate_event  row of its first call, for the timeline; None where it isn't a call
     """
 
     path: str
@@ -66,7 +72,7 @@ class DiffPart(msgspec.Struct, frozen=True):
     kind: str
     status: Status
     parts: int
-    calls: Calls
+    calls: CallsPerStep
     host: Change
     device: Change
     delta_accumulated_ns: float | None
@@ -76,7 +82,7 @@ class DiffPart(msgspec.Struct, frozen=True):
 
 
 class DiffWork(msgspec.Struct, frozen=True):
-    """FLOPs per step of calls of which they are known and not 0, and FLOP/s while these run; None: none."""
+    """FLOPs per step of calls with known, nonzero FLOPs, and FLOP/s while these run; None without such calls."""
 
     base_flops: float | None = None
     candidate_flops: float | None = None
@@ -85,15 +91,15 @@ class DiffWork(msgspec.Struct, frozen=True):
 
 
 class DiffOperator(msgspec.Struct, frozen=True):
-    """An operator by name, wherever it is called (or inside the part that is open).
+    """An operator by name, wherever it is called (inside the open part, if one is open).
 
-    work  what its calls compute that own device work
+    work  FLOPs of its calls that own device work
     """
 
     name: str
     candidate_name: str | None
     status: Status
-    calls: Calls
+    calls: CallsPerStep
     host_self: Change
     host_total: Change
     device_self: Change
@@ -102,7 +108,7 @@ class DiffOperator(msgspec.Struct, frozen=True):
 
 
 class DiffCrumb(msgspec.Struct, frozen=True):
-    """A part on the way from the root to the open one."""
+    """A part on the path from the root to the open one."""
 
     path: str
     name: str
@@ -111,7 +117,7 @@ class DiffCrumb(msgspec.Struct, frozen=True):
 class DiffLevel(msgspec.Struct, frozen=True):
     """An open part: its own parts in order of time and the operators inside it.
 
-    parts     in order of time in the base (added ones where they stand in the candidate)
+    parts     in order of time in the base (added ones as in the candidate)
     operators significant changes first, then by size of the change of host self (device self where that is larger)
     """
 
@@ -124,11 +130,11 @@ class DiffLevel(msgspec.Struct, frozen=True):
 
 
 class DiffBar(msgspec.Struct, frozen=True):
-    """A part of a waterfall. Whole ns, rounded so that all parts sum to the step exactly on either side.
+    """A part of a waterfall, in integer ns, rounded so that all parts sum to the step exactly on either side.
 
-    base_ns, candidate_ns  None where the category is not known (its time then is part of `other`)
+    base_ns, candidate_ns  None where the category isn't recorded (its time is then part of `other`)
     delta_accumulated_ns   sum of `delta_ns` up to here: where the bar ends
-    low_ns, high_ns, q, verdict  as of a Change
+    low_ns, high_ns, q, verdict  as in Change
     """
 
     name: str
@@ -143,10 +149,10 @@ class DiffBar(msgspec.Struct, frozen=True):
 
 
 class DiffWaterfall(msgspec.Struct, frozen=True):
-    """From the step of the base to that of the candidate; the bars' `delta_ns` sum to `delta_ns` exactly.
+    """The bars from the step of the base to that of the candidate; their `delta_ns` sum to `delta_ns` exactly.
 
     by  category: the overview's eight; phase: data, optimizer, backward, forward, other (the host between these),
-        device (the step waits for the device after the host is done)
+        device (the rest of the step after the host has finished)
     """
 
     by: Literal["category", "phase"]
@@ -159,14 +165,14 @@ class DiffWaterfall(msgspec.Struct, frozen=True):
 class DiffKernel(msgspec.Struct, frozen=True):
     """Device kernels by name.
 
-    short_name  at most 48 characters, like no other kernel of both sides; short_candidate_name likewise
-    family      the sort of work: "matrix product", "elementwise", ..., "other"
+    short_name  at most 48 characters, unique among the kernels of both sides; short_candidate_name likewise
+    family      kind of work: "matrix product", "elementwise", ..., "other"
     """
 
     name: str
     candidate_name: str | None
     status: Status
-    calls: Calls
+    calls: CallsPerStep
     total: Change
     short_name: str
     short_candidate_name: str | None
@@ -178,12 +184,12 @@ class DiffFamily(msgspec.Struct, frozen=True):
 
     name: str
     status: Status
-    calls: Calls
+    calls: CallsPerStep
     total: Change
 
 
 class DiffDevice(msgspec.Struct, frozen=True):
-    """An accelerator; those of both sides meet by order of their ids. Names are None where not recorded."""
+    """An accelerator, paired with that of the other side in order of their ids; names are None if not recorded."""
 
     base_id: int | None
     candidate_id: int | None
@@ -200,25 +206,29 @@ class DiffMemory(msgspec.Struct, frozen=True):
     """Peaks of a device's memory over the whole trace."""
 
     device: str
-    peak_allocated: Size
-    peak_reserved: Size
+    peak_allocated: DiffSize
+    peak_reserved: DiffSize
 
 
 class DiffCollective(msgspec.Struct, frozen=True):
     """Communication kernels, or host operations that launched none, by name.
 
-    short_name  of a kernel as in DiffKernel, of an operation the name
+    short_name  for a kernel as in DiffKernel, for an operation the name
     """
 
     name: str
     short_name: str
     status: Status
-    calls: Calls
+    calls: CallsPerStep
     total: Change
 
 
 class DiffCommunication(msgspec.Struct, frozen=True):
-    """total: time in which anything is communicated; exposed: the part of it that no kernel or copy covers."""
+    """Communication per step.
+
+    total    time with any communication
+    exposed  the part of it that isn't overlapped with a kernel or copy
+    """
 
     total: Change
     exposed: Change
@@ -226,18 +236,18 @@ class DiffCommunication(msgspec.Struct, frozen=True):
 
 
 class DiffSide(msgspec.Struct, frozen=True):
-    """One of the two sides: one recording, or several one after the other.
+    """One side: a single recording, or several one after the other.
 
-    rank, devices, trace_start_ns, base_ns  of the first recording
+    rank, devices, trace_start_ns, base_ns  those of the first recording
     recordings      counted steps of each recording
     steps           names of the counted steps; all numbers are per one of these
-    durations_ns    of each of them
-    typical_ns      mean without the shortest and the longest fifth (from five steps on); of several recordings the
-                    mean of theirs; mean_low_ns, mean_high_ns: its interval, None with fewer than two steps
-    left_out        steps that are not counted because their device work is missing
-    warm_up_ns      durations of first steps that are not counted for being warm-up, at most one per recording
-    steps_recorded  False: the whole trace counts as one step
-    outside_calls   calls of operators outside the counted steps; no number includes them
+    durations_ns    duration of each step
+    typical_ns      mean without the shortest and the longest fifth (from five steps on); with several recordings
+                    the mean of theirs; mean_low_ns, mean_high_ns: its interval, None with fewer than two steps
+    left_out        steps left out because their device work is missing
+    warm_up_ns      durations of first steps left out as warm-up, at most one per recording
+    steps_recorded  False if the entire trace counts as one step
+    outside_calls   operator calls outside the counted steps; no number includes them
     """
 
     rank: int | None
@@ -262,15 +272,15 @@ class DiffPayload(msgspec.Struct, frozen=True):
 
     headline    how a typical step changed, and whether that is proven
     explanation what explains it, one sentence each: categories, operators
-    notes       what to keep in mind: different step counts, devices, ranks; what cannot be concluded
-    confidence  of the intervals
-    min_effect  least effect that matters, as a share of the base's value
+    notes       what to keep in mind: different step counts, devices or ranks, and what limits the verdict
+    confidence  confidence level of the intervals
+    min_effect  smallest change that matters, as a share of the base's value
     one_run     both sides are recordings of one run, hence of one program
-    autocorrelation  how far steps resemble the one before, 0..1; they count as fewer
-    step        the step's duration, in whole ns as the waterfalls
+    autocorrelation  correlation of consecutive steps, 0..1; correlated steps count as fewer
+    step        duration of the step, in integer ns as in the waterfalls
     level       the root of the logical timeline, as `diff/part` answers for every other part
     kernels, families  sorted as the operators
-    work        of matrix operators; work_coverage: share of the device time whose FLOPs or bytes are known
+    work        FLOPs of matrix operators; work_coverage: share of the device time whose FLOPs or bytes are known
     reasons     field -> why it is null
     """
 
@@ -297,12 +307,12 @@ class DiffPayload(msgspec.Struct, frozen=True):
 
 
 class DiffParams(msgspec.Struct, frozen=True):
-    """min_effect: least relative change that matters, 0..1."""
+    """`min_effect` is the smallest relative change that matters, 0..1."""
 
     min_effect: Annotated[float, msgspec.Meta(ge=0, le=10)] = MIN_EFFECT
 
 
 class DiffPartParams(DiffParams, frozen=True):
-    """path: which part is open, "" the root."""
+    """`path` names the open part; "" is the root."""
 
     path: str = ""

@@ -1,91 +1,145 @@
-"""Rows of the tables: events of one name on both sides."""
+"""Rows of the Diff tab: parts of the timeline, and events of one name on both sides."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from msgspec.structs import replace
+
 from torch_tb_profiler.analyses.diff.changes import Change
-from torch_tb_profiler.analyses.diff.computed import Computed
+from torch_tb_profiler.analyses.diff.flops import FlopsPerStep
+from torch_tb_profiler.analyses.diff.level import ComparedLevel, ComparedPart
 from torch_tb_profiler.analyses.diff.name_tables import ComparedName
+from torch_tb_profiler.analyses.diff.roles import PartRole
+from torch_tb_profiler.views._shared.text import reason_texts
 from torch_tb_profiler.views.diff.payload import (
     DiffCollective,
+    DiffCrumb,
     DiffFamily,
     DiffKernel,
+    DiffLevel,
     DiffOperator,
+    DiffPart,
     DiffWork,
     Status,
 )
 
-Side = Mapping[str, Computed]
+SELF = "self"
+"""Name and kind of a part's own time, outside its parts."""
+
+FlopsByName = Mapping[str, FlopsPerStep]
 
 
-def operators(rows: Iterable[ComparedName], computed: tuple[Side, Side]) -> list[DiffOperator]:
-    """Operators, those that changed most first; `computed`: what those of each name compute on both sides."""
-    drawn = []
+def build_level(compared: ComparedLevel, short_names: Mapping[str, str]) -> DiffLevel:
+    """Build the payload of an open part; `short_names` are those of kernels."""
+    return DiffLevel(
+        path=compared.part.path,
+        crumbs=[DiffCrumb(path, name) for path, name in compared.trail],
+        part=_part_row(compared.part, short_names),
+        parts=_accumulate([_part_row(part, short_names) for part in compared.parts]),
+        operators=operator_rows(compared.operators, compared.flops),
+        reasons=reason_texts(compared.reasons),
+    )
+
+
+def _part_row(part: ComparedPart, short_names: Mapping[str, str]) -> DiffPart:
+    if part.role is None:
+        kind, (name, candidate_name, status) = SELF, row_names(SELF, SELF)
+    else:
+        kind = part.role.name.lower()
+        name, candidate_name, status = row_names(part.base_name, part.candidate_name, part.moved)
+    if part.role not in (PartRole.DEVICE, PartRole.UNLINKED):
+        short_names = {}
+    return DiffPart(
+        path=part.path,
+        name=name,
+        candidate_name=candidate_name,
+        short_name=short_names.get(name, name),
+        short_candidate_name=None if candidate_name is None else short_names.get(candidate_name, candidate_name),
+        kind=kind,
+        status=status,
+        parts=part.parts,
+        calls=part.calls,
+        host=part.host,
+        device=part.device,
+        delta_accumulated_ns=None,
+        delta_device_accumulated_ns=None,
+        base_event=part.base_event,
+        candidate_event=part.candidate_event,
+    )
+
+
+def _accumulate(parts: list[DiffPart]) -> list[DiffPart]:
+    """Add the running sums of the differences; they are unknown from the first unknown difference on."""
+    host: float | None = 0.0
+    device: float | None = 0.0
+    accumulated = []
+    for part in parts:
+        host = None if host is None or part.host.delta_ns is None else host + part.host.delta_ns
+        device = None if device is None or part.device.delta_ns is None else device + part.device.delta_ns
+        accumulated.append(replace(part, delta_accumulated_ns=host, delta_device_accumulated_ns=device))
+    return accumulated
+
+
+def operator_rows(rows: Iterable[ComparedName], flops: tuple[FlopsByName, FlopsByName]) -> list[DiffOperator]:
+    """Return operators, largest change first; `flops` are those of the base and of the candidate."""
+    operators = []
     for row in rows:
         host_self, host_total, device_self, device_total = row.changes
-        done = work(computed[0].get(row.base_name or ""), computed[1].get(row.candidate_name or ""))
-        drawn.append(DiffOperator(*_names(row), row.calls, host_self, host_total, device_self, device_total, done))
-    return sorted(drawn, key=lambda row: magnitude(row.host_self, row.device_self))
+        work = build_work(flops[0].get(row.base_name or ""), flops[1].get(row.candidate_name or ""))
+        names = row_names(row.base_name, row.candidate_name, row.moved)
+        operators.append(DiffOperator(*names, row.calls, host_self, host_total, device_self, device_total, work))
+    return sorted(operators, key=lambda row: sort_key(row.host_self, row.device_self))
 
 
-def work(base: Computed | None, candidate: Computed | None) -> DiffWork:
-    """FLOPs and speed of both sides; None where nothing is computed, or nobody knows what."""
-    speeds = [1e9 * each.flops / each.busy_ns if each and each.busy_ns else None for each in (base, candidate)]
-    flops = [each.flops if each and each.flops else None for each in (base, candidate)]
+def build_work(base: FlopsPerStep | None, candidate: FlopsPerStep | None) -> DiffWork:
+    """Return FLOPs and FLOP/s of both sides, None where they are zero or unknown."""
+    sides = base, candidate
+    speeds = [1e9 * side.flops / side.busy_ns if side and side.busy_ns else None for side in sides]
+    flops = [side.flops if side and side.flops else None for side in sides]
     return DiffWork(*flops, *speeds)
 
 
-def families(rows: Iterable[ComparedName]) -> list[DiffFamily]:
-    """Families, those that changed most first."""
-    drawn = []
+def family_rows(rows: Iterable[ComparedName]) -> list[DiffFamily]:
+    """Return families, largest change first."""
+    families = []
     for row in rows:
-        name, _, state = _names(row)
-        drawn.append(DiffFamily(name, state, row.calls, *row.changes))
-    return sorted(drawn, key=lambda row: magnitude(row.total))
+        name, _, status = row_names(row.base_name, row.candidate_name, row.moved)
+        families.append(DiffFamily(name, status, row.calls, *row.changes))
+    return sorted(families, key=lambda row: sort_key(row.total))
 
 
-def kernels(
-    rows: Iterable[ComparedName], short: Mapping[str, str], family_of: Mapping[str, str]
+def kernel_rows(
+    rows: Iterable[ComparedName], short_names: Mapping[str, str], family_of: Mapping[str, str]
 ) -> list[DiffKernel]:
-    """Kernels, those that changed most first; `short`: their short names, `family_of` their families."""
-    drawn = []
+    """Return kernels, largest change first."""
+    kernels = []
     for row in rows:
-        name, renamed, state = _names(row)
+        name, renamed, status = row_names(row.base_name, row.candidate_name, row.moved)
         (total,) = row.changes
-        shown = short[renamed] if renamed else None
+        short, short_renamed = short_names.get(name, name), short_names[renamed] if renamed else None
         family = family_of.get(name, "other")
-        drawn.append(DiffKernel(name, renamed, state, row.calls, total, short.get(name, name), shown, family))
-    return sorted(drawn, key=lambda row: magnitude(row.total))
+        kernels.append(DiffKernel(name, renamed, status, row.calls, total, short, short_renamed, family))
+    return sorted(kernels, key=lambda row: sort_key(row.total))
 
 
-def collectives(rows: Iterable[ComparedName], short: Mapping[str, str]) -> list[DiffCollective]:
-    """Collectives, those that changed most first. (None is ever renamed.)"""
-    drawn = [
-        DiffCollective(
-            row.base_name or row.candidate_name or "",
-            short.get(row.base_name or row.candidate_name or "", row.base_name or row.candidate_name or ""),
-            status(row.base_name, row.candidate_name, row.moved),
-            row.calls,
-            *row.changes,
-        )
-        for row in rows
-    ]
-    return sorted(drawn, key=lambda row: magnitude(row.total))
+def collective_rows(rows: Iterable[ComparedName], short_names: Mapping[str, str]) -> list[DiffCollective]:
+    """Return collectives, largest change first. They are never renamed."""
+    collectives = []
+    for row in rows:
+        name, _, status = row_names(row.base_name, row.candidate_name, row.moved)
+        collectives.append(DiffCollective(name, short_names.get(name, name), status, row.calls, *row.changes))
+    return sorted(collectives, key=lambda row: sort_key(row.total))
 
 
-def _names(row: ComparedName) -> tuple[str, str | None, Status]:
-    return names(row.base_name, row.candidate_name, row.moved)
+def row_names(base: str | None, candidate: str | None, moved: bool = False) -> tuple[str, str | None, Status]:
+    """Return (name, the candidate's name if it was renamed, status) from the names on both sides."""
+    status = row_status(base, candidate, moved)
+    return base or candidate or "", candidate if status == "renamed" else None, status
 
 
-def names(base: str | None, candidate: str | None, moved: bool = False) -> tuple[str, str | None, Status]:
-    """(name, the other name of what is renamed, status)."""
-    state = status(base, candidate, moved)
-    return base or candidate or "", candidate if state == "renamed" else None, state
-
-
-def status(base: str | None, candidate: str | None, moved: bool) -> Status:
-    """From the names on both sides, None where it is not there."""
+def row_status(base: str | None, candidate: str | None, moved: bool) -> Status:
+    """Return the status of a row from its names, None on a side that doesn't have it."""
     if base is None:
         return "moved_in" if moved else "added"
     if candidate is None:
@@ -93,7 +147,7 @@ def status(base: str | None, candidate: str | None, moved: bool) -> Status:
     return "matched" if base == candidate else "renamed"
 
 
-def magnitude(*changes: Change) -> tuple[bool, float]:
-    """Sorts significant changes first, then large ones."""
+def sort_key(*changes: Change) -> tuple[bool, float]:
+    """Return a key that sorts significant changes first, then large ones."""
     significant = [change for change in changes if change.significant]
     return not significant, -max(abs(change.delta_ns or 0.0) for change in significant or changes)

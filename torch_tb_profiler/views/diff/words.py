@@ -1,19 +1,17 @@
-"""What explains the change: categories and operators, in words."""
+"""Everything that the Diff tab says: the verdict on the step, what explains it, and what to keep in mind."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from torch_tb_profiler.analyses.diff.changes import Change
-from torch_tb_profiler.base.units import format_ratio
-from torch_tb_profiler.views._shared.text import Phrase, Text, link, text
-from torch_tb_profiler.views.diff.payload import (
-    DiffBar,
-    DiffLevel,
-    DiffOperator,
-    DiffWaterfall,
-)
-from torch_tb_profiler.views.diff.verdicts import signed_duration
+from torch_tb_profiler.analyses.diff.comparison import PairComparison
+from torch_tb_profiler.analyses.shared.significance import MOST_NEEDED
+from torch_tb_profiler.analyses.shared.step_means import WARM_UP
+from torch_tb_profiler.base.grammar import plural
+from torch_tb_profiler.base.units import MINUS, format_duration, format_number, format_ratio
+from torch_tb_profiler.views._shared.text import Phrase, Text, link, sentences, text
+from torch_tb_profiler.views.diff.payload import DiffBar, DiffLevel, DiffOperator, DiffSide, DiffWaterfall
 
 CATEGORIES = {
     "kernel": "kernels",
@@ -23,56 +21,160 @@ CATEGORIES = {
     "runtime": "runtime calls",
     "dataloader": "data loading",
     "cpu_exec": "host operators",
-    "other": "time in which nothing is recorded",
+    "other": "time with nothing recorded",
 }
 
 _STATUS = {
     "added": ", added",
     "removed": ", removed",
-    "moved_in": ", before in processes that were not recorded",
-    "moved_out": ", now in processes that are not recorded",
+    "moved_in": ", previously in processes that weren't recorded",
+    "moved_out": ", now in processes that aren't recorded",
 }
 
 NEARLY_ALL = 0.9
-"""A category that explains at least this share of the difference explains nearly all of it."""
+"""A category that explains at least this share of the change explains nearly all of it."""
 
-MOST_OPERATORS = 3
+MAX_OPERATORS = 3
+"""Most operators that a sentence names."""
+
+CORRELATED = 0.2
+"""Autocorrelation of the steps from which on a note mentions it."""
+
+MAX_COVERAGE_DIFFERENCE = 0.05
+"""Largest difference between the sides' shares of device time with known work; beyond it, more FLOPs may only be
+known, not done."""
+
+COMPLETE_COVERAGE = 0.995
+"""Share of the device time with known work from which on all of it counts as known."""
+
+
+def headline(step: Change, base: DiffSide, candidate: DiffSide, min_effect: float, one_run: bool) -> Text:
+    """Say how a typical step changed, and whether that is proven."""
+    empty = [name for name, side in (("base", base), ("candidate", candidate)) if not side.steps]
+    if empty:
+        sides = f"the {' and the '.join(empty)} {'has' if len(empty) == 1 else 'have'}"
+        return text("Can't compare step times: {sides} no complete step.", sides=sides)
+    before, now = base.typical_ns, candidate.typical_ns
+    if step.verdict == "equal":
+        return text("Step time is the same on both sides: {now}.", now=_now(now))
+    times = text("{before} before, {now} now", before=format_duration(before), now=_now(now))
+    if step.verdict == "unchanged":
+        return text(
+            "No change in step time: {times}. Any difference is under {min_effect} ({interval}).",
+            times=times,
+            min_effect=format_ratio(min_effect),
+            interval=_interval(step),
+        )
+    change = _change(before, now)
+    if step.verdict in ("slower", "faster"):
+        return text("The step is {change}: {times}.", change=change, times=times)
+    share = _share(before, now)
+    several = max(len(base.recordings), len(candidate.recordings)) > 1
+    if step.low_ns is None:
+        return sentences(
+            text("Inconclusive: {times} ({share}).", times=times, share=share),
+            text("At least one side has a single step, so there's no significance test."),
+        )
+    if one_run:
+        return sentences(
+            text("In this recording of the run, the step is {change}: {times}.", change=change, times=times),
+            text(_needed(step, several))
+            if several
+            else text(
+                "Both sides ran the same program, so this may be run-to-run noise; "
+                "compare several recordings of each."
+            ),
+        )
+    if step.low_ns <= 0 <= (step.high_ns or 0):
+        return sentences(
+            text(
+                "Inconclusive: {times} ({share}, {interval}).", times=times, share=share, interval=_interval(step)
+            ),
+            text(_needed(step, several)),
+        )
+    return sentences(
+        text("The step is {change}: {times} ({interval}).", change=change, times=times, interval=_interval(step)),
+        text(
+            "Whether by the {min_effect} that matter is inconclusive: {needed}",
+            min_effect=format_ratio(min_effect),
+            needed=_needed(step, several, lower=True),
+        ),
+    )
+
+
+def _needed(step: Change, several: bool, lower: bool = False) -> str:
+    """Say how many steps (recordings, where a side has several) would settle an inconclusive verdict."""
+    what = "recordings" if several else "steps"
+    if step.needed is None:
+        sentence = f"More than {MOST_NEEDED:,} {what} per side would be needed to settle it."
+    else:
+        sentence = f"About {step.needed:,} {what} per side would settle it."
+    return sentence[0].lower() + sentence[1:] if lower else sentence
+
+
+def _now(ns: float) -> Phrase:
+    return Phrase(format_duration(ns), link("overview"))
+
+
+def _change(before: float, now: float) -> Phrase:
+    delta = now - before
+    ratio = f" ({format_ratio(abs(delta) / before)})" if before else ""
+    direction = "slower" if delta > 0 else "faster"
+    return Phrase(f"{format_duration(abs(delta))}{ratio} {direction}", link("diff", table="parts"))
+
+
+def _share(before: float, now: float) -> Phrase:
+    """Return the relative change with its sign; a negligible one has none."""
+    delta = now - before
+    amount = format_ratio(abs(delta) / before) if before else signed_duration(delta)
+    sign = "" if not before or amount.startswith("<") else "+" if delta > 0 else MINUS
+    return Phrase(sign + amount, link("diff", table="parts"))
+
+
+def _interval(step: Change) -> str:
+    return f"95% interval {signed_duration(step.low_ns)} to {signed_duration(step.high_ns)}"
+
+
+def signed_duration(ns: float | None) -> str:
+    """Format a difference as "+12.3 ms", rounded to ns: anything smaller comes from rounding means."""
+    rounded = None if ns is None else round(ns)
+    return ("+" if (rounded or 0) > 0 else "") + format_duration(rounded)
 
 
 def explanation(step: Change, categories: DiffWaterfall, root: DiffLevel) -> list[Text]:
-    """The categories and the operators that explain the change, a sentence each."""
-    return [*_categories(step, categories, root), *_operators(root.operators)]
+    """Name the categories and the operators that explain the change, a sentence each."""
+    return [*_category_sentences(step, categories, root), *_operator_sentences(root.operators)]
 
 
-def _categories(step: Change, waterfall: DiffWaterfall, root: DiffLevel) -> list[Text]:
+def _category_sentences(step: Change, waterfall: DiffWaterfall, root: DiffLevel) -> list[Text]:
     significant = [bar for bar in waterfall.bars if bar.verdict in ("slower", "faster")]
     if not _has_direction(step):
-        listed = _joined([_bar(bar, root) for bar in significant])
-        return [text("Significant changes within the step: {bars}.", bars=listed)] if significant else []
+        bars = _comma_separated([_bar(bar, root) for bar in significant])
+        return [text("Significant changes within the step: {bars}.", bars=bars)] if significant else []
     if not waterfall.delta_ns or not (step.base_ns and step.candidate_ns):
         return []
     largest = max(waterfall.bars, key=lambda bar: bar.delta_ns / waterfall.delta_ns)
-    sentences = [_largest(largest, largest.delta_ns / waterfall.delta_ns, root)]
+    cause = _largest_cause(largest, largest.delta_ns / waterfall.delta_ns, root)
     others = [_bar(bar, root) for bar in significant if bar is not largest]
-    return [*sentences, text("Also significant: {bars}.", bars=_joined(others))] if others else sentences
+    return [cause, text("Also significant: {bars}.", bars=_comma_separated(others))] if others else [cause]
 
 
 def _has_direction(step: Change) -> bool:
-    """Whether the step differs as far as is known, and its mean in the same direction as a typical step."""
+    """Whether the step changed as far as can be judged, and its mean in the same direction as a typical step."""
     low, high, delta = step.low_ns, step.high_ns, step.delta_ns or 0
     if step.verdict in ("unchanged", "equal", "unknown"):
         return False
     return low is None or high is None or (low > 0 and delta > 0) or (high < 0 and delta < 0)
 
 
-def _largest(bar: DiffBar, share: float, root: DiffLevel) -> Text:
+def _largest_cause(bar: DiffBar, share: float, root: DiffLevel) -> Text:
     if share > 2 - NEARLY_ALL:
-        template = "More than all of the change comes from {bar}{doubt}; other categories offset part of it."
+        template = "More than the entire change comes from {bar}{doubt}; other categories offset part of it."
     elif share >= NEARLY_ALL:
         template = "Nearly all of the change comes from {bar}{doubt}."
     else:
         template = "The largest part of the change, {share}, comes from {bar}{doubt}."
-    doubt = ", which by itself is not proven" if bar.verdict == "cannot_tell" else ""
+    doubt = ", which isn't significant by itself" if bar.verdict == "cannot_tell" else ""
     return text(template, share=format_ratio(share), bar=_bar(bar, root), doubt=doubt)
 
 
@@ -82,7 +184,7 @@ def _bar(bar: DiffBar, root: DiffLevel) -> Text:
 
 
 def _evidence(category: str, root: DiffLevel) -> str:
-    """What a category opens: the table or the part of what it is made of, else the timeline."""
+    """Return the link to the table or the part that a category is made of, else to the timeline."""
     if category == "kernel":
         return link("diff", table="kernels")
     if category == "cpu_exec":
@@ -93,29 +195,168 @@ def _evidence(category: str, root: DiffLevel) -> str:
     return link("trace")
 
 
-def _operators(operators: Sequence[DiffOperator]) -> list[Text]:
+def _operator_sentences(operators: Sequence[DiffOperator]) -> list[Text]:
     changed = []
     for row in operators:
         time = max(("host_self", "device_self"), key=lambda name: abs(getattr(row, name).delta_ns or 0))
         change: Change = getattr(row, time)
         if change.significant:
             name = Phrase(row.name, link("diff", metric=None if time == "host_self" else time, q=row.name))
-            status = {**_STATUS, "renamed": f", now {row.candidate_name}"}
+            status = {**_STATUS, "renamed": f", now {row.candidate_name}"}.get(row.status, "")
             delta = signed_duration(change.delta_ns)
-            changed.append(
-                text("{name} ({delta}{status})", name=name, delta=delta, status=status.get(row.status, ""))
-            )
+            changed.append(text("{name} ({delta}{status})", name=name, delta=delta, status=status))
     if not changed:
         return []
-    rest = len(changed) - MOST_OPERATORS
+    rest = len(changed) - MAX_OPERATORS
     more = text(" and {more}", more=Phrase(f"{rest} more", link("diff", only=1))) if rest > 0 else ()
-    names = _joined(changed[:MOST_OPERATORS])
+    names = _comma_separated(changed[:MAX_OPERATORS])
     return [text("Operators that changed most: {names}{more}.", names=names, more=more)]
 
 
-def _joined(texts: Sequence[Text]) -> Text:
-    """With commas between them."""
+def _comma_separated(texts: Sequence[Text]) -> Text:
     joined: Text = ()
-    for each in texts:
-        joined = text("{before}, {each}", before=joined, each=each) if joined else each
+    for item in texts:
+        joined = text("{before}, {item}", before=joined, item=item) if joined else item
     return joined
+
+
+def flops_sentences(comparison: PairComparison, min_effect: float) -> list[Text]:
+    """Say whether matrix operators compute more, or the same at another speed; nothing if FLOPs are unknown."""
+    base, candidate = comparison.flops
+    old, new = base.matrix.flops, candidate.matrix.flops
+    if not (old and new) or base.coverage is None or candidate.coverage is None:
+        return []
+    coverage = {"old": format_ratio(base.coverage), "new": format_ratio(candidate.coverage)}
+    if abs(candidate.coverage - base.coverage) > MAX_COVERAGE_DIFFERENCE:
+        template = (
+            "Can't compare FLOPs: work is known for {old} of device time in the base, {new} in the candidate."
+        )
+        return [text(template, **coverage)]
+    limits: Text = ()
+    if min(base.coverage, candidate.coverage) < COMPLETE_COVERAGE:
+        limits = text("Work is known for {old} of device time in the base, {new} in the candidate.", **coverage)
+    speeds = _tflops(old, base.matrix.busy_ns), _tflops(new, candidate.matrix.busy_ns)
+    change = new / old - 1
+    if abs(change) <= min_effect:
+        return [sentences(_same_flops(comparison.matrix_time, speeds), limits)]
+    finding = text(
+        "{operators} compute {change} {direction} FLOPs, at {speed} TFLOP/s{before}.",
+        operators=Phrase("Matrix operators", link("diff", metric="device_self")),
+        change=format_ratio(abs(change)),
+        direction="more" if change > 0 else "fewer",
+        speed=speeds[1],
+        before="" if speeds[0] == speeds[1] else f" ({speeds[0]} before)",
+    )
+    return [sentences(finding, limits)]
+
+
+def _same_flops(time: Change, speeds: tuple[str, str]) -> Text:
+    """Say how fast the same FLOPs are computed, as far as that is proven."""
+    target = link("diff", metric="device_self")
+    if time.significant and time.delta_ratio is not None:
+        return text(
+            "{operators} compute the same FLOPs {change} {direction}: {old} TFLOP/s before, {new} now.",
+            operators=Phrase("Matrix operators", target),
+            change=format_ratio(abs(time.delta_ratio)),
+            direction=time.verdict,
+            old=speeds[0],
+            new=speeds[1],
+        )
+    if time.verdict in ("unchanged", "equal"):
+        template = "{operators} compute the same FLOPs as fast as before, at {speed} TFLOP/s."
+        return text(template, operators=Phrase("Matrix operators", target), speed=speeds[1])
+    return text(
+        "Same FLOPs in {operators}; too few steps to compare their speed ({old} TFLOP/s before, {new} now).",
+        operators=Phrase("matrix operators", target),
+        old=speeds[0],
+        new=speeds[1],
+    )
+
+
+def _tflops(flops: float, ns: float) -> str:
+    return format_number(flops / ns / 1000)
+
+
+def notes(
+    step: Change,
+    base: DiffSide,
+    candidate: DiffSide,
+    batch_sizes: tuple[int, int] | None,
+    autocorrelation: float,
+    one_run: bool,
+) -> list[Text]:
+    """Say how the recordings differ, what is left out, and what limits the verdict, in a sentence or two each."""
+    lines: list[str] = []
+    counts = len(base.steps), len(candidate.steps)
+    if counts[0] != counts[1]:
+        lines.append(
+            f"{plural(counts[0], 'step')} in the base, {counts[1]} in the candidate. All numbers are per step."
+        )
+    for side, name in ((base, "base"), (candidate, "candidate")):
+        lines += _side_notes(side, name)
+    lines += _uncertainty_notes(step, base, candidate, autocorrelation, one_run)
+    if base.device_type != candidate.device_type or (
+        base.devices != candidate.devices and _have_device_names(base, candidate)
+    ):
+        hardware = [", ".join(side.devices) or side.device_type for side in (base, candidate)]
+        lines.append(f"Different hardware: {hardware[0]} in the base, {hardware[1]} in the candidate.")
+    if base.rank != candidate.rank and base.rank is not None and candidate.rank is not None:
+        lines.append(f"Different ranks: {base.rank} in the base, {candidate.rank} in the candidate.")
+    if batch_sizes is not None:
+        lines.append(
+            f"The first dimension of the inputs (often the batch size) is {batch_sizes[0]} in the base and "
+            f"{batch_sizes[1]} in the candidate."
+        )
+    return [(Phrase(line),) for line in lines]
+
+
+def _side_notes(side: DiffSide, name: str) -> list[str]:
+    lines: list[str] = []
+    if side.warm_up_ns:
+        times = ", ".join(format_duration(ns) for ns in side.warm_up_ns)
+        lines.append(
+            f"The first step of the {name} ({times}) is left out as warm-up: it takes more than "
+            f"{format_number(WARM_UP, 2)} times the median of the others."
+        )
+    if not side.steps_recorded:
+        lines.append(
+            f"No steps in the trace of the {name}, so it counts as one. Call `prof.step()` once per iteration."
+        )
+    if side.left_out:
+        lines.append(f"{plural(side.left_out, 'step')} of the {name} left out: device work is missing.")
+    if side.outside_calls:
+        lines.append(f"{plural(side.outside_calls, 'operator call')} of the {name} outside the compared steps.")
+    return lines
+
+
+def _uncertainty_notes(
+    step: Change, base: DiffSide, candidate: DiffSide, autocorrelation: float, one_run: bool
+) -> list[str]:
+    if step.low_ns is None or step.high_ns is None:
+        return [
+            "At least one side has fewer than two steps, so there's no significance test. Record several steps "
+            "(`schedule(active=...)`)."
+        ]
+    lines = []
+    typical, mean = candidate.typical_ns - base.typical_ns, step.delta_ns or 0
+    if abs(mean - typical) > (step.high_ns - step.low_ns) / 2:
+        lines.append(
+            "A few steps are much longer or shorter than the others. The verdict compares typical steps, without "
+            "the longest and the shortest fifth; the means over all steps are "
+            f"{format_duration(step.base_ns)} and {format_duration(step.candidate_ns)}."
+        )
+    if autocorrelation >= CORRELATED:
+        lines.append(
+            f"Consecutive steps are correlated (autocorrelation {format_number(autocorrelation, 2)}), so they "
+            "count as fewer steps and the intervals are wider."
+        )
+    if not one_run and max(len(base.recordings), len(candidate.recordings)) < 2:
+        lines.append(
+            "One recording per side, so run-to-run noise is unknown. Record each side two or three times."
+        )
+    return lines
+
+
+def _have_device_names(*sides: DiffSide) -> bool:
+    """Whether the devices are known by more than their numbers."""
+    return not any(name.startswith(f"{side.device_type} ") for side in sides for name in side.devices)

@@ -7,8 +7,9 @@
          |- Optimizer.step#SGD.step
          `- Other threads
 
-By nesting in time, without plain Python frames: what they call hangs on what calls them. Steps are roots, device
-work hangs on what launched it (beside its runtime call), and backward tasks are gathered from all threads.
+Calls nest by time. Plain Python frames are left out: what they call becomes a child of what calls them. Steps are
+roots, device work is a child of what launched it (a sibling of its runtime call), and backward tasks of all
+threads are grouped under "Backward".
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from torch_tb_profiler.analyses.diff.counted_steps import counted_steps
-from torch_tb_profiler.analyses.diff.roles import GATHERED, Role, roles
-from torch_tb_profiler.analyses.diff.threads import autograd_threads, main_thread
+from torch_tb_profiler.analyses.diff.roles import GROUP_NAMES, PartRole, autograd_threads, main_thread, part_roles
 from torch_tb_profiler.analyses.shared.grouping import group
 from torch_tb_profiler.base.markers import MODULE, is_step
 from torch_tb_profiler.model.calls.autograd import backward_tasks
@@ -35,20 +35,20 @@ _INSTANCE = re.compile(r"_\d+$")
 
 
 class LogicalTree(msgspec.Struct, frozen=True):
-    """Elements of the timeline; columns of length m.
+    """The elements of a timeline; columns of length m.
 
-    parent      int32  position of the parent, NO_CODE: the step
-    depth       int32  1 for what hangs on the step
-    role        int8   a Role
+    parent      int32  position of the parent, NO_CODE for children of the step
+    depth       int32  1 for children of the step
+    role        int8   a PartRole
     name        int32  code into `texts`
     occurrence  int32  number among the siblings of the same name in this call, for modules whose name has none
     step        int32  counted step, NO_CODE outside of them
     start       int64  ns
-    host        int64  ns; of a gathered part the sum of what it gathers
-    device      int64  ns of device work launched in it or below; of device work its own
-    row         int32  row in the trace, NO_CODE for gathered parts
+    host        int64  ns; for a group, the sum of its members
+    device      int64  ns of device work launched in it or below; for device work, its own duration
+    row         int32  row in the trace, NO_CODE for groups
     main        bool   runs on the thread of the steps
-    of_row      int32[n]  position of the element of each event, NO_CODE if it is none
+    of_row      int32[n]  position of the element of each event, NO_CODE if the event is no element
     """
 
     texts: list[str]
@@ -71,18 +71,18 @@ class LogicalTree(msgspec.Struct, frozen=True):
 
 @derived
 def logical_tree(trace: Trace) -> LogicalTree:
-    """The timeline of one trace."""
-    return _Builder(trace).build()
+    """Build the timeline of one trace."""
+    return _TreeBuilder(trace).build()
 
 
-class _Builder:
-    """Elements in the making: first one per host call, then the gathered parts, then device work."""
+class _TreeBuilder:
+    """Builds the elements: first one per host call, then the groups, then device work."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.steps = counted_steps(trace)
         self.texts = (
-            [text.removeprefix(MODULE) for text in trace.strings] + list(GATHERED.values()) + ["(no name)"]
+            [text.removeprefix(MODULE) for text in trace.strings] + list(GROUP_NAMES.values()) + ["(no name)"]
         )
         self.durations = ends(trace) - trace.events.start
 
@@ -94,7 +94,7 @@ class _Builder:
         self.of_row[rows] = np.arange(count, dtype=np.int32)
         self.row = rows
         self.parent = self.of_row[around[rows]]
-        self.role = roles(trace, rows)
+        self.role = part_roles(trace, rows)
         name = trace.events.name[rows]
         self.name = np.where(name >= 0, name, len(self.texts) - 1).astype(np.int32)
         self.step = self.steps.of_event[rows]
@@ -105,23 +105,23 @@ class _Builder:
         tasks = backward_tasks(trace).rows
         outermost[tasks[task_around[tasks] < 0]] = True
         engine = np.isin(trace.events.thread[rows], autograd_threads(trace)) & (self.parent < 0)
-        self._gather_backward(np.flatnonzero(outermost[rows] | engine))
-        self._gather_top(count)
+        self._group_backward(np.flatnonzero(outermost[rows] | engine))
+        self._group_top_level(count)
         self._add_device_work()
         return self._finish()
 
     def _host_rows(self) -> tuple[Int32, Int32, Int32]:
-        """(rows of host elements by start, nearest element around each row, nearest backward task around it)."""
+        """Return the rows of host elements by start, the element around each event, and the task around it."""
         trace = self.trace
         kind = kinds(trace)
-        kept = np.zeros(len(trace) + 1, np.bool_)
-        kept[of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION, Kind.RUNTIME, Kind.DRIVER)] = True
-        kept[module_calls(trace)] = True
+        is_element = np.zeros(len(trace) + 1, np.bool_)
+        is_element[of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION, Kind.RUNTIME, Kind.DRIVER)] = True
+        is_element[module_calls(trace)] = True
         step = np.append(name_mask(trace.strings, is_step)[trace.events.name], False)
         step[:-1] &= np.isin(kind, (Kind.CPU_OP, Kind.ANNOTATION))
-        # Plain frames must stay out: the frame that enters an annotation would push it to a side lane.
-        tree = tree_of(trace, np.flatnonzero((kept | step)[:-1] & is_slice(trace)).astype(np.int32))
-        kept &= ~step
+        # Leave plain frames out: the frame that enters an annotation would push it to a side lane.
+        tree = tree_of(trace, np.flatnonzero((is_element | step)[:-1] & is_slice(trace)).astype(np.int32))
+        is_element &= ~step
         task = np.zeros(len(trace) + 1, np.bool_)
         task[backward_tasks(trace).rows] = True
         around = np.full(len(trace) + 1, NO_CODE, np.int32)
@@ -131,13 +131,13 @@ class _Builder:
         for low, high in zip(bounds[1:-1], bounds[2:], strict=True):
             members = order[low:high]
             above = tree.parent[members]
-            around[members] = np.where(kept[above], above, np.where(step[above], NO_CODE, around[above]))
+            around[members] = np.where(is_element[above], above, np.where(step[above], NO_CODE, around[above]))
             task_around[members] = np.where(task[above], above, task_around[above])
-        rows = tree.rows[kept[tree.rows]]
+        rows = tree.rows[is_element[tree.rows]]
         return rows[np.argsort(trace.events.start[rows], kind="stable")], around[:-1], task_around[:-1]
 
-    def _append(self, role: Role, parent: Int32, name: Int32, step: Int32, start: Int64, main: Bool) -> Int32:
-        """New elements without a row; their positions."""
+    def _append(self, role: PartRole, parent: Int32, name: Int32, step: Int32, start: Int64, main: Bool) -> Int32:
+        """Append elements without a row and return their positions."""
         first, count = len(self.parent), len(parent)
         self.parent = np.append(self.parent, parent.astype(np.int32))
         self.role = np.append(self.role, np.full(count, role, np.int8))
@@ -149,35 +149,35 @@ class _Builder:
         self.main = np.append(self.main, main)
         return np.arange(first, first + count, dtype=np.int32)
 
-    def _gather(self, members: Int64, role: Role) -> Int32:
-        """Hang elements under a new part of their step and parent; the part of each."""
+    def _group(self, members: Int64, role: PartRole) -> Int32:
+        """Put elements under a new group per step and parent, and return the group of each."""
         groups = group(self.parent[members], self.step[members])
         first = members[groups.first]  # elements are in order of time
-        name = np.full(len(first), len(self.trace.strings) + list(GATHERED).index(role))
+        name = np.full(len(first), len(self.trace.strings) + list(GROUP_NAMES).index(role))
         parts = self._append(role, self.parent[first], name, self.step[first], self.start[first], self.main[first])
-        of_each = parts[groups.which]
-        self.parent[members] = of_each
-        np.add.at(self.host, of_each, self.host[members])
-        return of_each
+        group_of = parts[groups.which]
+        self.parent[members] = group_of
+        np.add.at(self.host, group_of, self.host[members])
+        return group_of
 
-    def _gather_backward(self, tasks: Int64) -> None:
+    def _group_backward(self, tasks: Int64) -> None:
         elsewhere = tasks[~self.main[tasks]]
         self.parent[elsewhere] = NO_CODE
         if len(tasks) == 0:
             return
-        part = self._gather(tasks, Role.BACKWARD)
+        part = self._group(tasks, PartRole.BACKWARD)
         if has_modules(self.trace):
             module = modules(self.trace).code[self.row[tasks]]
             known = module >= 0
-            self._gather_by_module(tasks[known], part[known], module[known])
+            self._group_by_module(tasks[known], part[known], module[known])
 
-    def _gather_by_module(self, tasks: Int64, part: Int32, module: Int32) -> None:
-        """Hang backward tasks under the modules that they differentiate, these under their backward part."""
+    def _group_by_module(self, tasks: Int64, part: Int32, module: Int32) -> None:
+        """Put backward tasks under the modules that they differentiate, and these under their backward group."""
         places = modules(self.trace)
         count = max(len(places.names), 1)
-        # The modules of the tasks and all around them, per backward part; inner ones after outer ones.
-        own = np.unique(part.astype(np.int64) * count + module)
-        keys, grown = own[:0], own
+        # Collect the modules of the tasks and all modules around them, per backward group, outer ones first.
+        keys_of_tasks = np.unique(part.astype(np.int64) * count + module)
+        keys, grown = keys_of_tasks[:0], keys_of_tasks
         while len(grown) > len(keys):
             keys = grown
             above, inner = np.divmod(keys, count)
@@ -187,22 +187,22 @@ class _Builder:
         outer = places.parent[inner]
         first = len(self.parent)
         around = np.searchsorted(keys, above * count + np.maximum(outer, 0)) + first
-        never = np.full(len(keys), np.iinfo(np.int64).max)
+        no_start = np.full(len(keys), np.iinfo(np.int64).max)
         elements = self._append(
-            Role.MODULE,
+            PartRole.MODULE,
             np.where(outer >= 0, around, above),
             len(self.texts) + inner,
             self.step[above],
-            never,
+            no_start,
             self.main[above],
         )
         self.texts.extend(places.names)
         of_task = elements[np.searchsorted(keys, part.astype(np.int64) * count + module)]
         self.parent[tasks] = of_task
-        self._add_up(of_task, self.host[tasks], self.start[tasks], first)
+        self._add_upward(of_task, self.host[tasks], self.start[tasks], first)
 
-    def _add_up(self, elements: Int32, duration: Int64, start: Int64, first: int) -> None:
-        """Add durations to elements and all around them from number `first` on, and let them begin as early."""
+    def _add_upward(self, elements: Int32, duration: Int64, start: Int64, first: int) -> None:
+        """Add durations to elements and their ancestors from number `first` on, and move their starts forward."""
         while len(elements):
             np.add.at(self.host, elements, duration)
             np.minimum.at(self.start, elements, start)
@@ -210,28 +210,28 @@ class _Builder:
             inside = elements >= first
             elements, duration, start = elements[inside], duration[inside], start[inside]
 
-    def _gather_top(self, count: int) -> None:
+    def _group_top_level(self, count: int) -> None:
         top = np.flatnonzero(self.parent[:count] < 0)
-        plain = np.isin(self.role[top], (Role.OPERATOR, Role.RUNTIME))
-        self._gather(top[self.main[top] & plain], Role.OPERATORS)
-        self._gather(top[~self.main[top]], Role.THREADS)
+        plain = np.isin(self.role[top], (PartRole.OPERATOR, PartRole.RUNTIME))
+        self._group(top[self.main[top] & plain], PartRole.OPERATORS)
+        self._group(top[~self.main[top]], PartRole.THREADS)
 
     def _add_device_work(self) -> None:
         trace, links = self.trace, device_links(self.trace)
         source = np.where(links.launch >= 0, self.of_row[links.launch], self.of_row[links.operator])
         source = np.where((links.launch < 0) & (links.operator < 0), NO_CODE, source)
-        # Beside the runtime call, whose name differs between platforms.
+        # Device work is a sibling of its runtime call, whose name differs between platforms.
         linked = np.flatnonzero(source >= 0)
-        while len(linked := linked[self.role[source[linked]] == Role.RUNTIME]):
+        while len(linked := linked[self.role[source[linked]] == PartRole.RUNTIME]):
             source[linked] = self.parent[source[linked]]
             linked = linked[source[linked] >= 0]
         order = np.argsort(trace.events.start[links.rows], kind="stable")
         rows, source = links.rows[order], source[order]
         name = trace.events.name[rows]
         elements = self._append(
-            Role.DEVICE,
+            PartRole.DEVICE,
             source,
-            np.where(name >= 0, name, len(trace.strings) + len(GATHERED)),
+            np.where(name >= 0, name, len(trace.strings) + len(GROUP_NAMES)),
             self.steps.of_event[rows],
             trace.events.start[rows],
             np.zeros(len(rows), np.bool_),
@@ -240,7 +240,7 @@ class _Builder:
         self.of_row[rows] = elements
         self.device = np.zeros(len(self.parent), np.int64)
         self.device[elements] = self.durations[rows]
-        self._gather(elements[self.parent[elements] < 0].astype(np.int64), Role.UNLINKED)
+        self._group(elements[self.parent[elements] < 0].astype(np.int64), PartRole.UNLINKED)
         self.device = np.append(self.device, np.zeros(len(self.parent) - len(self.device), np.int64))
 
     def _finish(self) -> LogicalTree:
@@ -269,19 +269,19 @@ class _Builder:
 
 
 def _depths(parent: Int32) -> Int32:
-    """1 for what has no parent; each round looks twice as far up."""
+    """Return the depth of each element, 1 without a parent; each round looks twice as far up."""
     depth = np.ones(len(parent), np.int32)
     above = parent.astype(np.int64)
-    while (open_ := np.flatnonzero(above >= 0)).size:
-        up = above[open_]
-        depth[open_], above[open_] = depth[open_] + depth[up], above[up]
+    while (pending := np.flatnonzero(above >= 0)).size:
+        up = above[pending]
+        depth[pending], above[pending] = depth[pending] + depth[up], above[up]
     return depth
 
 
 def _occurrences(tree: LogicalTree) -> Int32:
-    """int32[m]: modules whose names do not number their instances are told apart by their turn in the call."""
+    """Number the calls of modules whose names have no instance number by their turn in the call, int32[m]."""
     plain = np.array([_INSTANCE.search(text) is None for text in tree.texts])
-    calls = np.flatnonzero((tree.role == Role.MODULE) & plain[tree.name])
+    calls = np.flatnonzero((tree.role == PartRole.MODULE) & plain[tree.name])
     occurrence = np.zeros(len(tree), np.int32)
     if len(calls):
         calls = calls[np.argsort(tree.start[calls], kind="stable")]

@@ -1,0 +1,40 @@
+"""Batch sizes and renamed operators, found in two aligned trees."""
+
+from __future__ import annotations
+
+from tests.support.traces import draw
+from torch_tb_profiler.analyses.diff.comparison import find_batch_sizes
+from torch_tb_profiler.analyses.diff.name_tables import find_renames
+from torch_tb_profiler.analyses.diff.roles import PartRole
+from torch_tb_profiler.analyses.diff.tree_alignment import align
+from torch_tb_profiler.model.pair import Pair
+from torch_tb_profiler.model.trace import Trace
+
+
+def step(dims: str, *more: str) -> Trace:
+    """A step of two operators on inputs of these dimensions, and of further ones without inputs."""
+    lines = ["host user_annotation ProfilerStep#1 0 100"]
+    lines += [
+        f"host cpu_op {name} {at} 10  Input Dims={dims}" for name, at in (("aten::mm", 10), ("aten::relu", 30))
+    ]
+    lines += [f"host cpu_op {name} {50 + 20 * at} 10" for at, name in enumerate(more)]
+    return draw("\n".join(lines))
+
+
+def batch_sizes(base: str, candidate: str) -> tuple[int, int] | None:
+    pair = Pair([step(base)], [step(candidate)])
+    return find_batch_sizes(align(pair), pair)
+
+
+def test_a_batch_is_known_on_both_sides_or_not_at_all() -> None:
+    """An input with a single dimension doesn't show a batch size."""
+    assert batch_sizes("[[4,8]]", "[[16,8]]") == (4, 16)
+    assert batch_sizes("[[4,8]]", "[[16]]") is None
+    assert batch_sizes("[[4]]", "[[16,8]]") is None
+
+
+def test_an_added_or_removed_operator_is_not_renamed() -> None:
+    pair = Pair([step("[]")], [step("[]", "aten::new")])
+    assert find_renames(align(pair), PartRole.OPERATOR) == {}
+    pair = Pair([step("[]", "aten::old")], [step("[]")])
+    assert find_renames(align(pair), PartRole.OPERATOR) == {}

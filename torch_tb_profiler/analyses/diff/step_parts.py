@@ -1,0 +1,142 @@
+"""What a step is made of: parts whose times sum to the step exactly, on one side and compared between two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+import msgspec
+import numpy as np
+
+from torch_tb_profiler.analyses.diff.changes import Change
+from torch_tb_profiler.analyses.diff.counted_steps import SideValues, counted_steps
+from torch_tb_profiler.analyses.diff.roles import autograd_threads
+from torch_tb_profiler.analyses.shared.breakdown import CATEGORIES, breakdown, role_intervals
+from torch_tb_profiler.base.intervals import Intervals, covered, merge, union
+from torch_tb_profiler.base.markers import is_step
+from torch_tb_profiler.model.devices import device_of
+from torch_tb_profiler.model.kinds import DEVICE, Kind, ends, of_kind
+from torch_tb_profiler.model.modules.modules import module_calls
+from torch_tb_profiler.model.pair import Pair, Recordings
+from torch_tb_profiler.model.phases import PHASES, phases
+from torch_tb_profiler.model.steps import has_host_events
+from torch_tb_profiler.model.trace import Int32, Int64, Trace, derived, name_mask
+from torch_tb_profiler.model.trainer.events import trainer_phases
+
+PHASE_ORDER = ("data", "optimizer", "backward", "forward")
+"""Phases by precedence: an instant in which several run counts for the first of them."""
+
+PartTimes = dict[str, Int64]
+"""Part -> int64[steps] ns; all parts of a step sum to its duration."""
+
+
+class StepPart(msgspec.Struct, frozen=True):
+    """A part of the step on both sides, in integer ns, rounded so that all parts sum to the step.
+
+    known  whether both sides record it
+    """
+
+    name: str
+    base_ns: int
+    candidate_ns: int
+    known: bool
+    change: Change
+
+
+def category_times(trace: Trace) -> PartTimes:
+    """Return the overview's categories of the counted steps."""
+    times = breakdown(trace).times
+    return {name: times[name][counted_steps(trace).which] for name in CATEGORIES}
+
+
+@derived
+def phase_times(trace: Trace) -> PartTimes:
+    """Return the phases of the host and `device`, the rest of the step after the host has finished."""
+    steps = counted_steps(trace)
+    host_end = np.clip(steps.host_ends, steps.starts, steps.ends)
+    parts: PartTimes = {}
+    so_far: list[Intervals] = []
+    counted = np.zeros(len(steps), np.int64)
+    for name in PHASE_ORDER:
+        so_far = [union(*so_far, _host_intervals(trace, name))]
+        reached = covered(so_far[0], steps.starts, host_end)
+        parts[name] = reached - counted
+        counted = reached
+    parts["other"] = host_end - steps.starts - counted
+    parts["device"] = steps.ends - host_end
+    return parts
+
+
+def _host_intervals(trace: Trace, phase: str) -> Intervals:
+    if not has_host_events(trace):  # the trace has the phases of a trainer only
+        rows = trainer_phases(trace)[phase]
+        return merge(trace.events.start[rows], ends(trace)[rows])
+    rows = of_kind(trace, Kind.CPU_OP, Kind.ANNOTATION, Kind.RUNTIME, Kind.DRIVER)
+    rows = rows[~name_mask(trace.strings, is_step)[trace.events.name[rows]]]
+    if phase == "forward":
+        rows = np.concatenate([rows, module_calls(trace)])
+    phase_of = phases(trace)[rows]
+    autograd = np.isin(trace.events.thread[rows], autograd_threads(trace))
+    phase_of[(phase_of == 0) & autograd] = PHASES.index("backward")
+    rows = rows[phase_of == PHASES.index(phase)]
+    return merge(trace.events.start[rows], ends(trace)[rows])
+
+
+def communication_times(trace: Trace) -> tuple[Int64, Int64]:
+    """Return (all communication, exposed communication), int64[steps] ns each."""
+    steps = counted_steps(trace)
+    communicating = role_intervals(trace)["communication"]
+    return covered(communicating, steps.starts, steps.ends), category_times(trace)["communication"]
+
+
+def busy_times(trace: Trace, device: int) -> Int64:
+    """Return the ns in which a device runs a kernel, a memcpy or a memset, int64[steps]."""
+    steps = counted_steps(trace)
+    rows: Int32 = of_kind(trace, *DEVICE)
+    rows = rows[device_of(trace)[rows] == device]
+    return covered(merge(trace.events.start[rows], ends(trace)[rows]), steps.starts, steps.ends)
+
+
+def unknown_categories(pair: Pair) -> frozenset[str]:
+    """Return the categories that at least one side doesn't record."""
+    return frozenset(name for trace in (*pair.base, *pair.candidate) for name in breakdown(trace).unknown)
+
+
+def join_parts(recordings: Recordings, times_of: Callable[[Trace], PartTimes]) -> PartTimes:
+    """Return the parts of the steps of all recordings of a side, recording after recording."""
+    times = [times_of(trace) for trace in recordings]
+    return {name: np.concatenate([parts[name] for parts in times]) for name in times[0]}
+
+
+def comparable_categories(pair: Pair) -> tuple[PartTimes, PartTimes]:
+    """Return the categories of both sides; what one side doesn't record counts as `other` on both."""
+    unknown = unknown_categories(pair)
+    sides = []
+    for recordings in (pair.base, pair.candidate):
+        parts = join_parts(recordings, category_times)
+        for name in unknown:
+            parts["other"] = parts["other"] + parts[name]
+            parts[name] = np.zeros_like(parts[name])
+        sides.append(parts)
+    return sides[0], sides[1]
+
+
+def part_values(base: PartTimes, candidate: PartTimes) -> SideValues:
+    """Return a row of values per part."""
+    first, second = (np.stack([side[name] for name in base]).astype(np.float64) for side in (base, candidate))
+    return first, second
+
+
+def build_step_parts(
+    base: PartTimes, candidate: PartTimes, judged: Sequence[Change], unknown: Collection[str] = ()
+) -> tuple[StepPart, ...]:
+    """Build the parts with their changes."""
+    rows = zip(base, _rounded_means(base), _rounded_means(candidate), judged, strict=True)
+    return tuple(StepPart(name, old, new, name not in unknown, change) for name, old, new, change in rows)
+
+
+def _rounded_means(parts: PartTimes) -> list[int]:
+    """Return the mean of each part in integer ns; running sums are rounded, so that all sum to the step's mean."""
+    count = max(len(next(iter(parts.values()))), 1)
+    sums = np.cumsum([int(values.sum()) for values in parts.values()]).tolist()
+    rounded = [(2 * total + count) // (2 * count) for total in sums]
+    return [total - before for total, before in zip(rounded, [0, *rounded], strict=False)]

@@ -1,1 +1,0 @@
-"""Logical timelines as trees: of a recording, of all recordings of a side, of both sides."""
